@@ -1,0 +1,22 @@
+"""Train, understand and compare contrastive sentence embeddings. Nothing heavy is imported until it is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+__all__ = ["load"]
+__version__ = "0.1.0"
+
+
+def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
+    """The `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
+
+    `pooling` (mean, cls, first-last, static or prompt; default mean) says how a plain Hugging Face model pools.
+    Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
+    """
+    from cse.checkpoint import load as load_model
+
+    return load_model(model, pooling=pooling, device=device)

@@ -1,0 +1,122 @@
+"""Backbones: any masked language model that transformers can open, and what the rest needs to know of it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cse.errors import ArtefactError
+
+if TYPE_CHECKING:
+    from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
+
+
+def load_backbone(name: str | Path, dropout: float | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
+
+    Half-precision files are computed in float32. `dropout` overrides the configured rates.
+    Raises ArtefactError when there is no such model, when it is damaged or when it has no masked-language-model head.
+    """
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+        config = AutoConfig.from_pretrained(name, **rates)
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        model, info = AutoModelForMaskedLM.from_pretrained(
+            name, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+        )
+    except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
+        reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+        raise ArtefactError(
+            f"cannot open backbone {str(name)!r} ({reason}); give a folder or hub id of a masked language model "
+            "in safetensors"
+        ) from error
+    if info["missing_keys"] or info["mismatched_keys"]:
+        first = sorted(str(key) for key in {*info["missing_keys"], *info["mismatched_keys"]})[0]
+        raise ArtefactError(f"backbone {str(name)!r} lacks weights of a masked language model, first {first!r}")
+    if tokenizer.mask_token_id is None:
+        raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
+    mlm_head(model)
+    check_inputs(model)
+    return model.eval(), tokenizer
+
+
+def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
+    """The module that maps hidden states (..., d) to vocabulary logits (..., V), bias included."""
+    for name in ("cls", "lm_head"):
+        if isinstance(getattr(model, name, None), torch.nn.Module):
+            return getattr(model, name)
+    raise ArtefactError(f"a {model.config.model_type} model is not supported: give a model of the BERT or RoBERTa family")
+
+
+def check_inputs(model: PreTrainedModel) -> None:
+    """Raise ArtefactError unless the blocks take embeddings, positions and cached keys and values as BERT's do."""
+    missing = {"inputs_embeds", "attention_mask", "position_ids", "past_key_values"} - set(
+        inspect.signature(model.base_model.forward).parameters
+    )
+    if missing or not hasattr(model.base_model, "embeddings"):
+        raise ArtefactError(
+            f"a {model.config.model_type} model is not supported (its blocks do not take {', '.join(sorted(missing))}); "
+            "give a model of the BERT or RoBERTa family"
+        )
+
+
+def first_position(model: PreTrainedModel) -> int:
+    """The position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
+    padding = getattr(model.base_model.embeddings, "padding_idx", None)
+    return 0 if padding is None else padding + 1
+
+
+def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor, rows: int) -> Cache:
+    """Keys and values of `prefix` (P, layers * 2 * d) in front of every layer, for a batch of `rows`.
+
+    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... A forward changes the
+    cache, so every call needs its own.
+    """
+    from transformers import DynamicCache
+
+    config = model.config
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    parts = prefix.view(len(prefix), layers, 2, heads, -1).permute(1, 2, 3, 0, 4)  # (layers, 2, heads, P, d / heads)
+    cache = DynamicCache()
+    for layer, (keys, values) in enumerate(parts):
+        cache.update(keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1), layer)
+    return cache
+
+
+def digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
+    """12 hex digits over named tensors and texts."""
+    sha = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        sha.update(name.encode())
+        sha.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
+    for text in texts:
+        sha.update(text.encode())
+    return sha.hexdigest()[:12]
+
+
+def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """The digest of a loaded backbone's weights and vocabulary."""
+    return digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
+
+
+def describe(model: PreTrainedModel) -> dict[str, Any]:
+    """Family, layers, width and parameter count of a backbone, for logs and model cards."""
+    config = model.config
+    return {
+        "model_type": config.model_type,
+        "layers": config.num_hidden_layers,
+        "hidden": config.hidden_size,
+        "vocabulary": config.vocab_size,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }

@@ -1,0 +1,183 @@
+"""Checkpoints: exactly the learned tensors and a configuration, and the one door through which any model is opened.
+
+A folder holds `config.json`, `model.safetensors` (in shards where it is large) and a model card. The backbone is
+referred to by id or folder and by the fingerprint it had.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from cse.backbone import load_backbone
+from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.methods import UNTRAINED, from_json, to_json
+from cse.state import write_folder
+
+FORMAT = 1
+BUNDLED = Path(__file__).parent / "bundled"
+BACKBONE = "bundled"  # the name of this project's own backbone, wherever the project lies
+BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
+CONFIG, INDEX = "config.json", "model.safetensors.index.json"
+
+
+def backbone_reference(name: str) -> str:
+    """The name a checkpoint keeps of its backbone: `bundled` for this project's own, else the id or absolute folder."""
+    path = Path(name)
+    if name == BACKBONE or path.resolve() == (BUNDLED / "backbone").resolve():
+        return BACKBONE
+    return str(path.resolve()) if path.is_dir() else name
+
+
+def backbone_location(reference: str) -> str:
+    """The folder or hub id behind a `backbone_reference`."""
+    return str(BUNDLED / "backbone") if reference == BACKBONE else reference
+
+
+def save(
+    encoder: Encoder, folder: Path, info: Mapping[str, Any], *, half: bool = False, max_shard_size: str = "2GB"
+) -> None:
+    """Write a checkpoint folder, replacing an earlier one at once; `info` (settings, scores) goes into its configuration.
+
+    `half` stores float16, which is computed in float32 again once loaded.
+    """
+    from huggingface_hub import save_torch_state_dict
+
+    dtype = torch.float16 if half else torch.float32
+    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in encoder.learned().items()}
+    config = {
+        "format": FORMAT,
+        "method": to_json(encoder.method),
+        "backbone": {"name": encoder.backbone, "fingerprint": encoder.backbone_fingerprint},
+        "frozen_embeddings": encoder.freeze_embeddings,
+        "learned_numbers": sum(tensor.numel() for tensor in tensors.values()),
+        **info,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("torch", "transformers")}},
+    }
+
+    def fill(target: Path) -> None:
+        save_torch_state_dict(tensors, target, max_shard_size=max_shard_size)
+        (target / CONFIG).write_text(json.dumps(config, indent=1))
+        (target / "README.md").write_text(model_card(config))
+
+    write_folder(folder, fill)
+
+
+def model_card(config: Mapping[str, Any]) -> str:
+    """A short model card in the hub's form."""
+    method, scores = config["method"], config.get("dev") or {}
+    lines = [f"{key}: {value}" for key, value in {**config.get("settings", {}), **scores}.items()]
+    return "\n".join(
+        [
+            "---", "pipeline_tag: sentence-similarity", "library_name: cse", "license: apache-2.0", "---",
+            f"# {method['name']}{' (supervised)' if method['supervised'] else ''}", "",
+            f"{method['summary']} ({method['citation']}).", "",
+            f"Backbone: {config['backbone']['name']} ({config['backbone']['fingerprint']}). "
+            f"Learned numbers in this folder: {config['learned_numbers']:,}.", "",
+            "```python", "import cse", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
+            "Settings and STS-B dev scores (Spearman x 100):", "", *(f"- {line}" for line in lines), "",
+        ]
+    )  # fmt: skip
+
+
+def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
+    """The encoder of a bundled name, a checkpoint folder, or a masked language model's folder or hub id."""
+    if pooling is not None and pooling not in UNTRAINED:
+        raise ValueError(f"unknown pooling {pooling!r}; choose from {', '.join(UNTRAINED)}")
+    where = _locate(model)
+    if where is not None:
+        if pooling is not None:
+            raise ValueError(f"{model} is a trained checkpoint and pools its own way; leave out --pooling")
+        encoder = load_checkpoint(where, name=model if model in BUNDLED_NAMES else where.resolve().name)
+    else:
+        encoder = untrained(model, pooling or "mean")
+    return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def _locate(model: str) -> Path | None:
+    if not model.strip():
+        raise ArtefactError(f"no model given; choose {', '.join(BUNDLED_NAMES)}, a checkpoint folder or a backbone")
+    if model in BUNDLED_NAMES:
+        return BUNDLED / model
+    path = Path(model)
+    if path.is_file():
+        raise ArtefactError(f"{model} is a file; give the model's folder")
+    return path if (path / CONFIG).is_file() and "method" in _read_json(path / CONFIG) else None
+
+
+def untrained(backbone: str, pooling: str) -> Encoder:
+    """A backbone read by one of the untrained poolings. `bundled` is this project's own backbone."""
+    reference = backbone_reference(backbone)
+    try:
+        model, tokenizer = load_backbone(backbone_location(reference))
+    except ArtefactError as error:
+        raise ArtefactError(
+            f"no model {backbone!r}: choose {', '.join((*BUNDLED_NAMES, BACKBONE))}, a checkpoint folder, or a "
+            f"Hugging Face folder or id ({error})"
+        ) from error
+    return Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
+
+
+def load_checkpoint(folder: Path, name: str) -> Encoder:
+    """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
+    config = _read_json(folder / CONFIG)
+    try:
+        if config["format"] != FORMAT:
+            raise ArtefactError(f"{folder}: checkpoint format {config['format']}, this version reads {FORMAT}")
+        method = from_json(config["method"])
+        reference, expected = config["backbone"]["name"], config["backbone"]["fingerprint"]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ArtefactError):
+            raise
+        raise ArtefactError(f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again") from error
+    tensors = _read_tensors(folder)
+    encoder = Encoder(*load_backbone(backbone_location(reference)), method, name=name, backbone=reference)
+    if (found := encoder.backbone_fingerprint) != expected:
+        raise ArtefactError(f"{folder}: trained on {reference} {expected}, but that is now {found}; restore that backbone")
+    encoder.select_learned(freeze_embeddings=bool(config.get("frozen_embeddings")))
+    learned = encoder.learned()
+    if tensors.keys() != learned.keys():
+        odd = sorted(tensors.keys() ^ learned.keys())[0]
+        raise ArtefactError(f"{folder}: tensors do not fit {method.name}, first {odd!r}; train it again")
+    with torch.no_grad():
+        for key, tensor in learned.items():
+            if tensor.shape != tensors[key].shape:
+                raise ArtefactError(f"{folder}: {key} is {tuple(tensors[key].shape)}, not {tuple(tensor.shape)}")
+            tensor.copy_(tensors[key])
+    return encoder
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path.parent}: no {path.name}; give a checkpoint folder") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ArtefactError(f"{path}: damaged ({error}); train or copy it again") from error
+    if not isinstance(value, dict):
+        raise ArtefactError(f"{path}: not a checkpoint's configuration; train or copy it again")
+    return value
+
+
+def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    index = folder / INDEX
+    names = sorted(set(_read_json(index)["weight_map"].values())) if index.is_file() else ["model.safetensors"]
+    tensors: dict[str, torch.Tensor] = {}
+    for name in names:
+        path = folder / Path(name).name  # a name in a file stays inside the folder
+        try:
+            tensors |= load_file(path)
+        except FileNotFoundError as error:
+            raise ArtefactError(f"{folder}: no {path.name}; train or copy it again") from error
+        except SafetensorError as error:
+            raise ArtefactError(f"{path}: damaged ({error}); train or copy it again") from error
+    return tensors

@@ -1,0 +1,188 @@
+"""Text in: sentences, triplets and graded pairs from files of any common kind, or from a hub id.
+
+Plain files are streamed line by line with the standard library; tables and hub ids go through `datasets`.
+Every error is a `ValueError` that names the file, the line and the cure.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import math
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+TEXT_SUFFIXES = (".txt", ".text", "")
+TABLE_LOADERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
+USUAL_COLUMNS = ("sentence", "text")
+TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
+COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
+
+Pair = tuple[float, str, str]
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Every line of a text file (plain, .gz or .xz) without its newline, empty lines included.
+
+    Raises ValueError for a missing file, a folder, bytes that are not UTF-8 and NUL bytes (a binary file).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path}: {'is a folder, not a text file' if path.is_dir() else 'no such file'}")
+    opener = COMPRESSED.get(path.suffix.lower(), open)
+    number = 0
+    try:
+        with opener(path, "rb") as file:
+            for number, raw in enumerate(file, start=1):
+                if b"\x00" in raw:
+                    raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv") from error
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+        raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
+
+
+def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
+    """The non-empty sentences of a file or hub id, stripped, one at a time.
+
+    Text files give their lines; tables (.csv .tsv .json .jsonl .parquet) and hub ids the named `column`.
+    """
+    for row in examples(source, column):
+        yield row[0]
+
+
+def examples(source: str | Path, column: str | None = None, supervised: bool = False) -> Iterator[tuple[str, ...]]:
+    """Tuples of texts: (sentence,), or with `supervised` (premise, entailed) or (premise, entailed, contradicted).
+
+    Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
+    columns sent0, sent1 and perhaps hard_neg. Empty sentences are skipped. Raises ValueError as the module says.
+    """
+    suffix = _suffix(source)
+    if supervised and suffix == ".tsv":
+        yield from _tab_separated(Path(source))
+    elif suffix in TEXT_SUFFIXES and (Path(source).exists() or suffix or "/" not in str(source)):
+        if supervised:
+            raise ValueError(f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet")
+        if column is not None:
+            raise ValueError(f"{source}: a text file has no column {column!r}; leave out --column or give a table")
+        yield from ((line.strip(),) for line in text_lines(Path(source)) if line.strip())
+    else:
+        for row in _table(source, suffix, [*TRIPLET_COLUMNS] if supervised else [column]):
+            if row[0]:
+                yield row
+
+
+def _suffix(source: str | Path) -> str:
+    path = Path(source)
+    return (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+
+
+def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
+    width = 0
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line.strip():
+            continue
+        cells = tuple(cell.strip() for cell in line.split("\t"))
+        width = width or len(cells)
+        if len(cells) != width or width not in (2, 3) or not all(cells):
+            raise ValueError(f"{path}: line {number} has {len(cells)} columns or an empty one; give two or three everywhere")
+        yield cells
+
+
+def _table(source: str | Path, suffix: str, wanted: list[str | None]) -> Iterator[tuple[str, ...]]:
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetGenerationError
+    from datasets.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    try:
+        if suffix in TABLE_LOADERS:
+            if not Path(source).is_file():
+                raise ValueError(f"{source}: no such file")
+            options = {"delimiter": "\t"} if suffix == ".tsv" else {}
+            rows = load_dataset(TABLE_LOADERS[suffix], data_files=str(source), split="train", streaming=True, **options)
+        else:
+            rows = load_dataset(str(source), split="train", streaming=True)
+        names = rows.column_names or list(next(iter(rows), {}))
+        columns = _choose(source, names, wanted)
+        for row in rows:
+            yield tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
+    except (OSError, DatasetGenerationError, UnicodeDecodeError) as error:
+        known = ", ".join((".txt", *TABLE_LOADERS))
+        raise ValueError(f"cannot read {str(source)!r} ({_first_line(error)}); give a file ({known}) or a hub id") from error
+
+
+def _choose(source: str | Path, names: list[str], wanted: list[str | None]) -> list[str]:
+    if wanted == [None]:
+        usual = [name for name in USUAL_COLUMNS if name in names] or (names if len(names) == 1 else [])
+        if not usual:
+            raise ValueError(f"{source}: which column holds the sentences? Give --column, one of {', '.join(names)}")
+        return usual[:1]
+    found = [name for name in wanted if name in names]
+    needed = wanted[:2] if len(wanted) > 1 else wanted
+    if missing := [name for name in needed if name not in names]:
+        raise ValueError(f"{source}: no column {missing[0]!r}; it has {', '.join(names) or 'none'}")
+    return [name for name in found if name is not None]
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+
+
+def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:
+    """The first `limit` (or all) of `examples` as a memory-mapped dataset with one column per text: "0", "1", "2".
+
+    Raises ValueError when there is nothing in it.
+    """
+    from datasets import Dataset
+    from datasets.exceptions import DatasetGenerationError
+    from datasets.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    path = Path(source)
+    stamp = f"{path.stat().st_mtime_ns} {path.stat().st_size}" if path.is_file() else ""  # a changed file is read again
+    options = {"source": source, "column": column, "supervised": supervised, "limit": limit, "stamp": stamp}
+    if next(examples(source, column, supervised), None) is None:
+        raise ValueError(f"{source}: no sentence in it")
+    try:
+        return Dataset.from_generator(_named_examples, gen_kwargs=options)
+    except DatasetGenerationError as error:
+        raise error.__cause__ if isinstance(error.__cause__, ValueError) else error from None
+
+
+def _named_examples(
+    source: str, column: str | None, supervised: bool, limit: int | None, stamp: str
+) -> Iterator[dict[str, str]]:
+    for row in islice(examples(source, column, supervised), limit):
+        yield {str(number): text for number, text in enumerate(row)}
+
+
+def scored_pairs(path: Path) -> list[Pair]:
+    """(score, sentence, sentence) of a tab-separated file without a header, such as STS-B's.
+
+    Raises ValueError with file and line for a wrong column count or a score that is no number, and for an empty file.
+    """
+    pairs: list[Pair] = []
+    for number, line in enumerate(text_lines(Path(path)), start=1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) != 3:
+            raise ValueError(f"{path}: line {number} has {len(cells)} columns, not score, sentence, sentence")
+        try:
+            score = float(cells[0])
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number}: the score {cells[0]!r} is no number") from error
+        if not math.isfinite(score):
+            raise ValueError(f"{path}: line {number}: the score {cells[0]!r} is not finite")
+        pairs.append((score, cells[1].strip(), cells[2].strip()))
+    if not pairs:
+        raise ValueError(f"{path}: no pair in it")
+    return pairs

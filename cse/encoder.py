@@ -1,0 +1,302 @@
+"""The one path from text to vector, shared by training, evaluation, the index and the app.
+
+text -> token ids, cut -> rows of a template -> word embeddings with learned slots -> backbone with prefix -> pooled
+vector -> minus template bias -> head. Which of these steps apply is the method's choice and the module's mode.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from cse.backbone import digest, first_position, fingerprint, mlm_head, prefix_cache
+from cse.methods import UNTRAINED, Head, Method, Pooling, When, to_json
+from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+INIT_STD = 0.02  # the backbones' own initialiser
+
+
+class TransformHead(nn.Module):
+    """The masked LM's transform (dense, GELU, LayerNorm) as a head of its own, starting from the backbone's weights."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        head = mlm_head(model)
+        source = head.predictions.transform if hasattr(head, "predictions") else head
+        norm = source.LayerNorm if hasattr(source, "LayerNorm") else source.layer_norm
+        self.dense = nn.Linear(norm.normalized_shape[0], norm.normalized_shape[0])
+        self.norm = nn.LayerNorm(norm.normalized_shape, eps=norm.eps)
+        self.dense.load_state_dict(source.dense.state_dict())
+        self.norm.load_state_dict(norm.state_dict())
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(B, d) -> (B, d)."""
+        return self.norm(nn.functional.gelu(self.dense(hidden)))
+
+
+def tanh_head(width: int) -> nn.Sequential:
+    """A fresh linear layer with tanh, SimCSE's training head."""
+    dense = nn.Linear(width, width)
+    nn.init.normal_(dense.weight, std=INIT_STD)
+    nn.init.zeros_(dense.bias)
+    return nn.Sequential(dense, nn.Tanh())
+
+
+class Encoder(nn.Module):
+    """A backbone read by a method. In training mode the method's training steps apply, in eval mode those of encoding."""
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, *, name: str, backbone: str = ""
+    ) -> None:
+        super().__init__()
+        self.model, self.tokenizer, self.method = model, tokenizer, method
+        self.name, self.backbone = name, backbone
+        self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
+        self.freeze_embeddings = False
+        self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
+        self.asked = self.views[0][0]  # the template [MASK] is read in
+        if self.asked.mask_index is None:
+            self.asked = render(MEANS_ROBERTA if first_position(model) else MEANS, tokenizer)
+        self.dim = int(model.config.hidden_size)
+        layers = int(model.config.num_hidden_layers)
+        prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
+        self.prefix = nn.Parameter(prefix) if method.prefix else None
+        self.slots = self._initial_slots()
+        self.head: nn.Module | None = None
+        if method.head_when is not When.NEVER:
+            self.head = tanh_head(self.dim) if method.head is Head.TANH else TransformHead(model)
+        self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
+        self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
+        self.select_learned()
+        self.eval()
+
+    def _initial_slots(self) -> nn.Parameter | None:
+        anchor = self.views[0][0]
+        if any(template.slot_ids and template != anchor for view in self.views for template in view):
+            raise ValueError(f"{self.method.name}: only the anchor's template may have learned slots")
+        if not anchor.slot_ids:
+            return None
+        words = self.model.get_input_embeddings().weight.detach()
+        if self.method.template.soft:
+            return nn.Parameter(words[list(anchor.slot_ids)].clone())
+        return nn.Parameter(torch.randn(len(anchor.slot_ids), self.dim) * words.std())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def pooling(self) -> str | None:
+        """The `pooling` that `cse.load` needs to open this encoder again; None for a method that learns."""
+        return self.method.name if self.method.name in UNTRAINED else None
+
+    @cached_property
+    def max_content(self) -> int:
+        """Tokens of a sentence that fit beside the longest template and the prefix."""
+        positions = int(self.model.config.max_position_embeddings) - first_position(self.model) - self.method.prefix
+        return positions - max(template.length for view in (*self.views, (self.asked,)) for template in view)
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that change with the backbone it began from, the method or any learned number."""
+        return digest(self.learned(), self.backbone_fingerprint, json.dumps(to_json(self.method)))
+
+    # -- what is learned ----------------------------------------------------------------------------------------
+
+    def select_learned(self, freeze_embeddings: bool = False) -> None:
+        """Let gradients into what the method learns and nothing else."""
+        self.freeze_embeddings = freeze_embeddings
+        learned = {id(tensor) for tensor in self.learned(training=True).values()}
+        for tensor in self.parameters():
+            tensor.requires_grad_(id(tensor) in learned)
+
+    def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
+        """The method's parameters by name: what a checkpoint holds, and with `training` the training-only head too."""
+        found: dict[str, nn.Parameter] = {}
+        if not (self.method.frozen or self.method.head_when is When.NEVER):
+            words = self.model.get_input_embeddings().weight
+            for name, tensor in self.model.base_model.named_parameters():
+                if not (self.freeze_embeddings and tensor is words):
+                    found[f"backbone.{name}"] = tensor
+        found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
+        if self.head is not None and (training or self.method.head_when is When.ALWAYS):
+            found |= {f"head.{name}": tensor for name, tensor in self.head.named_parameters()}
+        return found
+
+    # -- text to vectors ----------------------------------------------------------------------------------------
+
+    def tokenise(
+        self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
+    ) -> list[list[int]]:
+        """Token ids of each sentence without specials, cut to what fits; a typed "[MASK]" stays plain text."""
+        if not sentences:
+            return []
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(sentences, templates, strict=True)]
+        return self.tokenizer(
+            spaced,
+            add_special_tokens=False,
+            split_special_tokens=True,
+            truncation=True,
+            max_length=min(self.max_content, max_length or self.max_content),
+        )["input_ids"]
+
+    def forward(self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> torch.Tensor:
+        """(B, d) float32 vectors of token ids (B lists), each under its own template."""
+        hidden = self.pool([template.row(ids) for ids, template in zip(contents, templates, strict=True)])
+        bias = self.bias(templates, list(map(len, contents))) if self._applies(self.method.denoise) else None
+        if self.head is None or not self._applies(self.method.head_when):
+            return hidden if bias is None else hidden - bias
+        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head, before the other
+            return self.head(hidden) if bias is None else self.head(hidden) - self.head(bias)
+        return self.head(hidden if bias is None else hidden - bias)
+
+    def _applies(self, when: When) -> bool:
+        return when is When.ALWAYS or (when is When.TRAINING and self.training)
+
+    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
+        pooling = self.method.pooling
+        if pooling is Pooling.STATIC:
+            ids, slots, _, mask = self._collate(rows)
+            return _mean(self._embed(ids, slots), mask)
+        states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
+        if pooling is not Pooling.TOKEN:
+            return _mean(sum(states) / len(states), mask)
+        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+        return states[-1][torch.arange(len(rows), device=self.device), pool_at].float()
+
+    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, L, d) last hidden states of rows padded to the longest."""
+        return self._run(rows)[0][-1]
+
+    def _embed(self, ids: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        embeddings = self.model.get_input_embeddings()(ids)  # (B, L, d)
+        if self.slots is None:
+            return embeddings
+        return torch.where(slots[..., None] == HARD, embeddings, self.slots[slots.clamp(min=0)])
+
+    def _run(self, rows: Sequence[Row], every_layer: bool = False) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The last hidden states (B, L, d), after the embedding layer's where asked for, and the mask (B, L)."""
+        ids, slots, positions, mask = self._collate(rows)
+        inputs: dict[str, Any] = {"attention_mask": mask}
+        if self.prefix is not None:
+            inputs["past_key_values"] = prefix_cache(self.model, self.dropout(self.prefix), len(rows))
+            inputs["attention_mask"] = torch.cat([mask.new_ones(len(rows), self.method.prefix), mask], 1)
+        output = self.model.base_model(
+            inputs_embeds=self._embed(ids, slots), position_ids=positions, output_hidden_states=every_layer, **inputs
+        )
+        return [*(output.hidden_states[:1] if every_layer else ()), output.last_hidden_state], mask
+
+    def _collate(self, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
+        """Ids, slots, positions and mask, each (B, L)."""
+        longest = max(len(row.ids) for row in rows)
+        start = first_position(self.model) + self.method.prefix
+        pad = self.tokenizer.pad_token_id
+
+        def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
+            return torch.tensor([[*line, *[fill] * (longest - len(line))] for line in values], device=self.device)
+
+        positions = table((row.positions for row in rows), 0) + start
+        mask = table(([1] * len(row.ids) for row in rows), 0)
+        return table((row.ids for row in rows), pad), table((row.slots for row in rows), HARD), positions, mask
+
+    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
+        """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once per call, and once per model where no gradient is needed.
+        """
+        keys = list(zip(templates, lengths, strict=True))
+        known = {} if torch.is_grad_enabled() else self._biases
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            known.update(zip(new, self.pool(rows), strict=True))
+        return torch.stack([known[key] for key in keys])
+
+    def train(self, mode: bool = True) -> Encoder:
+        """Switch mode; what was remembered for inference is forgotten."""
+        self._biases = {}
+        return super().train(mode)
+
+    def encode(
+        self,
+        sentences: str | Sequence[str],
+        batch_size: int = 64,
+        normalize_embeddings: bool = False,
+        show_progress_bar: bool | None = None,
+        *,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+    ) -> Any:
+        """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
+
+        numpy unless `convert_to_tensor` or not `convert_to_numpy`. Raises ValueError for anything that is not text.
+        """
+        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
+            raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
+        vectors = self._encode_all(texts, batch_size, bool(show_progress_bar))
+        if normalize_embeddings:
+            vectors = nn.functional.normalize(vectors, dim=-1)
+        vectors = vectors[0] if isinstance(sentences, str) else vectors
+        return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
+
+    @torch.no_grad()
+    def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
+        from tqdm import tqdm
+
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; give at least 1")
+        mode = self.training
+        self.eval()
+        template = self.views[0][0]
+        contents = self.tokenise([_clean(text) for text in texts], [template] * len(texts))
+        order = np.argsort([-len(ids) for ids in contents], kind="stable")
+        vectors = torch.empty(len(texts), self.dim)
+        for start in tqdm(range(0, len(texts), batch_size), desc=self.name, unit="batch", disable=not progress):
+            chosen = order[start : start + batch_size]
+            vectors[chosen] = self([contents[i] for i in chosen], [template] * len(chosen)).cpu()
+        self.train(mode)
+        return vectors
+
+    # -- vectors to words ---------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def top_tokens(self, sentence: str, k: int = 5, denoise: bool = True) -> list[tuple[str, float]]:
+        """The k likeliest tokens at [MASK] with their probability, the template bias subtracted first (PromptBERT, Table 7).
+
+        A method that reads no mask is asked with `This sentence : "[X]" means [MASK].`. Raises ValueError unless
+        1 <= k <= vocabulary.
+        """
+        special = set(self.tokenizer.all_special_ids)
+        if not 1 <= k <= len(self.tokenizer) - len(special):
+            raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
+        mode = self.training
+        self.eval()
+        template = self.asked
+        (ids,) = self.tokenise([_clean(sentence)], [template])
+        hidden = self.pool([template.row(ids)])
+        if denoise:
+            hidden = hidden - self.bias([template], [len(ids)])
+        probabilities = mlm_head(self.model)(hidden)[0].softmax(-1)
+        self.train(mode)
+        best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
+        return [(self.tokenizer.decode([i]).strip(), float(probabilities[i])) for i in best[:k]]
+
+
+def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask[..., None].to(hidden.dtype)
+    return ((hidden * weights).sum(1) / weights.sum(1)).float()
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")

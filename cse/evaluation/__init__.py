@@ -1,0 +1,1 @@
+"""Evaluations: each takes an `encode` callable (list of N sentences -> (N, d) array) and knows nothing of models."""

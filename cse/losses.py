@@ -1,0 +1,30 @@
+"""The contrastive loss and the weight of its masked-LM companion: pure functions of tensors and numbers."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn.functional import cross_entropy, normalize
+
+
+def info_nce(
+    anchors: torch.Tensor,
+    positives: torch.Tensor,
+    negatives: torch.Tensor | None = None,
+    *,
+    temperature: float = 0.05,
+    first: int = 0,
+) -> torch.Tensor:
+    """Mean cross-entropy of each anchor's own positive among all positives and all negatives, by cosine / temperature.
+
+    anchors (n, d); positives and negatives (N, d), N >= n, rows need not be unit; anchor i belongs to positive
+    `first` + i, so that a process may hold a part of the batch. SimCSE Eq. 1 and 5, PromptBERT Eq. 4, ConPVP Eq. 1.
+    """
+    candidates = positives if negatives is None else torch.cat([positives, negatives])
+    cosines = normalize(anchors.float(), dim=-1) @ normalize(candidates.float(), dim=-1).T  # (n, N) or (n, 2N)
+    labels = torch.arange(first, first + len(anchors), device=anchors.device)
+    return cross_entropy(cosines / temperature, labels)
+
+
+def mlm_weight(start: float, step: int) -> float:
+    """DCPCSE's decaying weight of the masked-LM term: start * 0.95 ** (step / 100)."""
+    return start * 0.95 ** (step / 100)

@@ -1,0 +1,250 @@
+"""Methods as values: which views of a sentence are made, what is learned, when to denoise, and the published settings.
+
+Training encodes the views of each sentence, pulls the first two together and pushes the rest of the batch away;
+encoding uses the first view alone. Adding a method is one `METHODS` entry (and its rows in `PUBLISHED`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from enum import Enum
+from typing import Any
+
+from cse.templates import (
+    CONTINUOUS,
+    MANUAL,
+    MEANS,
+    MEANS_OF,
+    MEANS_ROBERTA,
+    MEANS_ROBERTA_THE,
+    NEGATIVE,
+    OPTI,
+    PLAIN,
+    POSITIVE,
+    SHALLOW,
+    Template,
+)
+
+View = tuple[Template, ...]  # one template, or several of which each sentence draws one
+
+
+class When(str, Enum):
+    """In which phase a step of the encoder applies."""
+
+    NEVER = "never"
+    TRAINING = "training"
+    ALWAYS = "always"
+
+
+class Pooling(str, Enum):
+    """Where the vector is read: at the template's mask (or first token), or averaged over all tokens, specials included."""
+
+    TOKEN = "token"
+    MEAN = "mean"
+    FIRST_LAST = "first-last"  # embedding layer's output and last layer
+    STATIC = "static"  # word embeddings alone
+
+
+class Head(str, Enum):
+    """What follows the pooled vector: a fresh linear layer with tanh (SimCSE), or the masked LM's own transform."""
+
+    TANH = "tanh"
+    TRANSFORM = "transform"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to train and read sentence vectors.
+
+    `frozen`: the backbone stays as it is. `prefix`: length of the per-layer key/value prompt. `supervised`: view k
+    takes text k of an example instead of all views taking the same sentence. `specials_in_bias`: whether the template
+    bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term.
+    """
+
+    name: str
+    views: tuple[View, ...]
+    summary: str
+    citation: str
+    denoise: When = When.NEVER
+    head: Head = Head.TANH
+    head_when: When = When.TRAINING
+    frozen: bool = False
+    prefix: int = 0
+    pooling: Pooling = Pooling.TOKEN
+    specials_in_bias: bool = True
+    supervised: bool = False
+    mlm_weight: float = 0.0
+
+    @property
+    def template(self) -> Template:
+        """The template sentences are encoded with."""
+        return self.views[0][0]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts)."""
+
+    batch_size: int = 64
+    learning_rate: float = 3e-5
+    epochs: int = 1
+    max_length: int = 32
+    temperature: float = 0.05
+    eval_every: int = 125
+    clip: float = 1.0
+    freeze_embeddings: bool = False
+    seed: int = 42
+
+
+SIMCSE = Method(
+    "simcse", ((PLAIN,), (PLAIN,)), "the same sentence twice; dropout is the only difference",
+    "Gao, Yao and Chen 2021 (EMNLP)",
+)  # fmt: skip
+PROMPTBERT = Method(
+    "promptbert", ((MEANS_OF,), (MEANS,)), "two templates read at [MASK], their bias subtracted in training",
+    "Jiang et al. 2022 (EMNLP)", denoise=When.TRAINING,
+)  # fmt: skip
+DCPCSE = Method(
+    "dcpcse", ((PLAIN,), (PLAIN,)), "frozen backbone; keys and values learned in front of every layer",
+    "Jiang, Zhang and Wang 2022 (Findings of EMNLP)", frozen=True, prefix=16,
+)  # fmt: skip
+CONPVP = Method(
+    "conpvp", ((CONTINUOUS,), POSITIVE, NEGATIVE), "a continuous prompt against positive and negative prompt prototypes",
+    "Zeng et al. 2022 (Findings of EMNLP)", denoise=When.TRAINING, specials_in_bias=False,
+)  # fmt: skip
+
+METHODS = {
+    method.name: method
+    for method in (
+        SIMCSE,
+        PROMPTBERT,
+        DCPCSE,
+        CONPVP,
+        Method(
+            "optiprompt", ((OPTI,), (OPTI,)), "frozen backbone; the template's own words become learned vectors",
+            "PromptBERT, section 4.3", head=Head.TRANSFORM, frozen=True,
+        ),
+        Method(
+            "scpcse", ((SHALLOW,), (SHALLOW,)), "frozen backbone; learned input vectors only, the shallow form of DCPCSE",
+            "DCPCSE, section 3.3 and appendix A", frozen=True,
+        ),
+        replace(CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE), summary="ConPVP with a manual anchor (Table 4)"),
+        replace(CONPVP, name="conpvp-no-negative", views=CONPVP.views[:2], summary="ConPVP without c- (Table 4)"),
+        replace(
+            CONPVP, name="conpvp-no-prototypes", views=((CONTINUOUS,), (CONTINUOUS,)), denoise=When.NEVER,
+            summary="ConPVP without c+ and c-: the continuous prompt twice (Table 4)",
+        ),
+    )
+}  # fmt: skip
+
+# Texts are premise, entailed, contradicted; the head stays at test time (methods' released evaluation).
+SUPERVISED = {
+    "simcse": replace(SIMCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS),
+    "promptbert": replace(
+        PROMPTBERT, views=((MEANS_OF,),) * 3, supervised=True, denoise=When.ALWAYS, head=Head.TRANSFORM, head_when=When.ALWAYS
+    ),
+    "dcpcse": replace(DCPCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS, prefix=12),
+}
+
+UNTRAINED = {
+    "mean": Method("mean", ((PLAIN,),), "mean of the last layer", "", head_when=When.NEVER, pooling=Pooling.MEAN),
+    "cls": Method("cls", ((PLAIN,),), "last layer at the first token", "", head_when=When.NEVER),
+    "first-last": Method(
+        "first-last", ((PLAIN,),), "mean of the embedding layer and the last", "", head_when=When.NEVER, pooling=Pooling.FIRST_LAST
+    ),
+    "static": Method("static", ((PLAIN,),), "mean of the word embeddings", "", head_when=When.NEVER, pooling=Pooling.STATIC),
+    "prompt": Method("prompt", ((MEANS,),), "last layer at the template's [MASK]", "PromptBERT, Table 4", head_when=When.NEVER),
+}
+
+ROBERTA_VIEWS = {
+    ("promptbert", False): ((MEANS_ROBERTA,), (MEANS_ROBERTA_THE,)),
+    ("promptbert", True): ((MEANS_ROBERTA,),) * 3,
+}  # PromptBERT's released settings: single quotes with spaces inside
+
+# (method, supervised, backbone) -> what differs from TrainConfig's defaults, and the prefix length where there is one.
+PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
+    # SimCSE, released training scripts
+    ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("simcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-base"): {"batch_size": 512, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-large"): {"batch_size": 512, "learning_rate": 3e-5},
+    ("simcse", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "bert-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    ("simcse", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "roberta-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    # PromptBERT, appendix A and the released settings
+    ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("promptbert", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("optiprompt", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-5, "epochs": 5, "eval_every": 1000},
+    # DCPCSE, Table 4
+    ("dcpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 16},
+    ("dcpcse", False, "bert-large"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 10},
+    ("dcpcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 14, "mlm_weight": 0.1},
+    ("dcpcse", False, "roberta-large"): {"batch_size": 64, "learning_rate": 1e-2, "prefix": 10, "mlm_weight": 0.1},
+    ("dcpcse", True, "bert-base"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "bert-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-2, "epochs": 10, "prefix": 10},
+    ("dcpcse", True, "roberta-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 10},
+    ("scpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-3, "epochs": 5},  # DCPCSE, appendix A
+    # ConPVP, Table 2
+    ("conpvp", False, "bert-base"): {"batch_size": 128, "learning_rate": 3e-5},
+    ("conpvp", False, "bert-large"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-base"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
+    # This project, chosen on STS-B dev with the bundled backbone (README, decisions)
+    ("simcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4},
+    ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4},
+    ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
+    ("dcpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-2, "prefix": 16},
+    ("scpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-3},
+    ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4},
+}
+
+
+def backbone_key(model_type: str, hidden: int) -> str:
+    """The backbone's row in the published tables: its family and size, such as `bert-base`."""
+    family = "roberta" if "roberta" in model_type else "bert"
+    return f"{family}-{'large' if hidden >= 1024 else 'base' if hidden >= 512 else 'small'}"
+
+
+def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
+    """The method and the settings it was published with on `backbone` (a `backbone_key`).
+
+    Where a paper has no row for the backbone, its row for the base model of the family or of BERT stands in; the
+    ablations use their method's. Raises ValueError for an unknown method and for one without a supervised form.
+    """
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")
+    if supervised and name not in SUPERVISED:
+        raise ValueError(f"{name} has no supervised form; choose from {', '.join(SUPERVISED)}")
+    method = (SUPERVISED if supervised else METHODS)[name]
+    family = backbone.split("-")[0]
+    if family == "roberta":
+        method = replace(method, views=ROBERTA_VIEWS.get((name, supervised), method.views))
+        if supervised:
+            method = replace(method, head=Head.TANH)  # PromptBERT's supervised RoBERTa keeps the fresh head
+    source = name.split("-")[0]
+    keys = ((source, supervised, f"{key}") for key in (backbone, f"{family}-base", "bert-base"))
+    settings = dict(next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}))
+    changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
+    return replace(method, **changes), TrainConfig(**settings)
+
+
+def to_json(method: Method) -> dict[str, Any]:
+    """The method as plain JSON values."""
+    return asdict(method)
+
+
+def from_json(value: dict[str, Any]) -> Method:
+    """The method of `to_json`; raises ValueError for unknown or missing fields."""
+    try:
+        views = tuple(tuple(Template(**template) for template in view) for view in value["views"])
+        enums = {"denoise": When, "head": Head, "head_when": When, "pooling": Pooling}
+        known = {field.name for field in fields(Method)}
+        if unknown := value.keys() - known:
+            raise ValueError(f"unknown fields {sorted(unknown)}")
+        return Method(**{**value, "views": views, **{key: enum(value[key]) for key, enum in enums.items() if key in value}})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"incomplete method: {error}") from error

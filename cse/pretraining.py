@@ -1,0 +1,330 @@
+"""Masked-language-model pretraining of a small BERT on text files, on a laptop CPU or a GPU.
+
+Text is tokenised once into a flat memory-mapped array. A row starts at the beginning of a sentence and runs on over
+the following ones to its full length, so nothing is padded; lengths are mixed because short inputs are the use.
+Masking is dynamic: 15 % of the positions, of which 80 % become [MASK], 10 % a random token, 10 % stay (BERT, 3.1).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from cse.backbone import describe, load_backbone, mlm_head
+from cse.cooccurrence import word_vectors
+from cse.data import text_lines
+from cse.state import load_state, save_state, write_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+HELD_OUT_EVERY = 100
+LINES_AT_ONCE = 20_000
+EVAL_ROWS = 512
+EVAL_LENGTH = 64
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps."""
+
+    vocabulary: int = 12_000
+    layers: int = 4
+    hidden: int = 256
+    heads: int = 4
+    positions: int = 256
+    tokens: int = 30_000_000
+    batch_tokens: int = 4096
+    lengths: tuple[int, ...] = (16, 32, 64, 128)
+    learning_rate: float = 1e-3
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    head_start: bool = True
+    seed: int = 42
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of the whole run."""
+        return max(1, self.tokens // self.batch_tokens)
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """A tokenised corpus: ids (n,) uint16 and where its sentences start (s,) int64, both memory-mapped."""
+
+    ids: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def open(cls, folder: Path, split: str) -> TokenFile:
+        """Map `folder/split.ids` and `folder/split.starts`."""
+        return cls(np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r"))
+
+    def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, length) int64 ids, each row from a random sentence start and over the ones that follow."""
+        starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
+        return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
+
+
+def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizerBase:
+    """An uncased WordPiece tokenizer learned from text files.
+
+    Raises ValueError when the text does not support so many word pieces.
+    """
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertTokenizer
+
+    trainer = BertWordPieceTokenizer(lowercase=True)
+    lines = (line for path in corpora for line in text_lines(path) if line.strip())
+    trainer.train_from_iterator(
+        lines, vocab_size=vocabulary, min_frequency=2, special_tokens=SPECIAL_TOKENS, limit_alphabet=400, show_progress=False
+    )
+    learned = trainer.get_vocab()
+    if len(learned) < vocabulary:
+        raise ValueError(f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text")
+    return BertTokenizer(vocab=learned, do_lower_case=True)
+
+
+def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
+
+    Documents are separated by empty lines. Where that leaves nothing to hold out, the last hundredth of the lines is.
+    """
+
+    def fill(target: Path) -> None:
+        counts = {"train": 0, "valid": 0}
+        handles = {name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")}
+        for split, sentences in _split_batches(corpora):
+            encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+            lengths = np.array([len(ids) for ids in encoded], np.int64)
+            handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
+            handles[f"{split}.ids"].write(np.concatenate([np.array(ids, np.uint16) for ids in encoded]).tobytes())
+            counts[split] += int(lengths.sum())
+        for handle in handles.values():
+            handle.close()
+        if counts["valid"] < EVAL_LENGTH:
+            _hold_out_tail(target)
+
+    write_folder(folder, fill)
+
+
+def _split_batches(corpora: list[Path]) -> Iterator[tuple[str, list[str]]]:
+    waiting: dict[str, list[str]] = {"train": [], "valid": []}
+    for path in corpora:
+        document = 0
+        for line in text_lines(path):
+            if not line.strip():
+                document += 1
+                continue
+            split = "valid" if document % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train"
+            waiting[split].append(line)
+            if len(waiting[split]) == LINES_AT_ONCE:
+                yield split, waiting[split]
+                waiting[split] = []
+    yield from ((split, lines) for split, lines in waiting.items() if lines)
+
+
+def _hold_out_tail(folder: Path) -> None:
+    starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
+    kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
+    cut = min(int(starts[kept]), len(ids) - EVAL_LENGTH)
+    if cut < EVAL_LENGTH:
+        raise ValueError(f"the corpus has only {len(ids)} word pieces; give at least a few thousand")
+    ids[:cut].tofile(folder / "train.ids")
+    ids[cut:].tofile(folder / "valid.ids")
+    starts[starts < cut].tofile(folder / "train.starts")
+    np.array([0], np.int64).tofile(folder / "valid.starts")
+
+
+def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
+    """A fresh BERT without dropout, its output bias at the unigram log-probabilities.
+
+    With `head_start` its embeddings are the corpus's own counted word vectors instead of noise.
+    """
+    from transformers import BertConfig, BertForMaskedLM
+
+    torch.manual_seed(config.seed)
+    model = BertForMaskedLM(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            intermediate_size=4 * config.hidden,
+            max_position_embeddings=config.positions,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+    counts = torch.from_numpy(np.bincount(corpus.ids, minlength=len(tokenizer)).astype(np.float32))
+    with torch.no_grad():
+        mlm_head(model).predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
+        if config.head_start:
+            vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
+            model.get_input_embeddings().weight.copy_(vectors)
+    return model
+
+
+def mask_tokens(
+    rows: torch.Tensor, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(inputs (B, L) with specials around, labels (B, L) that are -100 where nothing is predicted), from (B, L-2) ids."""
+    chosen = torch.rand(rows.shape, generator=generator) < 0.15
+    fate = torch.rand(rows.shape, generator=generator)
+    labels = rows.masked_fill(~chosen, IGNORED)
+    random_ids = torch.randint(len(SPECIAL_TOKENS), len(tokenizer), rows.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < 0.8), tokenizer.mask_token_id, rows)
+    inputs = torch.where(chosen & (fate >= 0.9), random_ids, inputs)
+    edge = rows.new_ones(len(rows), 1)
+    inputs = torch.cat([edge * tokenizer.cls_token_id, inputs, edge * tokenizer.sep_token_id], 1)
+    return inputs, torch.nn.functional.pad(labels, (1, 1), value=IGNORED)
+
+
+def masked_loss(model: PreTrainedModel, inputs: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(mean cross-entropy, accuracy) over the masked positions; only these reach the vocabulary."""
+    hidden = model.base_model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state
+    wanted = labels != IGNORED
+    logits = mlm_head(model)(hidden[wanted])
+    loss = torch.nn.functional.cross_entropy(logits.float(), labels[wanted])
+    return loss, (logits.argmax(-1) == labels[wanted]).float().mean()
+
+
+def learning_rate(config: PretrainConfig, step: int) -> float:
+    """Linear warm-up, then linear decay to zero at the last step."""
+    warm = max(1, round(config.warmup * config.steps))
+    return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))
+
+
+def prepare(
+    corpora: list[Path], output: Path, config: PretrainConfig, init: str | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, TokenFile, TokenFile]:
+    """Tokenizer, tokenised corpus and starting model; what an earlier run left in `output` is used again."""
+    from transformers import AutoTokenizer
+
+    tokens, saved = output / "corpus", output / "tokenizer"
+    if init:
+        model, tokenizer = load_backbone(init, dropout=0.0)
+    elif saved.is_dir():
+        tokenizer = AutoTokenizer.from_pretrained(saved)
+    else:
+        tokenizer = train_tokenizer(corpora, config.vocabulary)
+        write_folder(saved, lambda folder: tokenizer.save_pretrained(folder))
+    if len(tokenizer) > np.iinfo(np.uint16).max:
+        raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; use one below 65,536")
+    if not tokens.is_dir():
+        tokenise(corpora, tokenizer, tokens)
+    train, valid = TokenFile.open(tokens, "train"), TokenFile.open(tokens, "valid")
+    if not init:
+        model = new_model(config, tokenizer, train)
+    return model, tokenizer, train, valid
+
+
+def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile, device: torch.device) -> dict[str, float]:
+    """Held-out loss (nats) and accuracy over a fixed draw of rows and masks."""
+    rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
+    length = min(EVAL_LENGTH, len(valid.ids) + 2)
+    rows = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
+    inputs, labels = mask_tokens(rows, tokenizer, generator)
+    model.eval()
+    with torch.no_grad():
+        parts = [masked_loss(model, i.to(device), w.to(device)) for i, w in zip(inputs.split(64), labels.split(64), strict=True)]
+    model.train()
+    loss, accuracy = (float(torch.stack(column).mean()) for column in zip(*parts, strict=True))
+    return {"held_out_loss": round(loss, 4), "held_out_accuracy": round(accuracy, 4)}
+
+
+def pretrain(
+    corpora: list[Path],
+    output: Path,
+    config: PretrainConfig,
+    *,
+    init: str | None = None,
+    resume: bool = False,
+    eval_every: int = 500,
+    report: Callable[[dict[str, Any]], None] = lambda entry: None,
+) -> dict[str, Any]:
+    """Pretrain and write a model folder to `output/model`; the recipe with its curve comes back and is saved beside it.
+
+    `report` gets one dictionary per evaluation. A killed run goes on from its last evaluation with `resume`.
+    """
+    from accelerate import Accelerator
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    output = Path(output)
+    output.mkdir(parents=True, exist_ok=True)
+    model, tokenizer, train, valid = prepare(corpora, output, config, init)
+    accelerator = Accelerator(mixed_precision="bf16")
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
+        fused=accelerator.device.type == "cuda",
+    )  # fmt: skip
+    model, optimizer = accelerator.prepare(model.train(), optimizer)
+    plain = accelerator.unwrap_model(model)
+    recipe = json.loads(json.dumps({**asdict(config), "init": init, "corpora": [path.name for path in corpora]}))
+    learned = dict(plain.named_parameters())
+    meta = load_state(output, learned, optimizer, recipe) if resume else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    started = time.perf_counter() - meta["seconds"]
+    for step in range(meta["step"], config.steps):
+        loss = _step(accelerator, model, optimizer, _batch(train, tokenizer, config, step), learning_rate(config, step))
+        done = step + 1
+        if done % eval_every == 0 or done == config.steps:
+            with accelerator.autocast():
+                scores = evaluate(plain, tokenizer, valid, accelerator.device)
+            meta["seconds"] = time.perf_counter() - started
+            entry = {
+                "step": done, "tokens": done * config.batch_tokens, "loss": round(loss.item(), 4), **scores,
+                "tokens_per_second": round(done * config.batch_tokens / meta["seconds"]),
+            }  # fmt: skip
+            if not math.isfinite(entry["loss"]):
+                raise ValueError(f"the loss became {entry['loss']} at step {done}; lower --learning-rate")
+            meta = {**meta, "step": done, "curve": [*meta["curve"], entry]}
+            save_state(output, learned, optimizer, meta)
+            report(entry)
+    return _finish(output, plain, tokenizer, meta, str(accelerator.device))
+
+
+def _batch(train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng((config.seed, step))
+    length = min(int(rng.choice(config.lengths)), len(train.ids) + 2)
+    rows = train.rows(max(1, config.batch_tokens // length), length - 2, rng)
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    return mask_tokens(torch.from_numpy(rows), tokenizer, generator)
+
+
+def _step(accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float) -> torch.Tensor:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    inputs, labels = (tensor.to(accelerator.device, non_blocking=True) for tensor in batch)
+    with accelerator.autocast():
+        loss, _ = masked_loss(model, inputs, labels)
+    accelerator.backward(loss)
+    accelerator.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.detach()
+
+
+def _finish(output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, meta: dict[str, Any], device: str) -> dict[str, Any]:
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1  # contrastive training needs the noise
+    result = {**meta, "device": device, "model": describe(model), "torch": torch.__version__}
+    tokenizer.model_max_length = model.config.max_position_embeddings
+
+    def fill(folder: Path) -> None:
+        model.half().save_pretrained(folder, max_shard_size="9MB")
+        tokenizer.save_pretrained(folder)
+        (folder / "pretraining.json").write_text(json.dumps(result, indent=1))
+
+    write_folder(output / "model", fill)
+    return result

@@ -1,0 +1,88 @@
+"""Resumable state of an optimisation: tensors in safetensors, everything else in JSON, swapped in atomically.
+
+No random state is kept: both loops reseed from (seed, step) at every step, so a step is a function of the
+tensors and its number, and a resumed run repeats the uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from cse.errors import ArtefactError
+
+STATE_FOLDER = "state"
+
+
+def write_folder(folder: Path, fill: Any) -> None:
+    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was."""
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
+    try:
+        fresh.mkdir()
+        fill(fresh)
+        if folder.exists():
+            folder.rename(old)
+        fresh.rename(folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: dict) -> None:
+    """Write the learned tensors, AdamW's moments and `meta` (step, recipe, history) to `output/state`."""
+    names = {id(tensor): name for name, tensor in tensors.items()}
+    moments = {
+        f"{names[id(parameter)]}|{key}": value.detach().cpu().contiguous()
+        for parameter, entries in optimizer.state.items()
+        for key, value in entries.items()
+    }
+
+    def fill(folder: Path) -> None:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / "learned.safetensors")
+        save_file(moments, folder / "optimizer.safetensors")
+        (folder / "meta.json").write_text(json.dumps(meta))
+
+    write_folder(Path(output) / STATE_FOLDER, fill)
+
+
+def load_state(
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: dict[str, Any]
+) -> dict[str, Any]:
+    """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
+
+    Raises ArtefactError when there is no state, when it is damaged, or when it belongs to another recipe.
+    """
+    folder = Path(output) / STATE_FOLDER
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        learned = load_file(folder / "learned.safetensors")
+        moments = load_file(folder / "optimizer.safetensors")
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{folder}: nothing to resume; run once without --resume") from error
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
+    different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
+    if different:
+        shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)
+        raise ArtefactError(f"{folder}: made by another recipe ({shown}); repeat its options or use a new --output")
+    if learned.keys() != tensors.keys():
+        raise ArtefactError(f"{folder}: holds other tensors than this model; use a new --output")
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            tensor.copy_(learned[name])
+            entries = {key.split("|")[1]: value for key, value in moments.items() if key.split("|")[0] == name}
+            if entries:
+                optimizer.state[tensor] = {
+                    key: value if key == "step" else value.to(tensor.device) for key, value in entries.items()
+                }
+    return meta

@@ -1,0 +1,273 @@
+"""The one training loop: views, vectors, loss, step; STS-B dev selection, logs and exact resume.
+
+Launched plainly it uses the CPU or one GPU; under `accelerate launch` every process holds a part of each batch and
+the candidates of all are gathered with gradient, so the loss is that of the whole batch.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from cse.backbone import mlm_head
+from cse.checkpoint import save
+from cse.encoder import Encoder
+from cse.evaluation.sts import spearman
+from cse.losses import info_nce, mlm_weight
+from cse.methods import TrainConfig, to_json
+from cse.state import load_state, save_state, write_folder
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from cse.data import Pair
+    from cse.templates import TokenTemplate
+
+LOG, BEST = "train_log.jsonl", "best"
+MLM_PROBABILITY = 0.15
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training run is made of besides the encoder: settings, texts ("0", "1", "2" columns), dev pairs, source."""
+
+    config: TrainConfig
+    examples: Dataset
+    dev: Sequence[Pair] | None
+    source: str
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Full batches in one pass; a smaller set of texts makes one batch."""
+        return max(1, len(self.examples) // self.config.batch_size)
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of the whole run."""
+        return self.config.epochs * self.steps_per_epoch
+
+    def recipe(self, encoder: Encoder) -> dict[str, Any]:
+        """Everything that decides the result, as JSON values."""
+        value = {
+            **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
+            "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
+        }  # fmt: skip
+        return json.loads(json.dumps(value))
+
+    def batch(self, step: int) -> dict[str, list[str]]:
+        """The texts of a step by column: a function of the seed and the step alone."""
+        epoch, within = divmod(step, self.steps_per_epoch)
+        order = np.random.default_rng((self.config.seed, epoch)).permutation(len(self.examples))
+        size = self.config.batch_size
+        return self.examples[order[within * size : (within + 1) * size].tolist()]
+
+
+def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
+    """The texts of each view: the columns of supervised data, the same sentences for every view otherwise.
+
+    Raises ValueError when supervised data has fewer than two columns.
+    """
+    if not encoder.method.supervised:
+        return [batch["0"]] * len(encoder.views)
+    columns = [batch[name] for name in sorted(batch)][: len(encoder.views)]
+    if len(columns) < 2:
+        raise ValueError("supervised training needs two or three columns: premise, entailed, contradicted")
+    return columns
+
+
+def draw_templates(encoder: Encoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
+    """One template per sentence, drawn evenly from the view's set (ConPVP 3.1); a single one is simply repeated."""
+    choices = encoder.views[view]
+    return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
+
+
+def step_inputs(
+    encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int
+) -> tuple[list[list[list[int]]], list[list[TokenTemplate]]]:
+    """Token ids and templates of every view of a batch."""
+    rng = np.random.default_rng((config.seed, step, 1))
+    texts = view_texts(encoder, batch)
+    templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
+    contents = [
+        encoder.tokenise(column, chosen, config.max_length) for column, chosen in zip(texts, templates, strict=True)
+    ]
+    return contents, templates
+
+
+def contrast(vectors: torch.Tensor, views: int, config: TrainConfig, accelerator: Any) -> torch.Tensor:
+    """The loss of (views * n, d) vectors, view after view, against the candidates of all processes."""
+    anchors, *candidates = vectors.chunk(views)
+    first = 0
+    if accelerator.num_processes > 1:
+        from torch.distributed.nn.functional import all_gather
+
+        first = accelerator.process_index * len(anchors)
+        candidates = [torch.cat(all_gather(candidate.contiguous())) for candidate in candidates]
+    return info_nce(anchors, *candidates, temperature=config.temperature, first=first)
+
+
+def masked_language_loss(
+    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+) -> torch.Tensor:
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE 2.3); the LM head is frozen."""
+    tokenizer = encoder.tokenizer
+    rows, wanted, labels = [], [], []
+    for number, (ids, template) in enumerate(zip(contents, templates, strict=True)):
+        tokens = torch.tensor(ids, dtype=torch.long)
+        chosen, fate = torch.rand(len(tokens)) < MLM_PROBABILITY, torch.rand(len(tokens))
+        changed = torch.where(chosen & (fate < 0.8), tokenizer.mask_token_id, tokens)
+        noise = torch.randint(len(tokenizer), tokens.shape)
+        changed = torch.where(chosen & (fate >= 0.9), noise, changed)
+        rows.append(template.row(changed.tolist()))
+        places = chosen.nonzero()[:, 0]
+        wanted += [(number, len(template.before) + int(place)) for place in places]
+        labels += tokens[places].tolist()
+    if not wanted:
+        return torch.zeros((), device=encoder.device)
+    hidden = encoder.hidden(rows)
+    row, column = torch.tensor(wanted, device=encoder.device).T
+    return torch.nn.functional.cross_entropy(
+        mlm_head(encoder.model)(hidden[row, column]).float(), torch.tensor(labels, device=encoder.device)
+    )
+
+
+def train(
+    encoder: Encoder,
+    run: Run,
+    output: Path,
+    *,
+    resume: bool = False,
+    half: bool = False,
+    precision: str = "auto",
+    report: Callable[[dict[str, Any]], None] = lambda entry: None,
+) -> dict[str, Any]:
+    """Train `encoder` and write a checkpoint folder to `output`; a summary with the dev scores comes back.
+
+    With dev pairs the best evaluation is kept, without them the last state. `report` gets one dictionary per step.
+    Until it is done the work lies in `output.partial`; a killed run goes on from its last evaluation with `resume`
+    and ends where it would have ended.
+    """
+    from accelerate import Accelerator
+
+    if precision == "auto":
+        precision = "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
+    accelerator = Accelerator(mixed_precision=precision)
+    encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
+    learned = encoder.learned(training=True)
+    optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0)
+    model, _ = accelerator.prepare(encoder, optimizer)
+    work = partial_folder(output)
+    recipe = {**run.recipe(encoder), "precision": precision}
+    if resume:
+        meta = load_state(work, learned, optimizer, recipe)
+    else:
+        shutil.rmtree(work, ignore_errors=True)
+        meta = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": _first_scores(encoder, run)}
+    with _open_log(work, meta["step"]) as log:
+        for step in range(meta["step"], run.steps):
+            started = time.perf_counter()
+            loss = _step(accelerator, model, optimizer, run, step)
+            entry = {"step": step + 1, "loss": loss, "learning_rate": learning_rate(run, step)}
+            if (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps:
+                improved = _evaluate(encoder, run, meta["dev"], step + 1)
+                entry["dev"] = meta["dev"].get("last")
+                meta["step"] = step + 1
+                if accelerator.is_main_process:
+                    if improved:
+                        save(encoder, work / BEST, {**_info(run, recipe), "dev": meta["dev"]}, half=half)
+                    save_state(work, learned, optimizer, meta)
+            seconds = time.perf_counter() - started
+            meta["seconds"] += seconds
+            entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
+            log.write(json.dumps(entry) + "\n")
+            log.flush()
+            report({**entry, "best": meta["dev"].get("best")})
+    if accelerator.is_main_process:
+        _publish(work, Path(output))
+    return {"output": str(output), **meta["dev"], "steps": run.steps, "seconds": round(meta["seconds"], 1)}
+
+
+def partial_folder(output: Path) -> Path:
+    """Where an unfinished run keeps its state, log and best checkpoint."""
+    return Path(output).with_name(Path(output).name + ".partial")
+
+
+def learning_rate(run: Run, step: int) -> float:
+    """Linear decay to zero without warm-up, as in the released scripts."""
+    return run.config.learning_rate * (1 - step / run.steps)
+
+
+def _step(accelerator: Any, model: Any, optimizer: torch.optim.Optimizer, run: Run, step: int) -> float:
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate(run, step)
+    encoder: Encoder = accelerator.unwrap_model(model)
+    rank, share = accelerator.process_index, run.config.batch_size // accelerator.num_processes
+    torch.manual_seed(int(np.random.default_rng((run.config.seed, step, rank)).integers(2**62)))
+    model.train()
+    batch = {name: texts[rank * share : (rank + 1) * share] for name, texts in run.batch(step).items()}
+    contents, templates = step_inputs(encoder, batch, run.config, step * accelerator.num_processes + rank)
+    flat_contents, flat_templates = sum(contents, []), sum(templates, [])
+    with accelerator.autocast():
+        loss = contrast(model(flat_contents, flat_templates), len(contents), run.config, accelerator)
+        if encoder.method.mlm_weight:
+            weight = mlm_weight(encoder.method.mlm_weight, step)
+            loss = loss + weight * masked_language_loss(encoder, flat_contents, flat_templates)
+    accelerator.backward(loss)
+    accelerator.clip_grad_norm_(model.parameters(), run.config.clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    value = float(loss.detach())
+    if not np.isfinite(value):
+        raise ValueError(f"the loss became {value} at step {step + 1}; lower --learning-rate")
+    return value
+
+
+def _dev_score(encoder: Encoder, run: Run) -> float:
+    encoder.eval()
+    return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
+
+
+def _first_scores(encoder: Encoder, run: Run) -> dict[str, Any]:
+    return {"start": _dev_score(encoder, run)} if run.dev else {}
+
+
+def _evaluate(encoder: Encoder, run: Run, dev: dict[str, Any], step: int) -> bool:
+    """Whether the state at `step` is the one to keep; `dev` is brought up to date."""
+    if not run.dev:
+        return step == run.steps
+    dev["last"] = _dev_score(encoder, run)
+    if dev["last"] <= dev.get("best", -np.inf):
+        return False
+    dev |= {"best": dev["last"], "best_step": step}
+    return True
+
+
+def _info(run: Run, recipe: dict[str, Any]) -> dict[str, Any]:
+    settings = {key: value for key, value in recipe.items() if key not in ("method", "backbone")}
+    return {"settings": settings, "selection": "best on dev" if run.dev else "last step; nothing was selected"}
+
+
+def _open_log(work: Path, step: int) -> IO[str]:
+    """The run's log, what was written after `step` removed."""
+    work.mkdir(parents=True, exist_ok=True)
+    path = work / LOG
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    path.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step))
+    return path.open("a")
+
+
+def _publish(work: Path, output: Path) -> None:
+    def fill(target: Path) -> None:
+        for file in [*(work / BEST).iterdir(), work / LOG]:
+            shutil.copy2(file, target / file.name)
+
+    write_folder(output, fill)
+    shutil.rmtree(work)

@@ -1,0 +1,63 @@
+"""What every command shares: one-line errors with the contract's exit codes, progress on stderr, JSON on stdout."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
+
+
+def command(function: Callable[..., None]) -> typer.Typer:
+    """A Typer app whose one command is `function`, its errors turned into one line on stderr and an exit code.
+
+    ValueError and OSError give their `exit_code` attribute (4 for artefacts) or 3; anything else gives 1, and its
+    traceback where CSE_DEBUG is set.
+    """
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except (ValueError, OSError) as error:
+            _stop(error, getattr(error, "exit_code", BAD_DATA))
+        except KeyboardInterrupt as error:
+            _stop(error, INTERRUPTED, "interrupted")
+        except Exception as error:
+            if "CSE_DEBUG" in os.environ:
+                raise
+            _stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
+
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(epilog=None)(guarded)
+    return app
+
+
+def _stop(error: BaseException, code: int, message: str | None = None) -> None:
+    line = " ".join((message or str(error) or type(error).__name__).split())
+    typer.secho(f"Error: {line}", fg=typer.colors.RED, err=True)
+    raise typer.Exit(code) from error
+
+
+def progress_options() -> dict[str, Any]:
+    """What every tqdm bar here is given: a line now and then where stderr is no terminal."""
+    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0}
+
+
+def log(message: str) -> None:
+    """One line on stderr."""
+    typer.echo(message, err=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))

@@ -1,0 +1,55 @@
+"""Pretrain a small BERT with masked language modelling on text files, or continue from an existing model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scripts.cli import command, log, print_json
+
+
+def main(
+    corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
+    output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
+    init: Annotated[str | None, typer.Option(help="Continue from this model folder or hub id.")] = None,
+    vocabulary: Annotated[int, typer.Option(min=100, help="Word pieces of the new vocabulary.")] = 12_000,
+    layers: Annotated[int, typer.Option(min=1)] = 4,
+    hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens seen in the whole run.")] = 30_000_000,
+    batch_tokens: Annotated[int, typer.Option(min=16)] = 4096,
+    learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
+    head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
+    eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
+    seed: Annotated[int, typer.Option()] = 42,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last saved state.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the recipe and curve as JSON.")] = False,
+) -> None:
+    """Pretrain a small uncased BERT on text files with masked language modelling.
+
+    Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
+    """
+    from cse.pretraining import PretrainConfig, pretrain
+
+    config = PretrainConfig(
+        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
+        batch_tokens=batch_tokens, learning_rate=learning_rate, head_start=head_start, seed=seed,
+    )  # fmt: skip
+
+    def report(entry: dict[str, Any]) -> None:
+        log(f"{entry['step']:>7}/{config.steps} steps  " + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step"))
+
+    log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
+    result = pretrain(corpus, output, config, init=init, resume=resume, eval_every=eval_every, report=report)
+    if json_output:
+        print_json(result)
+    else:
+        last = result["curve"][-1]
+        typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

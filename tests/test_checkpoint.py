@@ -1,0 +1,129 @@
+"""What is saved is what was learned, and what is loaded is what was saved."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES, tiny_bert
+from safetensors.torch import load_file, save_file
+from test_encoder import ALL, make
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+import cse
+from cse.backbone import describe, load_backbone
+from cse.checkpoint import load, save
+from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.methods import preset
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(
+    backbone: str, name: str, supervised: bool, tmp_path: Path
+) -> None:
+    encoder = make(backbone, name, supervised)
+    with torch.no_grad():
+        for tensor in encoder.learned(training=True).values():
+            tensor += 0.05 * torch.randn_like(tensor)
+    save(encoder, tmp_path / "model", {})
+    loaded = cse.load(str(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert loaded.fingerprint == encoder.fingerprint
+    assert np.abs(loaded.encode(SENTENCES) - make(backbone, name, supervised).encode(SENTENCES)).max() > 1e-3
+
+
+def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: Path) -> None:
+    """Table 4's prompt length 16: 16 x 12 layers x 2 x 768. The vocabulary is small to keep the test light."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *'this sentence : " means .'.split()]
+    tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    model = BertForMaskedLM(BertConfig(vocab_size=len(pieces)))  # BERT-base's layers and width are the defaults
+    assert (describe(model)["layers"], describe(model)["hidden"]) == (12, 768)
+    method, _ = preset("dcpcse", "bert-base")
+    save(Encoder(model, tokenizer, method, name="dcpcse", backbone="none"), tmp_path / "model", {})
+    tensors = load_file(tmp_path / "model" / "model.safetensors")
+    assert {name: tensor.numel() for name, tensor in tensors.items()} == {"prefix": 294_912}
+    assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
+
+
+def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    save(encoder, tmp_path / "model", {}, half=True, max_shard_size="20KB")
+    files = sorted((tmp_path / "model").glob("*.safetensors"))
+    assert len(files) > 1
+    assert max(file.stat().st_size for file in files) < 25_000
+    loaded = load(str(tmp_path / "model"))
+    assert {tensor.dtype for tensor in loaded.parameters()} == {torch.float32}
+    np.testing.assert_allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    backbone = tiny_bert(tmp_path / "backbone")
+    save(make(str(backbone), "dcpcse"), tmp_path / "model", {})
+    return tmp_path / "model"
+
+
+def edit_config(folder: Path, **changes: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
+    def broken(change: object, message: str) -> None:
+        copy = checkpoint.with_name("copy")
+        shutil.copytree(checkpoint, copy)
+        change(copy)
+        with pytest.raises(ArtefactError, match=message):
+            load(str(copy))
+        shutil.rmtree(copy)
+
+    weights = "model.safetensors"
+    broken(lambda f: (f / weights).write_bytes((f / weights).read_bytes()[:200]), "damaged")
+    broken(lambda f: (f / weights).unlink(), "no model.safetensors")
+    broken(lambda f: save_file({"prefix": torch.zeros(16, 3)}, f / weights), r"prefix is \(16, 3\)")
+    broken(lambda f: save_file({"other": torch.zeros(1)}, f / weights), "tensors do not fit dcpcse")
+    broken(lambda f: edit_config(f, format=99), "checkpoint format 99")
+    broken(lambda f: edit_config(f, backbone={"name": "bundled"}), "fingerprint")
+    broken(lambda f: (f / "config.json").write_text("{"), "damaged")
+    broken(lambda f: edit_config(f, method={"name": "x"}), "not a checkpoint of this project")
+
+
+def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None:
+    model, tokenizer = load_backbone(tmp_path / "backbone")
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] += 1
+    model.save_pretrained(tmp_path / "backbone")
+    with pytest.raises(ArtefactError, match="but that is now"):
+        load(str(checkpoint))
+
+
+def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").mkdir()
+    for name, message in {
+        "nonsense": "simcse, promptbert, dcpcse, conpvp",
+        str(tmp_path / "file"): "is a file",
+        str(tmp_path / "empty"): "no model",
+        " ": "no model given",
+    }.items():
+        with pytest.raises(ArtefactError, match=message):
+            load(name)
+    with pytest.raises(ValueError, match="unknown pooling 'max'; choose from mean"):
+        load(str(bert_folder), "max")
+
+
+def test_a_backbone_without_a_masked_language_head_or_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
+    from transformers import BertModel, DistilBertConfig, DistilBertForMaskedLM
+
+    shutil.copytree(bert_folder, tmp_path / "headless")
+    BertModel.from_pretrained(bert_folder, add_pooling_layer=False).save_pretrained(tmp_path / "headless")
+    with pytest.raises(ArtefactError, match="lacks weights"):
+        load(str(tmp_path / "headless"))
+    shutil.copytree(bert_folder, tmp_path / "distil")
+    small = DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
+    DistilBertForMaskedLM(small).save_pretrained(tmp_path / "distil")
+    with pytest.raises(ArtefactError, match="distilbert model is not supported"):
+        load(str(tmp_path / "distil"))

@@ -1,0 +1,113 @@
+"""Text of every kind comes in alike, and bad files are named with their line."""
+
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from cse.data import examples, load_examples, scored_pairs, sentences, text_lines
+
+LINES = ["One sentence.", "", "  Another, with spaces.  ", "Emoji 🎸 and עברית."]
+KEPT = ["One sentence.", "Another, with spaces.", "Emoji 🎸 and עברית."]
+
+
+def test_plain_gzip_and_xz_files_give_the_same_sentences(tmp_path: Path) -> None:
+    raw = "\n".join(LINES).encode()
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + raw)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(raw))
+    (tmp_path / "c.txt.xz").write_bytes(lzma.compress(raw.replace(b"\n", b"\r\n")))
+    for name in ("a.txt", "b.txt.gz", "c.txt.xz"):
+        assert list(sentences(tmp_path / name)) == KEPT
+
+
+def test_tables_give_the_named_column(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "a.csv").write_text('id,body\n1,"One, quoted"\n2,Two\n')
+    (tmp_path / "b.tsv").write_text("id\tbody\n1\tOne, quoted\n2\tTwo\n")
+    (tmp_path / "c.jsonl").write_text('{"id": 1, "body": "One, quoted"}\n{"id": 2, "body": "Two"}\n')
+    pq.write_table(pa.table({"id": [1, 2], "body": ["One, quoted", "Two"]}), tmp_path / "d.parquet")
+    for name in ("a.csv", "b.tsv", "c.jsonl", "d.parquet"):
+        assert list(sentences(tmp_path / name, "body")) == ["One, quoted", "Two"], name
+        with pytest.raises(ValueError, match="no column 'text'; it has id, body"):
+            list(sentences(tmp_path / name, "text"))
+        with pytest.raises(ValueError, match="Give --column, one of id, body"):
+            list(sentences(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"good\n\xff\xfe\n", "line 2 is not UTF-8"),
+        (b"good\ngood\nbad\x00\n", "line 3 holds a NUL byte"),
+    ],
+)
+def test_binary_and_wrongly_encoded_files_are_named_with_their_line(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        list(text_lines(tmp_path / "a.txt"))
+
+
+def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) -> None:
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"a\n" * 9000)[:30])
+    (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(b"a\n" * 9000)[:40])
+    for name, message in {
+        "none.txt": "no such file", "": "is a folder", "cut.txt.gz": "damaged compressed", "cut.txt.xz": "damaged compressed"
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            list(text_lines(tmp_path / name))
+    with pytest.raises(ValueError, match="no such file"):
+        list(sentences(tmp_path / "none.csv"))
+    with pytest.raises(ValueError, match="cannot read 'nobody/nothing'"):
+        list(sentences("nobody/nothing"))
+
+
+def test_examples_are_counted_once_limited_and_read_again_when_the_file_changes(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("\n".join(LINES))
+    assert load_examples(str(file), None, False)["0"] == KEPT
+    assert load_examples(str(file), None, False, limit=2)["0"] == KEPT[:2]
+    file.write_text("Changed now.\n")
+    assert load_examples(str(file), None, False)["0"] == ["Changed now."]
+    file.write_text("\n \n")
+    with pytest.raises(ValueError, match="no sentence in it"):
+        load_examples(str(file), None, False)
+
+
+def test_a_bad_line_deep_in_a_training_file_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"good\n" * 2000 + b"\xff\n")
+    with pytest.raises(ValueError, match="line 2001 is not UTF-8"):
+        load_examples(str(tmp_path / "a.txt"), None, False)
+
+
+def test_supervised_examples_come_from_bare_tsv_and_named_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("p\te\tc\nP\tE\tC\n")
+    (tmp_path / "b.csv").write_text("sent0,sent1,hard_neg\np,e,c\nP,E,C\n")
+    (tmp_path / "c.csv").write_text("sent0,sent1\np,e\n")
+    expected = [("p", "e", "c"), ("P", "E", "C")]
+    assert list(examples(tmp_path / "a.tsv", supervised=True)) == expected
+    assert list(examples(tmp_path / "b.csv", supervised=True)) == expected
+    assert list(examples(tmp_path / "c.csv", supervised=True)) == [("p", "e")]
+    (tmp_path / "d.tsv").write_text("p\te\tc\nP\tE\n")
+    with pytest.raises(ValueError, match="line 2 has 2 columns"):
+        list(examples(tmp_path / "d.tsv", supervised=True))
+    (tmp_path / "e.txt").write_text("p\n")
+    with pytest.raises(ValueError, match="needs two or three columns"):
+        list(examples(tmp_path / "e.txt", supervised=True))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\ta\n", "line 1 has 2 columns"),
+        ("1\ta\tb\nx\ta\tb\n", "line 2: the score 'x' is no number"),
+        ("nan\ta\tb\n", "not finite"),
+        ("\n", "no pair in it"),
+    ],
+)
+def test_malformed_pairs_are_named_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "dev.tsv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        scored_pairs(tmp_path / "dev.tsv")

@@ -1,0 +1,222 @@
+"""Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import cse
+from cse.backbone import first_position, load_backbone
+from cse.encoder import Encoder
+from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When, backbone_key, preset
+from cse.templates import MEANS, MEANS_ROBERTA, OPTI, Template
+
+ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
+
+
+def make(backbone: str, name: str, supervised: bool = False) -> Encoder:
+    model, tokenizer = load_backbone(backbone)
+    method, _ = preset(name, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
+    torch.manual_seed(3)
+    return Encoder(model, tokenizer, method, name=name, backbone=backbone)
+
+
+def reading(backbone: str, method: Method) -> Encoder:
+    return Encoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
+
+
+def plain_hidden(backbone: str, text: str, layer: int = -1) -> tuple[torch.Tensor, torch.Tensor]:
+    """Hidden states (L, d) of one text through plain transformers, and its ids (L,)."""
+    tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
+    inputs = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        states = model(**inputs, output_hidden_states=True).hidden_states
+    return states[layer][0], inputs["input_ids"][0]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str, sentence: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(backbone)
+    template = MEANS if "[MASK]" in tokenizer.all_special_tokens else MEANS_ROBERTA
+    encoder = reading(backbone, replace(UNTRAINED["prompt"], views=((template,),)))
+    filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
+    hidden, ids = plain_hidden(backbone, filled)
+    expected = hidden[(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
+    np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
+
+
+def test_poolings_are_their_definitions(backbone: str) -> None:
+    for sentence in SENTENCES:
+        (last, ids), (first, _) = plain_hidden(backbone, sentence), plain_hidden(backbone, sentence, 0)
+        words = AutoModelForMaskedLM.from_pretrained(backbone).get_input_embeddings().weight.detach()
+        expected = {
+            "mean": last.mean(0), "cls": last[0], "first-last": ((first + last) / 2).mean(0), "static": words[ids].mean(0)
+        }  # fmt: skip
+        for pooling, vector in expected.items():
+            np.testing.assert_allclose(cse.load(backbone, pooling).encode(sentence), vector, atol=1e-5, err_msg=pooling)
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_padding_order_and_batch_size_do_not_change_a_vector(backbone: str, name: str, supervised: bool) -> None:
+    encoder = make(backbone, name, supervised)
+    alone = np.stack([encoder.encode(sentence) for sentence in SENTENCES])
+    assert np.isfinite(alone).all()
+    assert np.abs(alone - alone[0]).max() > 1e-3
+    np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=3), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(SENTENCES[::-1], batch_size=2)[::-1], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("specials", [True, False])
+def test_the_shifted_template_bias_is_the_masked_template_bias(backbone: str, specials: bool) -> None:
+    """The oracle runs the whole row and hides the sentence (in ConPVP's form the outer tokens too) from attention."""
+    method = replace(METHODS["promptbert"], denoise=When.ALWAYS, head_when=When.NEVER, specials_in_bias=specials)
+    encoder = reading(backbone, method)
+    template = encoder.views[0][0]
+    for sentence in SENTENCES:
+        (content,) = encoder.tokenise([sentence], [template])
+        row = template.row(content)
+        start = len(template.before)
+        mask = torch.ones(1, len(row.ids), dtype=torch.long)
+        mask[0, start : start + len(content)] = 0
+        if not specials:
+            mask[0, [0, -1]] = 0
+        with torch.no_grad():
+            expected = encoder.model.base_model(
+                input_ids=torch.tensor([row.ids]), attention_mask=mask,
+                position_ids=torch.tensor([row.positions]) + first_position(encoder.model),
+            ).last_hidden_state[0, row.pool_at]  # fmt: skip
+            found = encoder.bias([template], [len(content)])[0]
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+        plain = encoder.pool([row])[0].detach()
+        np.testing.assert_allclose(encoder.encode(sentence), plain - expected, atol=1e-5)
+
+
+def attention_by_hand(encoder: Encoder, sentence: str) -> torch.Tensor:
+    """(L, d) last hidden states with the prefix concatenated to every layer's keys and values, one head at a time."""
+    model, prefix = encoder.model.base_model, encoder.prefix.detach()
+    heads, layers = model.config.num_attention_heads, model.config.num_hidden_layers
+    template = encoder.views[0][0]
+    row = template.row(encoder.tokenise([sentence], [template])[0])
+    positions = torch.tensor([row.positions]) + first_position(encoder.model) + len(prefix)
+    hidden = model.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)[0]
+    width = hidden.shape[1] // heads
+    for number, layer in enumerate(model.encoder.layer):
+        inner = layer.attention.self
+        query, key, value = inner.query(hidden), inner.key(hidden), inner.value(hidden)
+        flat = prefix.view(len(prefix), layers, 2, -1)
+        key, value = torch.cat([flat[:, number, 0], key]), torch.cat([flat[:, number, 1], value])
+        parts = []
+        for head in range(heads):
+            s = slice(head * width, (head + 1) * width)
+            parts.append(torch.softmax(query[:, s] @ key[:, s].T / width**0.5, -1) @ value[:, s])
+        attended = layer.attention.output(torch.cat(parts, 1), hidden)
+        hidden = layer.output(layer.intermediate(attended), attended)
+    return hidden
+
+
+def test_the_prefix_cache_is_attention_written_by_hand_with_positions_offset_by_the_prefix(backbone: str) -> None:
+    encoder = make(backbone, "dcpcse")
+    with torch.no_grad():
+        encoder.prefix.normal_(std=0.7)
+        for sentence in SENTENCES:
+            expected = attention_by_hand(encoder, sentence)[0]
+            np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
+def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
+    soft = make(backbone, name)
+    hard_text = Template(soft.method.template.text)
+    hard = reading(backbone, replace(UNTRAINED["prompt"], views=((hard_text,),)))
+    np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
+
+
+def test_soft_words_inside_the_sentence_stay_ordinary_words(bert_folder: str) -> None:
+    """PromptBERT's released OptiPrompt replaces template words wherever they occur last; here the place decides."""
+    encoder = reading(str(bert_folder), replace(METHODS["optiprompt"], views=((OPTI,), (OPTI,))))
+    template = encoder.views[0][0]
+    (content,) = encoder.tokenise(['this sentence : " means'], [template])
+    row = template.row(content)
+    start = len(template.before)
+    assert set(row.slots[start : start + len(content)]) == {-1}
+
+
+def test_the_learned_slots_reach_the_vector(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "conpvp")
+    before = encoder.encode(SENTENCES)
+    with torch.no_grad():
+        encoder.slots += torch.randn_like(encoder.slots)  # a constant would vanish in LayerNorm
+    assert np.abs(encoder.encode(SENTENCES) - before).max() > 1e-3
+
+
+def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
+    for name in ("promptbert", "dcpcse", "conpvp"):
+        encoder = make(backbone, name)
+        vectors = encoder.encode(["dog " * 10_000, "the dog"])
+        assert np.isfinite(vectors).all()
+        assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+        assert len(encoder.tokenise(["dog " * 10_000], [encoder.views[0][0]])[0]) == encoder.max_content
+
+
+ODD = ["", "   ", "[MASK]", "[SEP] [CLS] <mask> </s>", MEANS.text, "🎸🎸", "שלום עולם", "a\x00b", "\ud800", "x" * 1_000_000]
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text[:12]))
+def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, text: str) -> None:
+    for name in ("simcse", "promptbert", "dcpcse", "conpvp"):
+        encoder = make(backbone, name)
+        both = encoder.encode([text, SENTENCES[0]])
+        assert np.isfinite(both).all()
+        np.testing.assert_allclose(both[1], encoder.encode(SENTENCES[0]), atol=1e-5)
+
+
+def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    assert encoder.encode("the dog").shape == (32,)
+    assert encoder.encode([]).shape == (0, 32)
+    vectors = encoder.encode(SENTENCES, batch_size=2, normalize_embeddings=True, show_progress_bar=False)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
+    assert isinstance(encoder.encode(SENTENCES, convert_to_tensor=True), torch.Tensor)
+    with pytest.raises(ValueError, match="sentence 1 is 3, not text"):
+        encoder.encode(["a", 3])
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        encoder.encode(["a"], batch_size=0)
+
+
+def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "prompt")
+    tokenizer, model = AutoTokenizer.from_pretrained(bert_folder), AutoModelForMaskedLM.from_pretrained(bert_folder).eval()
+    inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
+    at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
+    with torch.no_grad():
+        probabilities = model(**inputs).logits[0, at].softmax(-1)
+    found = encoder.top_tokens("the dog", k=8, denoise=False)
+    for token, probability in found:
+        assert probability == pytest.approx(float(probabilities[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    assert not {token for token, _ in found} & set(tokenizer.all_special_tokens)
+    assert encoder.top_tokens("the dog", k=8) != found
+    with pytest.raises(ValueError, match="k is 0"):
+        encoder.top_tokens("the dog", k=0)
+
+
+def test_the_denoised_tokens_are_the_head_of_the_difference(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "prompt")
+    template = encoder.asked
+    (ids,) = encoder.tokenise(["the dog"], [template])
+    with torch.no_grad():
+        difference = encoder.pool([template.row(ids)]) - encoder.bias([template], [len(ids)])
+        expected = encoder.model.cls(difference)[0].softmax(-1)
+    for token, probability in encoder.top_tokens("the dog", k=3):
+        assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+
+
+def test_encoding_leaves_the_mode_as_it_was(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert").train()
+    encoder.encode(SENTENCES)
+    encoder.top_tokens("the dog")
+    assert encoder.training

@@ -1,0 +1,72 @@
+"""Methods are values, presets are the papers' rows, JSON brings them back."""
+
+import json
+
+import pytest
+
+from cse.methods import METHODS, PUBLISHED, SUPERVISED, UNTRAINED, When, backbone_key, from_json, preset, to_json
+from cse.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), *SUPERVISED.values(), *UNTRAINED.values()], ids=lambda m: m.name)
+def test_a_method_comes_back_from_json(method: object) -> None:
+    assert from_json(json.loads(json.dumps(to_json(method)))) == method
+
+
+def test_unknown_fields_of_a_method_are_refused() -> None:
+    value = to_json(METHODS["simcse"])
+    with pytest.raises(ValueError, match="unknown fields"):
+        from_json({**value, "colour": 1})
+    with pytest.raises(ValueError, match="'views'"):
+        from_json({"name": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone", "supervised", "expected"),
+    [
+        ("promptbert", "bert-base", False, (256, 1e-5, 1, 0)),
+        ("promptbert", "roberta-base", True, (512, 5e-5, 3, 0)),
+        ("dcpcse", "bert-base", False, (256, 3e-2, 1, 16)),
+        ("dcpcse", "roberta-large", False, (64, 1e-2, 1, 10)),
+        ("dcpcse", "roberta-base", True, (256, 1e-2, 10, 10)),
+        ("conpvp", "roberta-large", False, (256, 1e-5, 1, 0)),
+        ("conpvp-no-negative", "bert-large", False, (128, 1e-5, 1, 0)),
+        ("simcse", "bert-base", False, (64, 3e-5, 1, 0)),
+        ("optiprompt", "bert-base", False, (256, 3e-5, 5, 0)),
+    ],
+)
+def test_presets_are_the_published_rows(name: str, backbone: str, supervised: bool, expected: tuple) -> None:
+    method, config = preset(name, backbone, supervised)
+    assert (config.batch_size, config.learning_rate, config.epochs, method.prefix) == expected
+
+
+def test_every_published_row_names_a_method_and_known_settings() -> None:
+    for name, supervised, backbone in PUBLISHED:
+        method, _ = preset(name, backbone, supervised)
+        assert method.supervised is supervised
+
+
+def test_roberta_takes_its_own_quotes_and_keeps_the_fresh_head_when_supervised() -> None:
+    method, _ = preset("promptbert", "roberta-base")
+    assert method.template == MEANS_ROBERTA
+    assert preset("promptbert", "roberta-base", True)[0].head == "tanh"
+    assert preset("promptbert", "bert-base", True)[0].head == "transform"
+    assert preset("dcpcse", "roberta-base")[0].mlm_weight == 0.1
+
+
+def test_conpvp_draws_from_the_released_template_sets_and_its_ablations_drop_views() -> None:
+    assert (len(POSITIVE), len(NEGATIVE)) == (9, 8)
+    assert [len(METHODS[name].views) for name in ("conpvp", "conpvp-no-negative", "conpvp-no-prototypes")] == [3, 2, 2]
+    assert METHODS["conpvp-no-prototypes"].denoise is When.NEVER
+
+
+def test_unknown_methods_and_missing_supervised_forms_are_named() -> None:
+    with pytest.raises(ValueError, match="unknown method 'bert'; choose from simcse"):
+        preset("bert", "bert-base")
+    with pytest.raises(ValueError, match="conpvp has no supervised form"):
+        preset("conpvp", "bert-base", True)
+
+
+def test_backbones_are_keyed_by_family_and_width() -> None:
+    keys = [backbone_key(*pair) for pair in (("bert", 768), ("xlm-roberta", 1024), ("bert", 256), ("roberta", 768))]
+    assert keys == ["bert-base", "roberta-large", "bert-small", "roberta-base"]

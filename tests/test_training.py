@@ -1,0 +1,231 @@
+"""The loop: what moves, what does not, the losses of three sentences by hand, resume, selection, several processes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from datasets import Dataset
+from test_encoder import ALL, make
+from test_losses import slow_info_nce
+
+from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.methods import METHODS, TrainConfig, When
+from cse.training import Run, contrast, draw_templates, partial_folder, step_inputs, train, view_texts
+
+TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
+DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(2 * i) % 7]) for i in range(12)]
+CONFIG = TrainConfig(batch_size=4, learning_rate=1e-3, eval_every=3, seed=5)
+
+
+class OneProcess:
+    num_processes = 1
+
+
+def run_of(encoder: Encoder, dev: object = None, **changes: object) -> Run:
+    columns = {"0": TEXTS, "1": TEXTS[::-1], "2": TEXTS[3:] + TEXTS[:3]} if encoder.method.supervised else {"0": TEXTS}
+    return Run(replace(CONFIG, **changes), Dataset.from_dict(columns), dev, "texts")
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(
+    backbone: str, name: str, supervised: bool, tmp_path: Path
+) -> None:
+    encoder = make(backbone, name, supervised)
+    before = {key: tensor.detach().clone() for key, tensor in encoder.named_parameters()}
+    learned = {id(tensor) for tensor in encoder.learned(training=True).values()}
+    train(encoder, run_of(encoder), tmp_path / "out")
+    for key, tensor in encoder.named_parameters():
+        cancels = key == "head.norm.bias" and supervised  # head(h) - head(bias) does not depend on it
+        assert torch.equal(tensor, before[key]) == (cancels or id(tensor) not in learned), key
+
+
+def three_vectors(encoder: Encoder, draws: int = 0) -> tuple[list[torch.Tensor], float]:
+    """The vectors of each view of three sentences in eval-mode noise but training-mode steps, and the loop's loss."""
+    encoder.train()
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    for layer in encoder.model.base_model.encoder.layer:
+        layer.attention.self.dropout.p = 0.0
+    config = replace(CONFIG, batch_size=3)
+    batch = {"0": TEXTS[:3], "1": TEXTS[3:6], "2": TEXTS[6:9]} if encoder.method.supervised else {"0": TEXTS[:3]}
+    contents, templates = step_inputs(encoder, batch, config, draws)
+    vectors = encoder(sum(contents, []), sum(templates, []))
+    loss = contrast(vectors, len(contents), config, OneProcess())
+    return [part.detach().double() for part in vectors.chunk(len(contents))], float(loss.detach())
+
+
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse"])
+def test_the_supervised_denominator_holds_every_positive_and_every_hard_negative(bert_folder: str, name: str) -> None:
+    (anchors, positives, negatives), loss = three_vectors(make(str(bert_folder), name, True))
+    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
+
+
+def test_conpvp_contrasts_each_sentence_with_the_prototypes_of_all(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "conpvp")
+    (anchors, positives, negatives), loss = three_vectors(encoder)
+    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
+    (anchors, positives), loss = three_vectors(make(str(bert_folder), "conpvp-no-negative"))
+    assert loss == pytest.approx(slow_info_nce(anchors, positives, None, 0.05), rel=1e-4)
+
+
+def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "conpvp")
+    rng = np.random.default_rng(0)
+    for view in (1, 2):
+        drawn = draw_templates(encoder, view, 9_000, rng)
+        counts = [drawn.count(template) for template in encoder.views[view]]
+        assert min(counts) > 800
+        assert sum(counts) == 9_000
+
+
+def test_denoised_training_vectors_are_the_head_of_the_difference(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    (anchors, positives), _ = three_vectors(encoder)
+    for vectors, view in ((anchors, 0), (positives, 1)):
+        template = encoder.views[view][0]
+        contents = encoder.tokenise(TEXTS[:3], [template] * 3, CONFIG.max_length)
+        with torch.no_grad():
+            plain = encoder.pool([template.row(ids) for ids in contents])
+            expected = encoder.head(plain - encoder.bias([template] * 3, list(map(len, contents))))
+        torch.testing.assert_close(vectors.float(), expected, atol=1e-5, rtol=0)
+    assert encoder.method.denoise is When.TRAINING
+
+
+def losses(folder: Path) -> list[float]:
+    return [json.loads(line)["loss"] for line in (folder / "train_log.jsonl").read_text().splitlines()]
+
+
+class Killed(Exception):
+    """Stands for the signal that ends a run."""
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
+def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(bert_folder: str, name: str, tmp_path: Path) -> None:
+    whole = make(str(bert_folder), name)
+    summary = train(whole, run_of(whole, DEV), tmp_path / "whole")
+
+    def kill(entry: dict) -> None:
+        if entry["step"] == 5:
+            raise Killed
+
+    killed = make(str(bert_folder), name)
+    with pytest.raises(Killed):
+        train(killed, run_of(killed, DEV), tmp_path / "killed", report=kill)
+    assert not (tmp_path / "killed").exists()
+    fresh = make(str(bert_folder), name)
+    resumed = train(fresh, run_of(fresh, DEV), tmp_path / "killed", resume=True)
+    assert losses(tmp_path / "killed") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
+    assert {k: resumed[k] for k in ("start", "best", "best_step")} == {k: summary[k] for k in ("start", "best", "best_step")}
+    np.testing.assert_allclose(fresh.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-6)
+    assert not partial_folder(tmp_path / "killed").exists()
+
+
+def test_another_recipe_or_nothing_to_resume_is_refused(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    with pytest.raises(ArtefactError, match="nothing to resume"):
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+
+    def kill(entry: dict) -> None:
+        if entry["step"] == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(encoder, run_of(encoder), tmp_path / "out", report=kill)
+    with pytest.raises(ArtefactError, match="learning_rate: 0.001 there, 0.5 here"):
+        train(encoder, run_of(encoder, learning_rate=0.5), tmp_path / "out", resume=True)
+    state = partial_folder(tmp_path / "out") / "state" / "learned.safetensors"
+    state.write_bytes(state.read_bytes()[:50])
+    with pytest.raises(ArtefactError, match="damaged state"):
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+
+
+def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: str, tmp_path: Path) -> None:
+    import cse
+    from cse.evaluation.sts import spearman
+
+    encoder = make(str(bert_folder), "simcse")
+    summary = train(encoder, run_of(encoder, DEV, learning_rate=0.01), tmp_path / "dev")
+    scores = [json.loads(line).get("dev") for line in (tmp_path / "dev" / "train_log.jsonl").read_text().splitlines()]
+    assert summary["best"] == max(score for score in scores if score is not None)
+    assert spearman(cse.load(str(tmp_path / "dev")).encode, DEV) == pytest.approx(summary["best"], abs=1e-3)
+    blind = make(str(bert_folder), "simcse")
+    train(blind, run_of(blind), tmp_path / "blind")
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "blind")).encode(SENTENCES), blind.encode(SENTENCES))
+    assert "nothing was selected" in (tmp_path / "blind" / "config.json").read_text()
+
+
+def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        encoder = make(str(bert_folder), "promptbert")
+        train(encoder, run_of(encoder, seed=seed), tmp_path / folder)
+    assert losses(tmp_path / "a") == losses(tmp_path / "b")
+    assert losses(tmp_path / "a") != losses(tmp_path / "c")
+
+
+def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:
+    runs = {}
+    for weight in (0.0, 0.5):
+        encoder = make(backbone, "dcpcse")
+        encoder.method = replace(encoder.method, mlm_weight=weight)
+        train(encoder, run_of(encoder), tmp_path / str(weight))
+        runs[weight] = losses(tmp_path / str(weight))
+    assert runs[0.5][0] > runs[0.0][0] + 0.5
+
+
+def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:
+    import cse
+
+    encoder = make(str(bert_folder), "simcse")
+    words = encoder.model.get_input_embeddings().weight.detach().clone()
+    train(encoder, run_of(encoder, freeze_embeddings=True), tmp_path / "out")
+    assert torch.equal(encoder.model.get_input_embeddings().weight, words)
+    loaded = cse.load(str(tmp_path / "out"))
+    np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert not any("word_embeddings" in name for name in loaded.learned())
+
+
+def test_supervised_training_needs_two_columns(bert_folder: str) -> None:
+    with pytest.raises(ValueError, match="two or three columns"):
+        view_texts(make(str(bert_folder), "simcse", True), {"0": TEXTS})
+    assert METHODS["simcse"].supervised is False
+
+
+def _share_of_gradient(rank: int, port: int, folder: str) -> None:
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    vectors = torch.load(f"{folder}/vectors.pt", weights_only=True)
+    weight = torch.eye(5, requires_grad=True)
+    part = vectors.view(3, 4, 5)[:, 2 * rank : 2 * rank + 2].reshape(6, 5) @ weight
+
+    class Two:
+        num_processes, process_index = 2, rank
+
+    loss = contrast(part, 3, CONFIG, Two())
+    loss.backward()
+    dist.all_reduce(weight.grad)
+    if rank == 0:
+        torch.save((weight.grad / 2), f"{folder}/grad.pt")
+    dist.destroy_process_group()
+
+
+def test_two_processes_give_the_gradient_of_the_whole_batch(tmp_path: Path) -> None:
+    import socket
+
+    import torch.multiprocessing as mp
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    vectors = torch.randn(12, 5, generator=torch.Generator().manual_seed(0))
+    torch.save(vectors, tmp_path / "vectors.pt")
+    mp.spawn(_share_of_gradient, (port, str(tmp_path)), nprocs=2)
+    weight = torch.eye(5, requires_grad=True)
+    contrast(vectors @ weight, 3, CONFIG, OneProcess()).backward()
+    torch.testing.assert_close(torch.load(tmp_path / "grad.pt", weights_only=True), weight.grad, atol=1e-5, rtol=1e-4)
