@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from cse import hub
 from cse.errors import ArtefactError
 
 if TYPE_CHECKING:
@@ -28,18 +29,24 @@ def load_backbone(name: str | Path, dropout: float | None = None) -> tuple[PreTr
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
+    offline = not Path(name).is_dir() and not hub.reachable()
+    rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     try:
-        rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-        config = AutoConfig.from_pretrained(name, **rates)
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        config = AutoConfig.from_pretrained(name, local_files_only=offline, **rates)
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
         model, info = AutoModelForMaskedLM.from_pretrained(
-            name, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+            name,
+            config=config,
+            dtype=torch.float32,
+            use_safetensors=True,
+            output_loading_info=True,
+            local_files_only=offline,
         )
     except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
-        reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
         raise ArtefactError(
-            f"cannot open backbone {str(name)!r} ({reason}); give a folder or hub id of a masked language model "
-            "in safetensors"
+            f"cannot open backbone {str(name)!r}: {reason}; give a masked language model in safetensors"
         ) from error
     if info["missing_keys"] or info["mismatched_keys"]:
         first = sorted(str(key) for key in {*info["missing_keys"], *info["mismatched_keys"]})[0]
@@ -56,7 +63,9 @@ def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
     for name in ("cls", "lm_head"):
         if isinstance(getattr(model, name, None), torch.nn.Module):
             return getattr(model, name)
-    raise ArtefactError(f"a {model.config.model_type} model is not supported: give a model of the BERT or RoBERTa family")
+    raise ArtefactError(
+        f"a {model.config.model_type} model is not supported: give a model of the BERT or RoBERTa family"
+    )
 
 
 def check_inputs(model: PreTrainedModel) -> None:
@@ -66,7 +75,7 @@ def check_inputs(model: PreTrainedModel) -> None:
     )
     if missing or not hasattr(model.base_model, "embeddings"):
         raise ArtefactError(
-            f"a {model.config.model_type} model is not supported (its blocks do not take {', '.join(sorted(missing))}); "
+            f"a {model.config.model_type} model is not supported (its blocks take no {', '.join(sorted(missing))}); "
             "give a model of the BERT or RoBERTa family"
         )
 

@@ -46,7 +46,7 @@ def backbone_location(reference: str) -> str:
 def save(
     encoder: Encoder, folder: Path, info: Mapping[str, Any], *, half: bool = False, max_shard_size: str = "2GB"
 ) -> None:
-    """Write a checkpoint folder, replacing an earlier one at once; `info` (settings, scores) goes into its configuration.
+    """Write a checkpoint folder, replacing an earlier one at once; `info` (settings, scores) goes into its config.
 
     `half` stores float16, which is computed in float32 again once loaded.
     """
@@ -61,7 +61,10 @@ def save(
         "frozen_embeddings": encoder.freeze_embeddings,
         "learned_numbers": sum(tensor.numel() for tensor in tensors.values()),
         **info,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("torch", "transformers")}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "transformers")},
+        },
     }
 
     def fill(target: Path) -> None:
@@ -120,9 +123,9 @@ def untrained(backbone: str, pooling: str) -> Encoder:
     try:
         model, tokenizer = load_backbone(backbone_location(reference))
     except ArtefactError as error:
+        choices = ", ".join((*BUNDLED_NAMES, BACKBONE))
         raise ArtefactError(
-            f"no model {backbone!r}: choose {', '.join((*BUNDLED_NAMES, BACKBONE))}, a checkpoint folder, or a "
-            f"Hugging Face folder or id ({error})"
+            f"no model {backbone!r}: choose {choices}, a checkpoint folder or a backbone ({error})"
         ) from error
     return Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
 
@@ -138,11 +141,15 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ArtefactError):
             raise
-        raise ArtefactError(f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again") from error
+        raise ArtefactError(
+            f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again"
+        ) from error
     tensors = _read_tensors(folder)
     encoder = Encoder(*load_backbone(backbone_location(reference)), method, name=name, backbone=reference)
     if (found := encoder.backbone_fingerprint) != expected:
-        raise ArtefactError(f"{folder}: trained on {reference} {expected}, but that is now {found}; restore that backbone")
+        raise ArtefactError(
+            f"{folder}: trained on {reference} {expected}, but that is now {found}; restore that backbone"
+        )
     encoder.select_learned(freeze_embeddings=bool(config.get("frozen_embeddings")))
     learned = encoder.learned()
     if tensors.keys() != learned.keys():

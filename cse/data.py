@@ -9,10 +9,12 @@ from __future__ import annotations
 import gzip
 import lzma
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from cse import hub
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -21,7 +23,7 @@ TEXT_SUFFIXES = (".txt", ".text", "")
 TABLE_LOADERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
 USUAL_COLUMNS = ("sentence", "text")
 TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
-COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
+COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
 Pair = tuple[float, str, str]
 
@@ -44,7 +46,9 @@ def text_lines(path: Path) -> Iterator[str]:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv") from error
+        raise ValueError(
+            f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
+        ) from error
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
 
@@ -69,7 +73,9 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
         yield from _tab_separated(Path(source))
     elif suffix in TEXT_SUFFIXES and (Path(source).exists() or suffix or "/" not in str(source)):
         if supervised:
-            raise ValueError(f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet")
+            raise ValueError(
+                f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet"
+            )
         if column is not None:
             raise ValueError(f"{source}: a text file has no column {column!r}; leave out --column or give a table")
         yield from ((line.strip(),) for line in text_lines(Path(source)) if line.strip())
@@ -92,7 +98,9 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         cells = tuple(cell.strip() for cell in line.split("\t"))
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3) or not all(cells):
-            raise ValueError(f"{path}: line {number} has {len(cells)} columns or an empty one; give two or three everywhere")
+            raise ValueError(
+                f"{path}: line {number} has {len(cells)} columns or an empty one; give two or three everywhere"
+            )
         yield cells
 
 
@@ -108,15 +116,19 @@ def _table(source: str | Path, suffix: str, wanted: list[str | None]) -> Iterato
                 raise ValueError(f"{source}: no such file")
             options = {"delimiter": "\t"} if suffix == ".tsv" else {}
             rows = load_dataset(TABLE_LOADERS[suffix], data_files=str(source), split="train", streaming=True, **options)
-        else:
+        elif hub.reachable():
             rows = load_dataset(str(source), split="train", streaming=True)
+        else:
+            raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
         names = rows.column_names or list(next(iter(rows), {}))
         columns = _choose(source, names, wanted)
         for row in rows:
             yield tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
     except (OSError, DatasetGenerationError, UnicodeDecodeError) as error:
         known = ", ".join((".txt", *TABLE_LOADERS))
-        raise ValueError(f"cannot read {str(source)!r} ({_first_line(error)}); give a file ({known}) or a hub id") from error
+        raise ValueError(
+            f"cannot read {str(source)!r} ({_first_line(error)}); give a file ({known}) or a hub id"
+        ) from error
 
 
 def _choose(source: str | Path, names: list[str], wanted: list[str | None]) -> list[str]:

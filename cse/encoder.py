@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import digest, first_position, fingerprint, mlm_head, prefix_cache
+from cse.backbone import digest, fingerprint, first_position, mlm_head, prefix_cache
 from cse.methods import UNTRAINED, Head, Method, Pooling, When, to_json
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
 
@@ -30,7 +30,7 @@ class TransformHead(nn.Module):
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
-        head = mlm_head(model)
+        head: Any = mlm_head(model)
         source = head.predictions.transform if hasattr(head, "predictions") else head
         norm = source.LayerNorm if hasattr(source, "LayerNorm") else source.layer_norm
         self.dense = nn.Linear(norm.normalized_shape[0], norm.normalized_shape[0])
@@ -52,13 +52,20 @@ def tanh_head(width: int) -> nn.Sequential:
 
 
 class Encoder(nn.Module):
-    """A backbone read by a method. In training mode the method's training steps apply, in eval mode those of encoding."""
+    """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding."""
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, *, name: str, backbone: str = ""
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        method: Method,
+        *,
+        name: str,
+        backbone: str = "",
     ) -> None:
         super().__init__()
-        self.model, self.tokenizer, self.method = model, tokenizer, method
+        self.model: Any = model  # untyped: its parts differ between families
+        self.tokenizer, self.method = tokenizer, method
         self.name, self.backbone = name, backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
@@ -171,7 +178,7 @@ class Encoder(nn.Module):
             return _mean(self._embed(ids, slots), mask)
         states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
         if pooling is not Pooling.TOKEN:
-            return _mean(sum(states) / len(states), mask)
+            return _mean(torch.stack(states).mean(0), mask)
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
         return states[-1][torch.arange(len(rows), device=self.device), pool_at].float()
 
@@ -272,7 +279,7 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def top_tokens(self, sentence: str, k: int = 5, denoise: bool = True) -> list[tuple[str, float]]:
-        """The k likeliest tokens at [MASK] with their probability, the template bias subtracted first (PromptBERT, Table 7).
+        """The k likeliest tokens at [MASK] and their probability, the template bias subtracted (PromptBERT, Table 7).
 
         A method that reads no mask is asked with `This sentence : "[X]" means [MASK].`. Raises ValueError unless
         1 <= k <= vocabulary.
@@ -290,7 +297,7 @@ class Encoder(nn.Module):
         probabilities = mlm_head(self.model)(hidden)[0].softmax(-1)
         self.train(mode)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
-        return [(self.tokenizer.decode([i]).strip(), float(probabilities[i])) for i in best[:k]]
+        return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
 
 
 def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -12,16 +12,15 @@ def info_nce(
     negatives: torch.Tensor | None = None,
     *,
     temperature: float = 0.05,
-    first: int = 0,
 ) -> torch.Tensor:
     """Mean cross-entropy of each anchor's own positive among all positives and all negatives, by cosine / temperature.
 
-    anchors (n, d); positives and negatives (N, d), N >= n, rows need not be unit; anchor i belongs to positive
-    `first` + i, so that a process may hold a part of the batch. SimCSE Eq. 1 and 5, PromptBERT Eq. 4, ConPVP Eq. 1.
+    All (N, d), rows need not be unit; anchor i belongs to positive i. SimCSE Eq. 1 and 5, PromptBERT Eq. 4, ConPVP
+    Eq. 1.
     """
     candidates = positives if negatives is None else torch.cat([positives, negatives])
-    cosines = normalize(anchors.float(), dim=-1) @ normalize(candidates.float(), dim=-1).T  # (n, N) or (n, 2N)
-    labels = torch.arange(first, first + len(anchors), device=anchors.device)
+    cosines = normalize(anchors.float(), dim=-1) @ normalize(candidates.float(), dim=-1).T  # (N, N) or (N, 2N)
+    labels = torch.arange(len(anchors), device=anchors.device)
     return cross_entropy(cosines / temperature, labels)
 
 

@@ -37,7 +37,7 @@ class When(str, Enum):
 
 
 class Pooling(str, Enum):
-    """Where the vector is read: at the template's mask (or first token), or averaged over all tokens, specials included."""
+    """Where the vector is read: at the template's mask (or first token), or as a mean over all tokens and specials."""
 
     TOKEN = "token"
     MEAN = "mean"
@@ -109,7 +109,7 @@ DCPCSE = Method(
     "Jiang, Zhang and Wang 2022 (Findings of EMNLP)", frozen=True, prefix=16,
 )  # fmt: skip
 CONPVP = Method(
-    "conpvp", ((CONTINUOUS,), POSITIVE, NEGATIVE), "a continuous prompt against positive and negative prompt prototypes",
+    "conpvp", ((CONTINUOUS,), POSITIVE, NEGATIVE), "a continuous prompt against positive and negative prototypes",
     "Zeng et al. 2022 (Findings of EMNLP)", denoise=When.TRAINING, specials_in_bias=False,
 )  # fmt: skip
 
@@ -125,10 +125,13 @@ METHODS = {
             "PromptBERT, section 4.3", head=Head.TRANSFORM, frozen=True,
         ),
         Method(
-            "scpcse", ((SHALLOW,), (SHALLOW,)), "frozen backbone; learned input vectors only, the shallow form of DCPCSE",
+            "scpcse", ((SHALLOW,), (SHALLOW,)), "frozen backbone; learned input vectors only, DCPCSE made shallow",
             "DCPCSE, section 3.3 and appendix A", frozen=True,
         ),
-        replace(CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE), summary="ConPVP with a manual anchor (Table 4)"),
+        replace(
+            CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE),
+            summary="ConPVP with a manual anchor (Table 4)",
+        ),
         replace(CONPVP, name="conpvp-no-negative", views=CONPVP.views[:2], summary="ConPVP without c- (Table 4)"),
         replace(
             CONPVP, name="conpvp-no-prototypes", views=((CONTINUOUS,), (CONTINUOUS,)), denoise=When.NEVER,
@@ -141,7 +144,12 @@ METHODS = {
 SUPERVISED = {
     "simcse": replace(SIMCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS),
     "promptbert": replace(
-        PROMPTBERT, views=((MEANS_OF,),) * 3, supervised=True, denoise=When.ALWAYS, head=Head.TRANSFORM, head_when=When.ALWAYS
+        PROMPTBERT,
+        views=((MEANS_OF,),) * 3,
+        supervised=True,
+        denoise=When.ALWAYS,
+        head=Head.TRANSFORM,
+        head_when=When.ALWAYS,
     ),
     "dcpcse": replace(DCPCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS, prefix=12),
 }
@@ -150,10 +158,19 @@ UNTRAINED = {
     "mean": Method("mean", ((PLAIN,),), "mean of the last layer", "", head_when=When.NEVER, pooling=Pooling.MEAN),
     "cls": Method("cls", ((PLAIN,),), "last layer at the first token", "", head_when=When.NEVER),
     "first-last": Method(
-        "first-last", ((PLAIN,),), "mean of the embedding layer and the last", "", head_when=When.NEVER, pooling=Pooling.FIRST_LAST
+        "first-last",
+        ((PLAIN,),),
+        "mean of the embedding layer and the last",
+        "",
+        head_when=When.NEVER,
+        pooling=Pooling.FIRST_LAST,
     ),
-    "static": Method("static", ((PLAIN,),), "mean of the word embeddings", "", head_when=When.NEVER, pooling=Pooling.STATIC),
-    "prompt": Method("prompt", ((MEANS,),), "last layer at the template's [MASK]", "PromptBERT, Table 4", head_when=When.NEVER),
+    "static": Method(
+        "static", ((PLAIN,),), "mean of the word embeddings", "", head_when=When.NEVER, pooling=Pooling.STATIC
+    ),
+    "prompt": Method(
+        "prompt", ((MEANS,),), "last layer at the template's [MASK]", "PromptBERT, Table 4", head_when=When.NEVER
+    ),
 }
 
 ROBERTA_VIEWS = {
@@ -245,6 +262,8 @@ def from_json(value: dict[str, Any]) -> Method:
         known = {field.name for field in fields(Method)}
         if unknown := value.keys() - known:
             raise ValueError(f"unknown fields {sorted(unknown)}")
-        return Method(**{**value, "views": views, **{key: enum(value[key]) for key, enum in enums.items() if key in value}})
+        return Method(
+            **{**value, "views": views, **{key: enum(value[key]) for key, enum in enums.items() if key in value}}
+        )
     except (KeyError, TypeError) as error:
         raise ValueError(f"incomplete method: {error}") from error

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import torch
 from cse.backbone import describe, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
 from cse.data import text_lines
-from cse.state import load_state, save_state, write_folder
+from cse.state import load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -68,7 +68,9 @@ class TokenFile:
     @classmethod
     def open(cls, folder: Path, split: str) -> TokenFile:
         """Map `folder/split.ids` and `folder/split.starts`."""
-        return cls(np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r"))
+        return cls(
+            np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r")
+        )
 
     def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
         """(count, length) int64 ids, each row from a random sentence start and over the ones that follow."""
@@ -87,11 +89,18 @@ def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizer
     trainer = BertWordPieceTokenizer(lowercase=True)
     lines = (line for path in corpora for line in text_lines(path) if line.strip())
     trainer.train_from_iterator(
-        lines, vocab_size=vocabulary, min_frequency=2, special_tokens=SPECIAL_TOKENS, limit_alphabet=400, show_progress=False
+        lines,
+        vocab_size=vocabulary,
+        min_frequency=2,
+        special_tokens=SPECIAL_TOKENS,
+        limit_alphabet=400,
+        show_progress=False,
     )
     learned = trainer.get_vocab()
     if len(learned) < vocabulary:
-        raise ValueError(f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text")
+        raise ValueError(
+            f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text"
+        )
     return BertTokenizer(vocab=learned, do_lower_case=True)
 
 
@@ -103,7 +112,9 @@ def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Pa
 
     def fill(target: Path) -> None:
         counts = {"train": 0, "valid": 0}
-        handles = {name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")}
+        handles = {
+            name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
+        }
         for split, sentences in _split_batches(corpora):
             encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
             lengths = np.array([len(ids) for ids in encoded], np.int64)
@@ -154,7 +165,7 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
     from transformers import BertConfig, BertForMaskedLM
 
     torch.manual_seed(config.seed)
-    model = BertForMaskedLM(
+    model: Any = BertForMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
             hidden_size=config.hidden,
@@ -169,7 +180,7 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
     )
     counts = torch.from_numpy(np.bincount(corpus.ids, minlength=len(tokenizer)).astype(np.float32))
     with torch.no_grad():
-        mlm_head(model).predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
+        model.cls.predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
         if config.head_start:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
@@ -179,7 +190,7 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
 def mask_tokens(
     rows: torch.Tensor, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(inputs (B, L) with specials around, labels (B, L) that are -100 where nothing is predicted), from (B, L-2) ids."""
+    """(inputs (B, L) with specials around, labels (B, L), -100 where nothing is predicted) of (B, L-2) ids."""
     chosen = torch.rand(rows.shape, generator=generator) < 0.15
     fate = torch.rand(rows.shape, generator=generator)
     labels = rows.masked_fill(~chosen, IGNORED)
@@ -191,7 +202,9 @@ def mask_tokens(
     return inputs, torch.nn.functional.pad(labels, (1, 1), value=IGNORED)
 
 
-def masked_loss(model: PreTrainedModel, inputs: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def masked_loss(
+    model: PreTrainedModel, inputs: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(mean cross-entropy, accuracy) over the masked positions; only these reach the vocabulary."""
     hidden = model.base_model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state
     wanted = labels != IGNORED
@@ -230,7 +243,9 @@ def prepare(
     return model, tokenizer, train, valid
 
 
-def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile, device: torch.device) -> dict[str, float]:
+def evaluate(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile, device: torch.device
+) -> dict[str, float]:
     """Held-out loss (nats) and accuracy over a fixed draw of rows and masks."""
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     length = min(EVAL_LENGTH, len(valid.ids) + 2)
@@ -238,7 +253,10 @@ def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: 
     inputs, labels = mask_tokens(rows, tokenizer, generator)
     model.eval()
     with torch.no_grad():
-        parts = [masked_loss(model, i.to(device), w.to(device)) for i, w in zip(inputs.split(64), labels.split(64), strict=True)]
+        parts = [
+            masked_loss(model, i.to(device), w.to(device))
+            for i, w in zip(inputs.split(64), labels.split(64), strict=True)
+        ]
     model.train()
     loss, accuracy = (float(torch.stack(column).mean()) for column in zip(*parts, strict=True))
     return {"held_out_loss": round(loss, 4), "held_out_accuracy": round(accuracy, 4)}
@@ -252,20 +270,21 @@ def pretrain(
     init: str | None = None,
     resume: bool = False,
     eval_every: int = 500,
+    precision: str = "auto",
     report: Callable[[dict[str, Any]], None] = lambda entry: None,
 ) -> dict[str, Any]:
     """Pretrain and write a model folder to `output/model`; the recipe with its curve comes back and is saved beside it.
 
     `report` gets one dictionary per evaluation. A killed run goes on from its last evaluation with `resume`.
     """
-    from accelerate import Accelerator
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    model, tokenizer, train, valid = prepare(corpora, output, config, init)
-    accelerator = Accelerator(mixed_precision="bf16")
+    start = replace(config, head_start=config.head_start and not resume)  # a state holds the embeddings
+    model, tokenizer, train, valid = prepare(corpora, output, start, init)
+    accelerator = start_accelerator(precision)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
         fused=accelerator.device.type == "cuda",
@@ -274,7 +293,11 @@ def pretrain(
     plain = accelerator.unwrap_model(model)
     recipe = json.loads(json.dumps({**asdict(config), "init": init, "corpora": [path.name for path in corpora]}))
     learned = dict(plain.named_parameters())
-    meta = load_state(output, learned, optimizer, recipe) if resume else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    meta = (
+        load_state(output, learned, optimizer, recipe)
+        if resume
+        else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    )
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
         loss = _step(accelerator, model, optimizer, _batch(train, tokenizer, config, step), learning_rate(config, step))
@@ -295,7 +318,9 @@ def pretrain(
     return _finish(output, plain, tokenizer, meta, str(accelerator.device))
 
 
-def _batch(train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _batch(
+    train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     rng = np.random.default_rng((config.seed, step))
     length = min(int(rng.choice(config.lengths)), len(train.ids) + 2)
     rows = train.rows(max(1, config.batch_tokens // length), length - 2, rng)
@@ -303,7 +328,9 @@ def _batch(train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: Pretrai
     return mask_tokens(torch.from_numpy(rows), tokenizer, generator)
 
 
-def _step(accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float) -> torch.Tensor:
+def _step(
+    accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float
+) -> torch.Tensor:
     for group in optimizer.param_groups:
         group["lr"] = rate
     inputs, labels = (tensor.to(accelerator.device, non_blocking=True) for tensor in batch)
@@ -316,8 +343,12 @@ def _step(accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tenso
     return loss.detach()
 
 
-def _finish(output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, meta: dict[str, Any], device: str) -> dict[str, Any]:
-    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1  # contrastive training needs the noise
+def _finish(
+    output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, meta: dict[str, Any], device: str
+) -> dict[str, Any]:
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = (
+        0.1  # contrastive training needs the noise
+    )
     result = {**meta, "device": device, "model": describe(model), "torch": torch.__version__}
     tokenizer.model_max_length = model.config.max_position_embeddings
 

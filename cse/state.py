@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -19,7 +19,24 @@ from safetensors.torch import load_file, save_file
 
 from cse.errors import ArtefactError
 
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
 STATE_FOLDER = "state"
+
+
+def start_accelerator(precision: str) -> Accelerator:
+    """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
+
+    Accelerate keeps one precision per process; the earlier one is forgotten, so runs can follow each other.
+    """
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    if precision == "auto":
+        precision = "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
+    AcceleratorState._reset_state()
+    return Accelerator(mixed_precision=precision)
 
 
 def write_folder(folder: Path, fill: Any) -> None:
@@ -48,7 +65,10 @@ def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: tor
     }
 
     def fill(folder: Path) -> None:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / "learned.safetensors")
+        save_file(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+            folder / "learned.safetensors",
+        )
         save_file(moments, folder / "optimizer.safetensors")
         (folder / "meta.json").write_text(json.dumps(meta))
 

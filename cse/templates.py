@@ -34,7 +34,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Row:
-    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot at a position or -1, `positions` (L,) from 0."""
+    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot there or -1, `positions` (L,) from 0."""
 
     ids: tuple[int, ...]
     slots: tuple[int, ...]
@@ -110,7 +110,10 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
         elif part == "[P]":
             pieces, soft = [tokenizer.pad_token_id], True
         else:
-            pieces, soft = tokenizer(part.rstrip(), add_special_tokens=False)["input_ids"] if part.strip() else [], template.soft
+            pieces, soft = (
+                tokenizer(part.rstrip(), add_special_tokens=False)["input_ids"] if part.strip() else [],
+                template.soft,
+            )
         for piece in pieces:
             ids[side].append(piece)
             slots[side].append(learned if soft else HARD)
@@ -128,7 +131,7 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
 
 
 PLAIN = Template("[X]")
-# PromptBERT, section 4.1 and the released settings: `of` is view 1 and predicts, `:` is view 2 and the best untrained one.
+# PromptBERT 4.1 and its released settings: `of` is view 1 and predicts, `:` is view 2 and the best untrained one.
 MEANS_OF = Template('This sentence of "[X]" means [MASK].')
 MEANS = Template('This sentence : "[X]" means [MASK].')
 MEANS_ROBERTA = Template("This sentence : ' [X] ' means [MASK].")

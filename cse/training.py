@@ -7,10 +7,12 @@ the candidates of all are gathered with gradient, so the loss is that of the who
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -23,9 +25,10 @@ from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
 from cse.methods import TrainConfig, to_json
-from cse.state import load_state, save_state, write_folder
+from cse.state import load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
     from datasets import Dataset
 
     from cse.data import Pair
@@ -37,7 +40,7 @@ MLM_PROBABILITY = 0.15
 
 @dataclass(frozen=True)
 class Run:
-    """What a training run is made of besides the encoder: settings, texts ("0", "1", "2" columns), dev pairs, source."""
+    """What a run is made of besides the encoder: settings, texts (columns "0", "1", "2"), dev pairs, source."""
 
     config: TrainConfig
     examples: Dataset
@@ -102,22 +105,28 @@ def step_inputs(
     return contents, templates
 
 
-def contrast(vectors: torch.Tensor, views: int, config: TrainConfig, accelerator: Any) -> torch.Tensor:
-    """The loss of (views * n, d) vectors, view after view, against the candidates of all processes."""
-    anchors, *candidates = vectors.chunk(views)
-    first = 0
-    if accelerator.num_processes > 1:
-        from torch.distributed.nn.functional import all_gather
+def contrast(vectors: torch.Tensor, views: int, config: TrainConfig, accelerator: Accelerator) -> torch.Tensor:
+    """The loss of (views * n, d) vectors, view after view, over the batch of all processes.
 
-        first = accelerator.process_index * len(anchors)
-        candidates = [torch.cat(all_gather(candidate.contiguous())) for candidate in candidates]
-    return info_nce(anchors, *candidates, temperature=config.temperature, first=first)
+    Every process computes the whole loss, its own vectors alone carrying gradient, as in SimCSE; the sum of the
+    processes' gradients is that of the batch.
+    """
+    parts = vectors.chunk(views)
+    if accelerator.num_processes > 1:
+        parts = tuple(_gather(part, accelerator) for part in parts)
+    return info_nce(*parts, temperature=config.temperature)
+
+
+def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
+    everyone = list(accelerator.gather(part.detach()).chunk(accelerator.num_processes))
+    everyone[accelerator.process_index] = part
+    return torch.cat(everyone)
 
 
 def masked_language_loss(
     encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
-    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE 2.3); the LM head is frozen."""
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
     tokenizer = encoder.tokenizer
     rows, wanted, labels = [], [], []
     for number, (ids, template) in enumerate(zip(contents, templates, strict=True)):
@@ -155,23 +164,20 @@ def train(
     Until it is done the work lies in `output.partial`; a killed run goes on from its last evaluation with `resume`
     and ends where it would have ended.
     """
-    from accelerate import Accelerator
-
-    if precision == "auto":
-        precision = "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
-    accelerator = Accelerator(mixed_precision=precision)
+    accelerator = start_accelerator(precision)
     encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
     learned = encoder.learned(training=True)
     optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0)
     model, _ = accelerator.prepare(encoder, optimizer)
     work = partial_folder(output)
-    recipe = {**run.recipe(encoder), "precision": precision}
+    recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
     if resume:
         meta = load_state(work, learned, optimizer, recipe)
     else:
-        shutil.rmtree(work, ignore_errors=True)
+        if accelerator.is_main_process:
+            shutil.rmtree(work, ignore_errors=True)
         meta = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": _first_scores(encoder, run)}
-    with _open_log(work, meta["step"]) as log:
+    with _open_log(work, meta["step"], accelerator.is_main_process) as log:
         for step in range(meta["step"], run.steps):
             started = time.perf_counter()
             loss = _step(accelerator, model, optimizer, run, step)
@@ -205,7 +211,7 @@ def learning_rate(run: Run, step: int) -> float:
     return run.config.learning_rate * (1 - step / run.steps)
 
 
-def _step(accelerator: Any, model: Any, optimizer: torch.optim.Optimizer, run: Run, step: int) -> float:
+def _step(accelerator: Accelerator, model: Any, optimizer: torch.optim.Optimizer, run: Run, step: int) -> float:
     for group in optimizer.param_groups:
         group["lr"] = learning_rate(run, step)
     encoder: Encoder = accelerator.unwrap_model(model)
@@ -214,13 +220,15 @@ def _step(accelerator: Any, model: Any, optimizer: torch.optim.Optimizer, run: R
     model.train()
     batch = {name: texts[rank * share : (rank + 1) * share] for name, texts in run.batch(step).items()}
     contents, templates = step_inputs(encoder, batch, run.config, step * accelerator.num_processes + rank)
-    flat_contents, flat_templates = sum(contents, []), sum(templates, [])
+    flat_contents, flat_templates = list(chain(*contents)), list(chain(*templates))
     with accelerator.autocast():
         loss = contrast(model(flat_contents, flat_templates), len(contents), run.config, accelerator)
+        scaled = loss * accelerator.num_processes  # the processes' gradients are averaged, and should be summed
         if encoder.method.mlm_weight:
-            weight = mlm_weight(encoder.method.mlm_weight, step)
-            loss = loss + weight * masked_language_loss(encoder, flat_contents, flat_templates)
-    accelerator.backward(loss)
+            masked = masked_language_loss(encoder, flat_contents, flat_templates)
+            masked = masked * mlm_weight(encoder.method.mlm_weight, step)
+            loss, scaled = loss + masked, scaled + masked
+    accelerator.backward(scaled)
     accelerator.clip_grad_norm_(model.parameters(), run.config.clip)
     optimizer.step()
     optimizer.zero_grad()
@@ -255,8 +263,10 @@ def _info(run: Run, recipe: dict[str, Any]) -> dict[str, Any]:
     return {"settings": settings, "selection": "best on dev" if run.dev else "last step; nothing was selected"}
 
 
-def _open_log(work: Path, step: int) -> IO[str]:
-    """The run's log, what was written after `step` removed."""
+def _open_log(work: Path, step: int, main_process: bool) -> IO[str]:
+    """The run's log, what was written after `step` removed; only one of several processes keeps it."""
+    if not main_process:
+        return Path(os.devnull).open("a")
     work.mkdir(parents=True, exist_ok=True)
     path = work / LOG
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []

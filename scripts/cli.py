@@ -6,12 +6,13 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import typer
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
+PRECISIONS = ("auto", "no", "bf16")
 
 
 def command(function: Callable[..., None]) -> typer.Typer:
@@ -48,9 +49,20 @@ def _stop(error: BaseException, code: int, message: str | None = None) -> None:
     raise typer.Exit(code) from error
 
 
+def check_choice(what: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse an unknown value of an option or argument as a usage error that lists the choices."""
+    if value not in choices:
+        raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
+
+
+def main_process() -> bool:
+    """False in all processes of an `accelerate launch` but the first."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def progress_options() -> dict[str, Any]:
-    """What every tqdm bar here is given: a line now and then where stderr is no terminal."""
-    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0}
+    """What every tqdm bar here is given: a line now and then where stderr is no terminal, none in other processes."""
+    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0, "disable": not main_process()}
 
 
 def log(message: str) -> None:

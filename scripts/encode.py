@@ -13,9 +13,11 @@ from scripts.cli import command, log
 
 def main(
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
-    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],  # noqa: A002
+    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write: (N, d) float32.")],
-    pooling: Annotated[str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")] = None,
+    pooling: Annotated[
+        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+    ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scripts.cli import command, log, print_json
+from scripts.cli import check_choice, command, log, print_json
 
 TASKS = ("sts",)
 
@@ -16,7 +17,9 @@ def main(
     task: Annotated[str, typer.Argument(help="sts: the seven tasks, Spearman x 100, subsets concatenated.")],
     model: Annotated[list[str], typer.Option(help="A model; repeat for several.")],
     data: Annotated[Path, typer.Option(help="Folder with STS12 … STS16, STSB and SICK.")],
-    pooling: Annotated[str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")] = None,
+    pooling: Annotated[
+        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 128,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -27,13 +30,12 @@ def main(
     import cse
     from cse.evaluation.sts import evaluate
 
-    if task not in TASKS:
-        raise typer.BadParameter(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
+    check_choice("task", task, TASKS)
     results: dict[str, dict[str, float]] = {}
     for name in model:
         encoder = cse.load(name, pooling)
         log(f"{encoder.name} ({encoder.fingerprint})")
-        results[encoder.name] = evaluate(lambda texts, encoder=encoder: encoder.encode(texts, batch_size=batch_size), data, log)
+        results[encoder.name] = evaluate(partial(encoder.encode, batch_size=batch_size), data, log)
     if json_output:
         print_json(results)
         return

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scripts.cli import command, log, print_json
+from scripts.cli import PRECISIONS, check_choice, command, log, print_json
 
 
 def main(
@@ -22,6 +22,7 @@ def main(
     learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
     head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
+    precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
     seed: Annotated[int, typer.Option()] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last saved state.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the recipe and curve as JSON.")] = False,
@@ -32,16 +33,23 @@ def main(
     """
     from cse.pretraining import PretrainConfig, pretrain
 
+    check_choice("precision", precision, PRECISIONS)
+
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, learning_rate=learning_rate, head_start=head_start, seed=seed,
     )  # fmt: skip
 
     def report(entry: dict[str, Any]) -> None:
-        log(f"{entry['step']:>7}/{config.steps} steps  " + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step"))
+        log(
+            f"{entry['step']:>7}/{config.steps} steps  "
+            + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step")
+        )
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
-    result = pretrain(corpus, output, config, init=init, resume=resume, eval_every=eval_every, report=report)
+    result = pretrain(
+        corpus, output, config, init=init, resume=resume, eval_every=eval_every, precision=precision, report=report
+    )
     if json_output:
         print_json(result)
     else:

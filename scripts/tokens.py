@@ -13,7 +13,9 @@ def main(
     sentence: Annotated[str, typer.Argument(help="The sentence to ask about.")],
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
-    pooling: Annotated[str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")] = None,
+    pooling: Annotated[
+        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+    ] = None,
     denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scripts.cli import command, log, print_json, progress_options
+from scripts.cli import PRECISIONS, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -18,11 +18,15 @@ SHOWN_LINES = 3
 
 
 def main(
-    method: Annotated[str, typer.Argument(help="simcse, promptbert, dcpcse, conpvp, optiprompt, scpcse or a ConPVP ablation.")],
+    method: Annotated[
+        str, typer.Argument(help="simcse, promptbert, dcpcse, conpvp, optiprompt, scpcse or a ConPVP ablation.")
+    ],
     data: Annotated[str, typer.Option(help="Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
     backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
-    dev: Annotated[Path | None, typer.Option(help="Scored pairs (score, sentence, sentence; tab-separated) to select on.")] = None,
+    dev: Annotated[
+        Path | None, typer.Option(help="Scored pairs (score, sentence, sentence; tab-separated) to select on.")
+    ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     supervised: Annotated[bool, typer.Option("--supervised", help="Premise, entailed, contradicted columns.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Use the first N examples.")] = None,
@@ -40,7 +44,9 @@ def main(
     seed: Annotated[int, typer.Option()] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing checkpoint.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show tokens, parameter counts and steps; train nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show tokens, parameter counts and steps; train nothing.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Train METHOD on your sentences; options left out take the published preset of the backbone.
@@ -50,7 +56,7 @@ def main(
     from cse.training import train
 
     _check_choices(method, supervised, precision)
-    if not dry_run:
+    if not dry_run and main_process():
         _check_output(output, resume, overwrite)
     changes = {
         "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length,
@@ -66,19 +72,18 @@ def main(
     if not run.dev:
         log("no --dev: trains to the end and selects nothing")
     summary = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
-    _show(summary, json_output)
+    if main_process():
+        _show(summary, json_output)
     return None
 
 
 def _check_choices(method: str, supervised: bool, precision: str) -> None:
     from cse.methods import METHODS, SUPERVISED
 
-    if method not in METHODS:
-        raise typer.BadParameter(f"unknown method {method!r}; choose from {', '.join(METHODS)}")
+    check_choice("method", method, METHODS)
+    check_choice("precision", precision, PRECISIONS)
     if supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    if precision not in ("auto", "no", "bf16"):
-        raise typer.BadParameter(f"unknown precision {precision!r}; choose auto, no or bf16")
 
 
 def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
@@ -92,7 +97,9 @@ def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
         if not (output / "config.json").is_file():
             raise ValueError(f"{output} is no checkpoint; --overwrite replaces only checkpoints")
     if not resume and not overwrite and partial_folder(output).is_dir():
-        raise ValueError(f"{partial_folder(output)} holds an unfinished run; give --resume to go on or --overwrite to drop it")
+        raise ValueError(
+            f"{partial_folder(output)} holds an unfinished run; give --resume to go on or --overwrite to drop it"
+        )
 
 
 def _prepare(
@@ -153,7 +160,11 @@ def _with_progress(train: Any, encoder: Encoder, run: Run, output: Path, **optio
     with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
 
         def report(entry: dict[str, Any]) -> None:
-            values = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"], "best_dev": entry["best"]}
+            values = {
+                "loss": f"{entry['loss']:.4f}",
+                "sentences/s": entry["sentences_per_second"],
+                "best_dev": entry["best"],
+            }
             bar.set_postfix(values, refresh=False)
             bar.update(entry["step"] - bar.n)
 

@@ -37,7 +37,9 @@ def tiny_bert(folder: Path, hidden: int = 32, layers: int = 2) -> Path:
     from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", '"', "'", "[", "]", *dict.fromkeys(WORDS)]
-    pieces += [letter for c in "abcdefghijklmnopqrstuvwxyz0123456789" for letter in (c, f"##{c}") if letter not in pieces]
+    pieces += [
+        letter for c in "abcdefghijklmnopqrstuvwxyz0123456789" for letter in (c, f"##{c}") if letter not in pieces
+    ]
     tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}, do_lower_case=True)
     assert tokenizer.unk_token_id not in tokenizer("".join(WORDS[:3]) + ' the dog "')["input_ids"]
     torch.manual_seed(0)
@@ -66,7 +68,8 @@ def tiny_roberta(folder: Path) -> Path:
     torch.manual_seed(1)
     config = RobertaConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=82, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, initializer_range=0.2,
+        max_position_embeddings=82, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1,
+        initializer_range=0.2,
     )  # fmt: skip
     RobertaForMaskedLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -97,7 +100,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     connect = socket.socket.connect
 
     def local_only(self: socket.socket, address: object) -> None:
-        if self.family != socket.AF_UNIX and isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        if (
+            self.family != socket.AF_UNIX
+            and isinstance(address, tuple)
+            and address[0] not in ("127.0.0.1", "::1", "localhost")
+        ):
             raise OSError(f"a test tried to reach {address}")
         connect(self, address)
 

@@ -37,7 +37,7 @@ def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(
 
 def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: Path) -> None:
     """Table 4's prompt length 16: 16 x 12 layers x 2 x 768. The vocabulary is small to keep the test light."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *'this sentence : " means .'.split()]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["this", "sentence", ":", '"', "means", "."]]
     tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
     model = BertForMaskedLM(BertConfig(vocab_size=len(pieces)))  # BERT-base's layers and width are the defaults
     assert (describe(model)["layers"], describe(model)["hidden"]) == (12, 768)
@@ -92,7 +92,7 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
 
 
 def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None:
-    model, tokenizer = load_backbone(tmp_path / "backbone")
+    model, _ = load_backbone(tmp_path / "backbone")
     with torch.no_grad():
         model.get_input_embeddings().weight[7] += 1
     model.save_pretrained(tmp_path / "backbone")
@@ -115,7 +115,9 @@ def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Pa
         load(str(bert_folder), "max")
 
 
-def test_a_backbone_without_a_masked_language_head_or_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
+def test_a_backbone_without_a_masked_language_head_or_of_another_family_is_refused(
+    tmp_path: Path, bert_folder: Path
+) -> None:
     from transformers import BertModel, DistilBertConfig, DistilBertForMaskedLM
 
     shutil.copytree(bert_folder, tmp_path / "headless")

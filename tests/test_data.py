@@ -44,7 +44,9 @@ def test_tables_give_the_named_column(tmp_path: Path) -> None:
         (b"good\ngood\nbad\x00\n", "line 3 holds a NUL byte"),
     ],
 )
-def test_binary_and_wrongly_encoded_files_are_named_with_their_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_binary_and_wrongly_encoded_files_are_named_with_their_line(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         list(text_lines(tmp_path / "a.txt"))
@@ -54,13 +56,16 @@ def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) ->
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"a\n" * 9000)[:30])
     (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(b"a\n" * 9000)[:40])
     for name, message in {
-        "none.txt": "no such file", "": "is a folder", "cut.txt.gz": "damaged compressed", "cut.txt.xz": "damaged compressed"
-    }.items():  # fmt: skip
+        "none.txt": "no such file",
+        "": "is a folder",
+        "cut.txt.gz": "damaged compressed",
+        "cut.txt.xz": "damaged compressed",
+    }.items():
         with pytest.raises(ValueError, match=message):
             list(text_lines(tmp_path / name))
     with pytest.raises(ValueError, match="no such file"):
         list(sentences(tmp_path / "none.csv"))
-    with pytest.raises(ValueError, match="cannot read 'nobody/nothing'"):
+    with pytest.raises(ValueError, match="nobody/nothing: no such file, and the data hub cannot be reached"):
         list(sentences("nobody/nothing"))
 
 

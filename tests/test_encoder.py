@@ -53,8 +53,11 @@ def test_poolings_are_their_definitions(backbone: str) -> None:
         (last, ids), (first, _) = plain_hidden(backbone, sentence), plain_hidden(backbone, sentence, 0)
         words = AutoModelForMaskedLM.from_pretrained(backbone).get_input_embeddings().weight.detach()
         expected = {
-            "mean": last.mean(0), "cls": last[0], "first-last": ((first + last) / 2).mean(0), "static": words[ids].mean(0)
-        }  # fmt: skip
+            "mean": last.mean(0),
+            "cls": last[0],
+            "first-last": ((first + last) / 2).mean(0),
+            "static": words[ids].mean(0),
+        }
         for pooling, vector in expected.items():
             np.testing.assert_allclose(cse.load(backbone, pooling).encode(sentence), vector, atol=1e-5, err_msg=pooling)
 
@@ -161,7 +164,18 @@ def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> No
         assert len(encoder.tokenise(["dog " * 10_000], [encoder.views[0][0]])[0]) == encoder.max_content
 
 
-ODD = ["", "   ", "[MASK]", "[SEP] [CLS] <mask> </s>", MEANS.text, "🎸🎸", "שלום עולם", "a\x00b", "\ud800", "x" * 1_000_000]
+ODD = [
+    "",
+    "   ",
+    "[MASK]",
+    "[SEP] [CLS] <mask> </s>",
+    MEANS.text,
+    "🎸🎸",
+    "שלום עולם",
+    "a\x00b",
+    "\ud800",
+    "x" * 1_000_000,
+]
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text[:12]))
@@ -189,7 +203,10 @@ def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
 
 def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
-    tokenizer, model = AutoTokenizer.from_pretrained(bert_folder), AutoModelForMaskedLM.from_pretrained(bert_folder).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(bert_folder),
+        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
+    )
     inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
     at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
     with torch.no_grad():

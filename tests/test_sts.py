@@ -45,6 +45,9 @@ def test_missing_tasks_are_named_and_nothing_is_averaged(tmp_path: Path) -> None
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS sets beside the project (2026-11)")
 def test_the_real_sets_have_the_published_pair_counts() -> None:
-    counts = {name: sum(len(scored_pairs(p)) for p in (DATA / "sts" / name).glob("*.tsv")) for name in ("STS12", "STS13", "STS14")}
+    counts = {
+        name: sum(len(scored_pairs(p)) for p in (DATA / "sts" / name).glob("*.tsv"))
+        for name in ("STS12", "STS13", "STS14")
+    }
     assert counts == {"STS12": 3108, "STS13": 1500, "STS14": 3750}
     assert len(scored_pairs(DATA / "sts" / "STSB" / "test.tsv")) == 1379

@@ -9,7 +9,9 @@ from cse.templates import CONTINUOUS, MEANS, MEANS_ROBERTA, NEGATIVE, OPTI, PLAI
 
 @pytest.mark.parametrize("template", [PLAIN, MEANS, MEANS_ROBERTA, *POSITIVE, *NEGATIVE], ids=lambda t: t.text)
 @pytest.mark.parametrize("sentence", SENTENCES[:3])
-def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(backbone: str, template: Template, sentence: str) -> None:
+def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(
+    backbone: str, template: Template, sentence: str
+) -> None:
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     rendered = render(template, tokenizer)
     content = tokenizer((" " if rendered.spaced else "") + sentence, add_special_tokens=False)["input_ids"]
@@ -18,7 +20,9 @@ def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(backbone: str, 
 
 
 @pytest.mark.parametrize("template", [MEANS, *POSITIVE, *NEGATIVE], ids=lambda t: t.text)
-def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_one(backbone: str, template: Template) -> None:
+def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_one(
+    backbone: str, template: Template
+) -> None:
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     mask = tokenizer.mask_token_id
     row = render(template, tokenizer).row([mask, 7, mask])

@@ -35,11 +35,12 @@ def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
     """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
     from scipy.stats import spearmanr
 
-    texts = list(dict.fromkeys(text for _, *both in pairs for text in both))
+    texts = list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
     row = {text: number for number, text in enumerate(texts)}
     vectors = encode(texts).astype(np.float64)
-    first, second = (vectors[[row[pair[side]] for pair in pairs]] for side in (1, 2))
-    return 100 * float(spearmanr(cosines(first, second), [score for score, *_ in pairs]).statistic)
+    first = vectors[[row[text] for _, text, _ in pairs]]
+    second = vectors[[row[text] for _, _, text in pairs]]
+    return 100 * float(spearmanr(cosines(first, second), [score for score, _, _ in pairs]).statistic)
 
 
 def evaluate(encode: Encode, folder: Path, report: Callable[[str], None] = lambda line: None) -> dict[str, float]:
@@ -47,9 +48,14 @@ def evaluate(encode: Encode, folder: Path, report: Callable[[str], None] = lambd
 
     Raises ValueError naming the missing tasks when any has no file; nothing is averaged over silently.
     """
-    files = {task: sorted(path for pattern in patterns for path in Path(folder).glob(pattern)) for task, patterns in TASKS.items()}
+    files = {
+        task: sorted(path for pattern in patterns for path in Path(folder).glob(pattern))
+        for task, patterns in TASKS.items()
+    }
     if missing := [task for task, found in files.items() if not found]:
-        raise ValueError(f"{folder}: no files for {', '.join(missing)}; the layout is STS12/*.tsv … STSB/test.tsv, SICK/test.tsv")
+        raise ValueError(
+            f"{folder}: no files for {', '.join(missing)}; the layout is STS12/*.tsv … STSB/test.tsv, SICK/test.tsv"
+        )
     scores: dict[str, float] = {}
     for task, paths in files.items():
         scores[task] = round(spearman(encode, [pair for path in paths for pair in scored_pairs(path)]), 2)

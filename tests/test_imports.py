@@ -1,0 +1,68 @@
+"""The import rule of the design: who may import whom, and nothing heavy until it is used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+OWNERS = {"gradio": ("app.py", "ui"), "typer": ("scripts",), "faiss": ("index",), "transformers": ("cse",)}
+ORDER = ["errors", "hub", "templates", "methods", "backbone", "encoder"]
+
+
+def imports(path: Path, top_level_only: bool = False) -> set[str]:
+    """Modules a file imports; `TYPE_CHECKING` blocks are left out, function bodies too with `top_level_only`."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if top_level_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def sources() -> list[Path]:
+    return [
+        ROOT / "app.py",
+        *(path for name in ("cse", "index", "scripts", "ui") for path in (ROOT / name).rglob("*.py")),
+    ]
+
+
+@pytest.mark.parametrize("library", OWNERS)
+def test_a_heavy_library_is_imported_only_by_its_layer(library: str) -> None:
+    for path in sources():
+        place = path.relative_to(ROOT).parts[0]
+        if library in {name.split(".")[0] for name in imports(path)}:
+            assert place in OWNERS[library], path
+
+
+def test_cse_and_index_never_import_each_other_nor_the_layers_above() -> None:
+    for package, forbidden in (("cse", {"index", "scripts", "ui", "app"}), ("index", {"cse", "scripts", "ui", "app"})):
+        for path in (ROOT / package).rglob("*.py"):
+            assert not {name.split(".")[0] for name in imports(path)} & forbidden, path
+
+
+def test_the_core_imports_downwards_and_leaves_import_no_core() -> None:
+    for number, name in enumerate(ORDER):
+        above = {f"cse.{other}" for other in ORDER[number + 1 :]}
+        assert not imports(ROOT / "cse" / f"{name}.py", top_level_only=True) & above, name
+    leaves = [ROOT / "cse" / "losses.py", ROOT / "cse" / "data.py", *(ROOT / "cse" / "evaluation").glob("*.py")]
+    for path in leaves:
+        assert not imports(path) & {"cse.encoder", "cse.methods", "cse.checkpoint", "cse.training"}, path
+
+
+@pytest.mark.parametrize("module", ["cse", "index", "app", "scripts.train", "scripts.build_index", "scripts.search"])
+def test_importing_a_module_loads_nothing_heavy(module: str) -> None:
+    heavy = ["torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy"]
+    code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,146 @@
+"""Pretraining: counts and PMI against loops, masking as BERT's, held-out documents, exact resume, clear refusals."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES, WORDS
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
+from cse.errors import ArtefactError
+from cse.pretraining import PretrainConfig, TokenFile, learning_rate, mask_tokens, pretrain, tokenise, train_tokenizer
+
+CONFIG = PretrainConfig(
+    vocabulary=90, layers=1, hidden=16, heads=2, positions=40, tokens=64 * 12, batch_tokens=64, lengths=(8, 16), seed=3
+)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """250 documents of two sentences; document 100 and 200 (counted from 1) are marked."""
+    documents = []
+    for number in range(250):
+        mark = "rain rain rain" if number % 100 == 99 else "sun"
+        documents.append(f"{SENTENCES[number % 7]} {mark}\n{' '.join(WORDS[number % 40 : number % 40 + 9])}\n")
+    (tmp_path / "corpus.txt").write_text("\n".join(documents))
+    return tmp_path / "corpus.txt"
+
+
+def test_window_counts_are_a_double_loop() -> None:
+    tokens = np.random.default_rng(0).integers(0, 6, 60).astype(np.uint16)
+    expected = np.zeros((6, 6))
+    for i in range(60):
+        for j in range(60):
+            if i != j and abs(i - j) <= 5:
+                expected[tokens[i], tokens[j]] += 1
+    np.testing.assert_array_equal(count_pairs(tokens, 6).numpy(), expected)
+
+
+def test_positive_pmi_is_its_formula() -> None:
+    counts = torch.tensor([[4.0, 1.0, 0.0], [1.0, 2.0, 3.0], [0.0, 3.0, 0.0]])
+    total, smooth = counts.sum(), counts.sum(1) ** 0.75
+    found = positive_pmi(counts.clone())
+    for i in range(3):
+        for j in range(3):
+            joint, word, context = counts[i, j] / total, counts[i].sum() / total, smooth[j] / smooth.sum()
+            expected = max(0.0, math.log(joint / (word * context))) if joint > 0 else 0.0
+            assert float(found[i, j]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_words_of_like_company_get_like_vectors_and_equal_length() -> None:
+    rng = np.random.default_rng(1)
+    text = [[a, 2 + int(rng.integers(3)), a] for a in rng.integers(0, 2, 400)]
+    text += [[5 + int(rng.integers(2)), 7 + int(rng.integers(2))] * 2 for _ in range(400)]
+    vectors = word_vectors(np.array(sum(text, []), np.uint16), 40, 4)  # noqa: RUF017
+    assert vectors.pow(2).mean(1).sqrt().numpy() == pytest.approx(np.full(40, 0.05), rel=1e-4)
+    unit = torch.nn.functional.normalize(vectors, dim=1)
+    assert float(unit[5] @ unit[6]) > float(unit[5] @ unit[2])
+    with pytest.raises(ValueError, match="counted vectors need"):
+        word_vectors(np.arange(9, dtype=np.uint16), 9, 64)
+
+
+def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    rows = torch.full((400, 100), 20)
+    inputs, labels = mask_tokens(rows, tokenizer, torch.Generator().manual_seed(0))
+    assert set(inputs[:, 0].tolist()) == {tokenizer.cls_token_id}
+    assert set(inputs[:, -1].tolist()) == {tokenizer.sep_token_id}
+    chosen = labels != -100
+    assert not chosen[:, [0, -1]].any()
+    assert float(chosen[:, 1:-1].float().mean()) == pytest.approx(0.15, abs=0.01)
+    assert set(labels[chosen].tolist()) == {20}
+    masked = (inputs[chosen] == tokenizer.mask_token_id).float().mean()
+    kept = (inputs[chosen] == 20).float().mean()
+    assert (float(masked), float(kept)) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.1, abs=0.02))
+    assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
+
+
+def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corpus: Path, tmp_path: Path) -> None:
+    tokenizer = train_tokenizer([corpus], 90)
+    tokenise([corpus], tokenizer, tmp_path / "tokens")
+    train, valid = (TokenFile.open(tmp_path / "tokens", split) for split in ("train", "valid"))
+    assert tokenizer.decode(valid.ids).count("rain rain rain") == 2
+    assert "rain rain rain" not in tokenizer.decode(train.ids)
+    assert (len(train.starts), len(valid.starts)) == (496, 4)
+    starts = {tuple(train.ids[start : start + 3]) for start in train.starts}
+    for row in train.rows(50, 6, np.random.default_rng(0)):
+        assert tuple(row[:3]) in starts
+
+
+def test_the_rate_warms_up_and_decays_to_nothing() -> None:
+    config = PretrainConfig(tokens=100 * 4096, warmup=0.1, learning_rate=1.0)
+    rates = [learning_rate(config, step) for step in range(config.steps)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == pytest.approx(rates[10])
+    assert rates[-1] == pytest.approx(1 / 90)
+
+
+def curve(result: dict) -> list[float]:
+    return [entry["held_out_loss"] for entry in result["curve"]]
+
+
+def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: Path) -> None:
+    whole = pretrain([corpus], tmp_path / "whole", CONFIG, eval_every=4)
+
+    def kill(entry: dict) -> None:
+        if entry["step"] == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, report=kill)
+    resumed = pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, resume=True)
+    assert curve(resumed) == curve(whole)
+    models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]
+    for first, second in zip(*(model.state_dict().values() for model in models), strict=True):
+        assert torch.equal(first, second)
+    recipe = json.loads((tmp_path / "whole" / "model" / "pretraining.json").read_text())
+    assert recipe["recipe"]["seed"] == 3
+    with pytest.raises(ArtefactError, match="another recipe"):
+        pretrain([corpus], tmp_path / "killed", replace(CONFIG, learning_rate=0.5), resume=True)
+
+
+def test_pretraining_learns_and_can_continue_from_a_model(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=64 * 60, learning_rate=5e-3)
+    first = pretrain([corpus], tmp_path / "a", config, eval_every=30)
+    assert curve(first)[-1] < curve(first)[0]
+    start = str(tmp_path / "a" / "model")
+    more = pretrain([corpus], tmp_path / "b", config, init=start, eval_every=30)
+    assert curve(more)[-1] < curve(first)[-1]
+    assert (
+        AutoTokenizer.from_pretrained(tmp_path / "b" / "model").get_vocab()
+        == AutoTokenizer.from_pretrained(start).get_vocab()
+    )
+
+
+def test_too_little_text_is_refused_with_the_number_it_supports(tmp_path: Path) -> None:
+    (tmp_path / "tiny.txt").write_text("a b c\n")
+    (tmp_path / "empty.txt").write_text("\n\n")
+    with pytest.raises(ValueError, match="supports only"):
+        pretrain([tmp_path / "tiny.txt"], tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="supports only"):
+        pretrain([tmp_path / "empty.txt"], tmp_path / "out2", CONFIG)
