@@ -21,26 +21,11 @@ from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.methods import UNTRAINED, from_json, to_json
+from cse.names import BACKBONE, BUNDLED_NAMES, lasting_name, location
 from cse.state import write_folder
 
 FORMAT = 1
-BUNDLED = Path(__file__).parent / "bundled"
-BACKBONE = "bundled"  # the name of this project's own backbone, wherever the project lies
-BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
 CONFIG, INDEX = "config.json", "model.safetensors.index.json"
-
-
-def backbone_reference(name: str) -> str:
-    """The name a checkpoint keeps of its backbone: `bundled` for this project's own, else the id or absolute folder."""
-    path = Path(name)
-    if name == BACKBONE or path.resolve() == (BUNDLED / "backbone").resolve():
-        return BACKBONE
-    return str(path.resolve()) if path.is_dir() else name
-
-
-def backbone_location(reference: str) -> str:
-    """The folder or hub id behind a `backbone_reference`."""
-    return str(BUNDLED / "backbone") if reference == BACKBONE else reference
 
 
 def save(
@@ -109,9 +94,7 @@ def load(model: str, pooling: str | None = None, device: str | None = None) -> E
 def _locate(model: str) -> Path | None:
     if not model.strip():
         raise ArtefactError(f"no model given; choose {', '.join(BUNDLED_NAMES)}, a checkpoint folder or a backbone")
-    if model in BUNDLED_NAMES:
-        return BUNDLED / model
-    path = Path(model)
+    path = Path(location(model))
     if path.is_file():
         raise ArtefactError(f"{model} is a file; give the model's folder")
     return path if (path / CONFIG).is_file() and "method" in _read_json(path / CONFIG) else None
@@ -119,9 +102,9 @@ def _locate(model: str) -> Path | None:
 
 def untrained(backbone: str, pooling: str) -> Encoder:
     """A backbone read by one of the untrained poolings. `bundled` is this project's own backbone."""
-    reference = backbone_reference(backbone)
+    reference = lasting_name(backbone)
     try:
-        model, tokenizer = load_backbone(backbone_location(reference))
+        model, tokenizer = load_backbone(location(reference))
     except ArtefactError as error:
         choices = ", ".join((*BUNDLED_NAMES, BACKBONE))
         raise ArtefactError(
@@ -145,7 +128,7 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
             f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again"
         ) from error
     tensors = _read_tensors(folder)
-    encoder = Encoder(*load_backbone(backbone_location(reference)), method, name=name, backbone=reference)
+    encoder = Encoder(*load_backbone(location(reference)), method, name=name, backbone=reference)
     if (found := encoder.backbone_fingerprint) != expected:
         raise ArtefactError(
             f"{folder}: trained on {reference} {expected}, but that is now {found}; restore that backbone"

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -68,9 +69,15 @@ class Run:
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column: a function of the seed and the step alone."""
         epoch, within = divmod(step, self.steps_per_epoch)
-        order = np.random.default_rng((self.config.seed, epoch)).permutation(len(self.examples))
+        order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
         return self.examples[order[within * size : (within + 1) * size].tolist()]
+
+
+@lru_cache(maxsize=1)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    """The order (count,) in which an epoch goes through the examples."""
+    return np.random.default_rng((seed, epoch)).permutation(count)
 
 
 def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
@@ -169,26 +176,28 @@ def train(
     learned = encoder.learned(training=True)
     optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0)
     model, _ = accelerator.prepare(encoder, optimizer)
-    work = partial_folder(output)
+    work, first = partial_folder(output), accelerator.is_main_process
     recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
     if resume:
         meta = load_state(work, learned, optimizer, recipe)
     else:
-        if accelerator.is_main_process:
-            shutil.rmtree(work, ignore_errors=True)
-        meta = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": _first_scores(encoder, run)}
-    with _open_log(work, meta["step"], accelerator.is_main_process) as log:
+        meta = {
+            "step": 0,
+            "recipe": recipe,
+            "seconds": 0.0,
+            "dev": {"start": _dev_score(encoder, run)} if run.dev else {},
+        }
+    with _open_log(work, meta["step"], first) as log:
         for step in range(meta["step"], run.steps):
             started = time.perf_counter()
-            loss = _step(accelerator, model, optimizer, run, step)
-            entry = {"step": step + 1, "loss": loss, "learning_rate": learning_rate(run, step)}
+            entry = {"step": step + 1, "loss": _step(accelerator, model, optimizer, run, step)}
             if (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps:
-                improved = _evaluate(encoder, run, meta["dev"], step + 1)
-                entry["dev"] = meta["dev"].get("last")
                 meta["step"] = step + 1
-                if accelerator.is_main_process:
-                    if improved:
-                        save(encoder, work / BEST, {**_info(run, recipe), "dev": meta["dev"]}, half=half)
+                improved = _evaluate(encoder, run, meta)
+                entry["dev"] = meta["dev"].get("last")
+                if first and improved:
+                    save(encoder, work / BEST, _info(run, meta), half=half)
+                if first:
                     save_state(work, learned, optimizer, meta)
             seconds = time.perf_counter() - started
             meta["seconds"] += seconds
@@ -196,7 +205,7 @@ def train(
             log.write(json.dumps(entry) + "\n")
             log.flush()
             report({**entry, "best": meta["dev"].get("best")})
-    if accelerator.is_main_process:
+    if first:
         _publish(work, Path(output))
     return {"output": str(output), **meta["dev"], "steps": run.steps, "seconds": round(meta["seconds"], 1)}
 
@@ -243,30 +252,30 @@ def _dev_score(encoder: Encoder, run: Run) -> float:
     return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
 
 
-def _first_scores(encoder: Encoder, run: Run) -> dict[str, Any]:
-    return {"start": _dev_score(encoder, run)} if run.dev else {}
-
-
-def _evaluate(encoder: Encoder, run: Run, dev: dict[str, Any], step: int) -> bool:
-    """Whether the state at `step` is the one to keep; `dev` is brought up to date."""
+def _evaluate(encoder: Encoder, run: Run, meta: dict[str, Any]) -> bool:
+    """Whether the present state is the one to keep; the dev scores in `meta` are brought up to date."""
     if not run.dev:
-        return step == run.steps
+        return bool(meta["step"] == run.steps)
+    dev = meta["dev"]
     dev["last"] = _dev_score(encoder, run)
     if dev["last"] <= dev.get("best", -np.inf):
         return False
-    dev |= {"best": dev["last"], "best_step": step}
+    dev |= {"best": dev["last"], "best_step": meta["step"]}
     return True
 
 
-def _info(run: Run, recipe: dict[str, Any]) -> dict[str, Any]:
-    settings = {key: value for key, value in recipe.items() if key not in ("method", "backbone")}
-    return {"settings": settings, "selection": "best on dev" if run.dev else "last step; nothing was selected"}
+def _info(run: Run, meta: dict[str, Any]) -> dict[str, Any]:
+    settings = {key: value for key, value in meta["recipe"].items() if key not in ("method", "backbone")}
+    selection = "best on dev" if run.dev else "last step; nothing was selected"
+    return {"settings": settings, "selection": selection, "dev": meta["dev"]}
 
 
 def _open_log(work: Path, step: int, main_process: bool) -> IO[str]:
     """The run's log, what was written after `step` removed; only one of several processes keeps it."""
     if not main_process:
         return Path(os.devnull).open("a")
+    if step == 0:
+        shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True, exist_ok=True)
     path = work / LOG
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []

@@ -109,17 +109,17 @@ def _prepare(
     import torch
 
     from cse.backbone import load_backbone
-    from cse.checkpoint import backbone_location, backbone_reference
     from cse.data import load_examples, scored_pairs
     from cse.encoder import Encoder
     from cse.methods import backbone_key, preset
+    from cse.names import lasting_name, location
     from cse.training import Run
 
     data, column, limit = source
     examples = load_examples(data, column, supervised, limit)
     pairs = scored_pairs(dev) if dev else None
-    reference = backbone_reference(backbone)
-    model, tokenizer = load_backbone(backbone_location(reference))
+    reference = lasting_name(backbone)
+    model, tokenizer = load_backbone(location(reference))
     value, config = preset(method, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
     value = replace(value, **{key: change for key, change in method_changes.items() if change is not None})
     config = replace(config, **{key: change for key, change in config_changes.items() if change is not None})

@@ -1,0 +1,223 @@
+"""Commands on good and bad input: what they print, one line of error, and the contract's exit codes."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from typer.testing import CliRunner, Result
+
+import cse
+
+NAMES = ["train", "pretrain", "encode", "tokens", "evaluate", "build_index", "search"]
+
+
+def run(name: str, *arguments: object) -> Result:
+    app = importlib.import_module(f"scripts.{name}").app
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(result: Result, code: int, *words: str) -> None:
+    """Assert one clear line on stderr that names the value and the cure, and nothing on stdout."""
+    assert result.exit_code == code, result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("Error")] if code != 2 else [result.stderr]
+    assert len(lines) == 1, result.stderr
+    assert "Traceback" not in result.output
+    assert all(word in lines[0] for word in words), lines[0]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "text.txt"
+    file.write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES[:3]))
+    return file
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Path:
+    file = tmp_path / "dev.tsv"
+    file.write_text("".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1) % 7]}\n" for i in range(10)))
+    return file
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_shows_an_example_and_no_arguments_is_a_usage_error(name: str) -> None:
+    helped = run(name, "--help")
+    assert helped.exit_code == 0
+    assert f"python -m scripts.{name}" in helped.stdout
+    assert run(name).exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_train_writes_a_checkpoint_that_load_and_encode_accept(
+    bert_folder: Path, text: Path, dev: Path, tmp_path: Path, method: str
+) -> None:
+    output = tmp_path / "out"
+    done = run(
+        "train", method, "--backbone", bert_folder, "--data", text, "--dev", dev, "--output", output,
+        "--batch-size", 8, "--eval-every", 1, "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert {"start", "best", "best_step", "steps"} <= summary.keys()
+    assert sorted(file.name for file in output.iterdir()) == [
+        "README.md", "config.json", "model.safetensors", "train_log.jsonl",
+    ]  # fmt: skip
+    vectors = tmp_path / "vectors.npy"
+    assert run("encode", "--model", output, "--input", text, "--output", vectors).exit_code == 0
+    expected = cse.load(str(output)).encode(text.read_text().splitlines())
+    np.testing.assert_array_equal(np.load(vectors), expected)
+    refused(run("train", method, "--backbone", bert_folder, "--data", text, "--output", output), 3, "already holds")
+
+
+def test_a_dry_run_shows_tokens_counts_and_steps_and_writes_nothing(
+    bert_folder: Path, text: Path, tmp_path: Path
+) -> None:
+    arguments = (
+        "--backbone",
+        bert_folder,
+        "--data",
+        text,
+        "--output",
+        tmp_path / "out",
+        "--dry-run",
+        "--batch-size",
+        4,
+    )
+    plan = json.loads(run("train", "dcpcse", *arguments, "--prefix", 3, "--json").stdout)
+    assert plan["parameters_stored"] == 3 * 2 * 2 * 32
+    assert plan["parameters_learned"] == plan["parameters_stored"] + 32 * 32 + 32
+    assert (plan["examples"], plan["steps"]) == (21, 5)
+    assert plan["lines"][0]["tokens"] == "[CLS] a man is playing guitar and a man is playing guitar [SEP]"
+    assert "means [MASK] . [SEP]" in run("train", "promptbert", *arguments).stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_training_without_dev_says_that_it_selects_nothing(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    done = run("train", "simcse", "--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "selects nothing" in done.stderr
+    assert "nothing was selected" in (tmp_path / "out" / "config.json").read_text()
+
+
+def test_supervised_training_reads_triplets(bert_folder: Path, tmp_path: Path) -> None:
+    rows = [f"{a}\t{b}\t{c}" for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
+    (tmp_path / "nli.tsv").write_text("\n".join(rows))
+    done = run(
+        "train", "promptbert", "--supervised", "--backbone", bert_folder, "--data", tmp_path / "nli.tsv",
+        "--output", tmp_path / "out", "--epochs", 1,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert cse.load(str(tmp_path / "out")).method.supervised
+
+
+BAD_FILES = {
+    "empty.txt": (b"", "no sentence in it"),
+    "blank.txt": (b"\n  \n\n", "no sentence in it"),
+    "latin.txt": ("caf\xe9\n".encode("latin-1"), "line 1 is not UTF-8"),
+    "binary.txt": (b"ok\n\x00\x01\x02\n", "NUL byte"),
+    "table.csv": (b"a,b\n1,2\n", "no column 'text'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_text_files_are_refused_with_exit_code_3(bert_folder: Path, tmp_path: Path, name: str) -> None:
+    content, message = BAD_FILES[name]
+    (tmp_path / name).write_bytes(content)
+    column = ("--column", "text") if name.endswith(".csv") else ()
+    common = ("--output", tmp_path / "out.npy", *column)
+    refused(run("train", "simcse", "--backbone", bert_folder, "--data", tmp_path / name, *common), 3, name, message)
+    refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, message)
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
+    refused(run("train", "bertscore", *common), 2, "unknown method", "promptbert")
+    refused(run("train", "conpvp", "--supervised", *common), 2, "no supervised form")
+    refused(run("train", "simcse", "--precision", "fp8", *common), 2, "unknown precision", "bf16")
+    refused(run("train", "simcse", "--colour", "red", *common), 2, "--colour")
+    refused(run("train", "simcse", "--batch-size", "0", *common), 2, "--batch-size")
+    refused(run("evaluate", "chess", "--model", bert_folder, "--data", tmp_path), 2, "unknown task", "sts")
+
+
+def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
+    bert_folder: Path, text: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "config.json").write_text('{"model_type": "resnet"}')
+    for model in ("nonsense", tmp_path / "foreign", text):
+        refused(run("tokens", "--model", model, "the dog"), 4, str(model))
+    common = ("--data", text, "--output", tmp_path / "out")
+    refused(run("train", "simcse", "--backbone", tmp_path / "foreign", *common), 4, "cannot open backbone")
+    refused(run("train", "simcse", "--backbone", bert_folder, *common, "--resume"), 4, "nothing to resume")
+
+
+def test_an_output_that_is_a_file_or_something_else_is_left_alone(
+    bert_folder: Path, text: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "precious.txt").write_text("mine")
+    common = ("--backbone", bert_folder, "--data", text)
+    refused(run("train", "simcse", *common, "--output", tmp_path / "file"), 3, "is a file")
+    refused(run("train", "simcse", *common, "--output", tmp_path / "file" / "deep"), 3, "is a file")
+    refused(run("train", "simcse", *common, "--output", tmp_path / "folder"), 3, "already holds")
+    refused(run("train", "simcse", *common, "--output", tmp_path / "folder", "--overwrite"), 3, "no checkpoint")
+    refused(run("encode", "--model", bert_folder, "--input", text, "--output", tmp_path / "x.txt"), 3, ".npy")
+    refused(run("pretrain", text, "--output", tmp_path / "file", "--vocabulary", 100), 3, "file")
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "precious.txt").read_text() == "mine"
+
+
+def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
+    refused(run("train", "simcse", *common), 3, "unfinished run", "--resume")
+
+
+def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:
+    lines = run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3).stdout.splitlines()
+    assert len(lines) == 3
+    found = json.loads(
+        run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3, "--no-denoise", "--json").stdout
+    )
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", 3, denoise=False)
+    assert [(row["token"], pytest.approx(row["probability"])) for row in found] == expected
+    assert run("tokens", "--model", bert_folder, "[MASK] 🎸 שלום").exit_code == 0
+    refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
+    refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
+    refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
+
+
+def test_evaluate_names_missing_sets(bert_folder: Path, tmp_path: Path) -> None:
+    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path), 3, "no files for STS12")
+
+
+def test_pretrain_makes_a_backbone_that_train_accepts(text: Path, tmp_path: Path) -> None:
+    options = ("--vocabulary", 60, "--layers", 1, "--hidden", 16, "--tokens", 640, "--batch-tokens", 64)
+    text.write_text("\n".join([*SENTENCES, ""] * 60))
+    done = run("pretrain", text, "--output", tmp_path / "pre", *options, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["curve"][-1]["step"] == 10
+    trained = run(
+        "train", "simcse", "--backbone", tmp_path / "pre" / "model", "--data", text, "--output", tmp_path / "out"
+    )
+    assert trained.exit_code == 0, trained.output
+    refused(run("pretrain", text, "--output", tmp_path / "big", "--vocabulary", 5000), 3, "supports only")
+
+
+def test_one_megabyte_on_one_line_is_encoded(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("dog " * 250_000 + "\nthe cat\n")
+    done = run("encode", "--model", bert_folder, "--input", tmp_path / "long.txt", "--output", tmp_path / "v.npy")
+    assert done.exit_code == 0, done.output
+    assert np.isfinite(np.load(tmp_path / "v.npy")).all()
+
+
+def test_an_unexpected_error_is_one_line_with_exit_code_1(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr(cse, "load", broken)
+    refused(run("tokens", "--model", bert_folder, "a"), 1, "unexpected RuntimeError: surprise", "CSE_DEBUG")
