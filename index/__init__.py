@@ -1,0 +1,21 @@
+"""A searchable folder of sentence vectors: FAISS index, texts and manifest. FAISS is imported on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from index.errors import IndexFolderError
+from index.manifest import BuildSettings
+
+if TYPE_CHECKING:
+    from index.store import VectorIndex
+
+__all__ = ["BuildSettings", "IndexFolderError", "VectorIndex"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "VectorIndex":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from index.store import VectorIndex
+
+    return VectorIndex

@@ -1,0 +1,167 @@
+"""Everything that touches FAISS: making, training, tuning, editing, storing and moving its index objects.
+
+Every index uses inner products; the rows given to it are of unit length, so scores are cosines. FAISS reports
+problems as RuntimeError with a C++ location; here they become ValueError with the reason alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from index.factories import DOCUMENTED_FACTORIES
+
+VERSION: str = faiss.__version__
+MIN_PER_LIST, MAX_PER_LIST = 39, 256  # faiss's own bounds on training points per cluster
+TRAINING_FLOOR, TRAINING_CAP = 65_536, 200_000  # 256 points for each of the 256 centroids of a product quantizer
+EF_SEARCH = 64  # faiss's 16 loses answers at k = 10
+GPU_MAX_K = 2048
+GPU_TYPES = ("IndexFlat", "IndexFlatIP", "IndexIVFFlat", "IndexIVFScalarQuantizer", "IndexIVFPQ")
+CRASHING = re.compile(r"HNSW0*[01](?!\d)")  # fewer than 2 neighbours ends the process in a C++ assertion
+
+
+@contextmanager
+def _plain_errors(what: str, cure: str) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        reason = re.sub(r"^.*\.(cpp|h):\d+: (Error: '.*?' failed: (?=.))?", "", str(error), flags=re.DOTALL)
+        raise ValueError(f"{what}: {reason.strip() or 'no reason given'}; {cure}") from error
+
+
+def create(dimension: int, factory: str, seed: int) -> Any:
+    """An empty FAISS index. Raises ValueError naming the factory and listing the documented ones."""
+    choices = f"documented factories: {' '.join(DOCUMENTED_FACTORIES)}"
+    what = f"FAISS cannot make {factory!r} for {dimension} dimensions"
+    if CRASHING.search(factory):
+        raise ValueError(f"{what}: HNSW needs 2 neighbours or more; {choices}")
+    with _plain_errors(what, choices):
+        index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
+    ivf = _ivf(index)
+    if ivf is not None:
+        if ivf.nlist < 1:
+            raise ValueError(f"{what}: an IVF needs a list or more; {choices}")
+        ivf.cp.seed = seed
+        ivf.cp.min_points_per_centroid = 1  # no warning on stderr; `train` refuses what cannot work
+    coder = _core(index)
+    if hasattr(coder, "pq"):
+        coder.pq.cp.min_points_per_centroid = 1
+        coder.do_polysemous_training = False  # takes 1.5 s a byte and serves only a search mode not offered here
+    return index
+
+
+def is_exact(index: Any) -> bool:
+    """Whether searches see every stored number unchanged."""
+    index = faiss.downcast_index(index)
+    return is_exact(index.index) if isinstance(index, faiss.IndexIDMap) else isinstance(index, faiss.IndexFlat)
+
+
+def head_rows(index: Any) -> int:
+    """How many vectors to hold back before the first is added: what training and the recall probe work on."""
+    if is_exact(index):
+        return 1
+    lists = 0 if _ivf(index) is None else _ivf(index).nlist
+    return max(TRAINING_FLOOR, min(MAX_PER_LIST * lists, TRAINING_CAP), MIN_PER_LIST * lists)
+
+
+def train(index: Any, vectors: np.ndarray, factory: str) -> None:
+    """Train on `vectors` (n, d) unit rows. Raises ValueError where there are too few."""
+    ivf, count = _ivf(index), len(vectors)
+    if ivf is not None and count < ivf.nlist:
+        raise ValueError(
+            f"{factory} needs {ivf.nlist} sentences or more for its lists and has {count}: use Flat or fewer lists"
+        )
+    with _plain_errors(f"{factory} cannot be trained on {count} sentences", "use Flat or a larger corpus"):
+        index.train(vectors)
+
+
+def add(index: Any, vectors: np.ndarray, first_row: int) -> None:
+    """Append `vectors` (n, d) unit rows under the row numbers from `first_row` on."""
+    with _plain_errors("FAISS cannot add to this index", "rebuild it with scripts.build_index"):
+        if keeps_ids(index):
+            index.add_with_ids(vectors, np.arange(first_row, first_row + len(vectors), dtype=np.int64))
+        else:
+            index.add(vectors)
+
+
+def keeps_ids(index: Any) -> bool:
+    """Whether an index stores row numbers; the others know positions, which close up after a removal."""
+    index = faiss.downcast_index(index)
+    if isinstance(index, faiss.IndexPreTransform):
+        return keeps_ids(index.index)
+    return isinstance(index, (faiss.IndexIVF, faiss.IndexIDMap))
+
+
+def remove(index: Any, labels: np.ndarray, factory: str) -> None:
+    """Remove the vectors of `labels` (n,) int64. Raises ValueError for a type that cannot, and changes nothing."""
+    with _plain_errors(f"{factory} cannot remove rows", "rebuild without them, or use Flat or an IVF factory"):
+        index.remove_ids(labels)
+
+
+def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | None, int | None]:
+    """Set how thoroughly an index is searched; the values in force come back, None for what the type has not.
+
+    Where None is given: nprobe is the square root of the number of lists, at least 8; ef_search is 64.
+    """
+    ivf, parameters = _ivf(index), faiss.ParameterSpace()
+    if ivf is not None:
+        nprobe = min(ivf.nlist, nprobe or max(8, math.isqrt(ivf.nlist)))
+        parameters.set_index_parameter(index, "nprobe", nprobe)
+    if isinstance(_core(index), faiss.IndexHNSW):
+        ef_search = ef_search or EF_SEARCH
+        parameters.set_index_parameter(index, "efSearch", ef_search)
+    return nprobe if ivf is not None else None, ef_search if isinstance(_core(index), faiss.IndexHNSW) else None
+
+
+def write(index: Any, path: Path) -> None:
+    """Write the FAISS file. Raises OSError where that fails."""
+    try:
+        faiss.write_index(index, str(path))
+    except RuntimeError as error:
+        raise OSError(f"{path}: {error}") from error
+
+
+def read_mapped(path: Path) -> Any:
+    """A memory-mapped, read-only index. Raises ValueError for a file FAISS cannot read."""
+    with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
+        return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+
+
+def in_memory(index: Any) -> Any:
+    """A copy that may be edited: FAISS ends the process where a mapped index is."""
+    return faiss.deserialize_index(faiss.serialize_index(index))
+
+
+def gpu_clone(index: Any) -> Any:
+    """A copy on the first GPU; None where there is no GPU, no room, or no such type on GPUs."""
+    core = _core(index)
+    half = isinstance(core, faiss.IndexScalarQuantizer) and core.sq.qtype == faiss.ScalarQuantizer.QT_fp16
+    if faiss.get_num_gpus() == 0 or not (half or type(core).__name__ in GPU_TYPES):
+        return None
+    try:
+        return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index)
+    except RuntimeError:
+        return None
+
+
+def nearest(queries: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (q, k) float32 and positions (q, k) int64 of the exact `k` best of `vectors` (n, d), n >= k."""
+    return faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+
+
+def _ivf(index: Any) -> Any:
+    ivf = faiss.try_extract_index_ivf(index)
+    return None if ivf is None else faiss.downcast_index(ivf)
+
+
+def _core(index: Any) -> Any:
+    """The index inside id maps and vector transforms."""
+    index = faiss.downcast_index(index)
+    return _core(index.index) if isinstance(index, (faiss.IndexIDMap, faiss.IndexPreTransform)) else index

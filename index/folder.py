@@ -1,0 +1,101 @@
+"""The folder on disk: replaced as a whole or not at all, and checked against its manifest before use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from index.errors import IndexFolderError
+from index.manifest import CURE, MANIFEST_FILE, Manifest
+
+FAISS_FILE = "index.faiss"
+TEXTS_FILE = "texts.arrow"
+DATA_FILES = (FAISS_FILE, TEXTS_FILE)
+
+
+def check_replaceable(folder: Path) -> None:
+    """Raise ValueError unless `folder` is absent, empty, or holds an index and nothing else."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; give the index another folder")
+    names = {path.name for path in folder.iterdir()}
+    foreign = sorted(names - {MANIFEST_FILE, *DATA_FILES})
+    if foreign:
+        raise ValueError(f"{folder}: holds {foreign[0]}, which is no part of an index; give the index another folder")
+    if names and not _claims_to_be_index(folder):
+        raise ValueError(f"{folder}: is not an index folder; give the index another folder or delete this one yourself")
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A new sibling folder that takes the place of `folder` where the block ends well.
+
+    A block that raises leaves `folder` as it was and nothing beside it. Raises ValueError for a `folder` that
+    `check_replaceable` refuses, before the block and again after it.
+    """
+    folder = folder.resolve()
+    check_replaceable(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(4)
+    fresh = folder.with_name(f".{folder.name}.new-{token}")
+    fresh.mkdir()
+    try:
+        yield fresh
+        check_replaceable(folder)
+        _swap(fresh, folder, folder.with_name(f".{folder.name}.old-{token}"))
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def file_records(folder: Path) -> dict[str, dict[str, Any]]:
+    """Bytes and sha256 of each data file, as the manifest keeps them."""
+    return {name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in DATA_FILES}
+
+
+def verify_files(folder: Path, manifest: Manifest) -> None:
+    """Raise IndexFolderError unless the data files have the sizes and the contents the manifest says."""
+    for name in DATA_FILES:
+        path, recorded = folder / name, manifest.files.get(name)
+        if not isinstance(recorded, dict) or not path.is_file():
+            raise IndexFolderError(f"{folder}: {name} is missing; {CURE}")
+        size = path.stat().st_size
+        if size != recorded.get("bytes"):
+            raise IndexFolderError(f"{folder}: {name} has {size} bytes, not {recorded.get('bytes')}; {CURE}")
+    if file_records(folder) != manifest.files:
+        raise IndexFolderError(f"{folder}: {' or '.join(DATA_FILES)} is not what {MANIFEST_FILE} describes; {CURE}")
+
+
+def _claims_to_be_index(folder: Path) -> bool:
+    try:
+        values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(values, dict) and values.get("format") == Manifest.format
+
+
+def _swap(fresh: Path, folder: Path, old: Path) -> None:
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    folder.rename(old)
+    try:
+        fresh.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

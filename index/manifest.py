@@ -1,0 +1,101 @@
+"""What an index folder says about itself: frozen dataclasses that become `manifest.json` and come back checked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_origin, get_type_hints
+
+from index.errors import IndexFolderError
+
+MANIFEST_FILE = "manifest.json"
+CURE = "rebuild it with scripts.build_index"
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """What to build and what to write down about the model and the corpus.
+
+    `model` and `pooling` are what a later search loads the model by, `fingerprint` is what it must then match.
+    `nprobe` (IVF types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` where None.
+    """
+
+    factory: str = "Flat"
+    model: str = ""
+    pooling: str | None = None
+    fingerprint: str = ""
+    corpus: str = ""
+    nprobe: int | None = None
+    ef_search: int | None = None
+    seed: int = 42
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The content of `manifest.json`.
+
+    `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
+    order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
+    `files` gives the bytes and sha256 of each other file of the folder.
+    """
+
+    format: str = "cse-index"
+    version: int = 1
+    metric: str = "inner_product"
+    normalized: bool = True
+    model: str
+    pooling: str | None
+    fingerprint: str
+    dimension: int
+    factory: str
+    nprobe: int | None
+    ef_search: int | None
+    seed: int
+    count: int
+    rows: int
+    corpora: list[str]
+    corpus_sha256: str
+    recall_at_10: float | None
+    faiss: str
+    files: dict[str, dict[str, Any]]
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write `manifest.json` into `folder`."""
+    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=2)
+    (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of an index folder. Raises IndexFolderError where there is none this program can read."""
+    if not folder.is_dir():
+        raise IndexFolderError(f"{folder}: {'is a file, not' if folder.exists() else 'no such'} index folder; {CURE}")
+    try:
+        values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise IndexFolderError(f"{folder}: not an index folder, it has no {MANIFEST_FILE}; {CURE}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise IndexFolderError(f"{folder}: cannot read {MANIFEST_FILE} ({error}); {CURE}") from error
+    problem = _problem(values)
+    if problem:
+        raise IndexFolderError(f"{folder}: {MANIFEST_FILE} {problem}; {CURE}")
+    return Manifest(**values)
+
+
+def _problem(values: Any) -> str | None:
+    """What keeps `values` from being a `Manifest`, in words, or None."""
+    if not isinstance(values, dict) or values.get("format") != Manifest.format:
+        return f"is not of the format {Manifest.format}"
+    for name in ("version", "metric", "normalized"):
+        if values.get(name) != getattr(Manifest, name):
+            return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
+    names = {field.name for field in fields(Manifest)}
+    different = sorted(names ^ values.keys())
+    if different:
+        return f"has missing or unknown keys: {', '.join(different)}"
+    for name, hint in get_type_hints(Manifest).items():
+        if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
+            return f"has {name} {values[name]!r} where {hint} belongs"
+    return None

@@ -1,0 +1,182 @@
+"""A searchable set of sentences: FAISS index, texts and manifest held together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from index import engine
+from index.building import Batch, write_index_folder
+from index.errors import IndexFolderError
+from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
+from index.manifest import CURE, BuildSettings, Manifest, read_manifest, write_manifest
+from index.texts import checksum, live_rows, open_texts, text_array, text_writer, without_rows
+from index.vectors import unit_rows
+
+
+def _silent(rows: int) -> None:
+    """Report nothing."""
+
+
+class VectorIndex:
+    """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
+
+    def __init__(self, index: Any, texts: pa.ChunkedArray, manifest: Manifest, *, device: str = "auto") -> None:
+        """`texts` has a null for each removed row; `device` is "auto" (a GPU where one helps) or "cpu"."""
+        if device not in ("auto", "cpu"):
+            raise ValueError(f"device {device!r}: choose auto or cpu")
+        stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
+        if stored != (manifest.dimension, manifest.count, manifest.rows, manifest.count):
+            raise ValueError(
+                f"it holds {stored[1]} vectors of {stored[0]} dimensions and {stored[3]} texts in {stored[2]} rows, "
+                f"not {manifest.count} of {manifest.dimension} in {manifest.rows}"
+            )
+        engine.tune(index, manifest.nprobe, manifest.ef_search)
+        self.manifest = manifest
+        self._index, self._texts, self._device = index, texts, device
+        self._mapped = True
+        self._clone: Any = None
+        self._live = self._live_rows()
+
+    @classmethod
+    def build(
+        cls, batches: Iterable[Batch], output: Path, *, settings: BuildSettings, report: Callable[[int], None] = _silent
+    ) -> VectorIndex:
+        """The index of all `batches` of texts and vectors (n, d) float32, written to the folder `output` and loaded.
+
+        Memory holds the FAISS index, one batch and, for types that are not exact, a head of 65,536 vectors or more
+        (`engine.head_rows`). `report` gets the number of rows after each batch. An index at `output` is replaced
+        when all is written; a failure leaves it untouched. Raises ValueError for bad batches, settings or `output`.
+        """
+        with replacing(Path(output)) as fresh:
+            write_index_folder(batches, fresh, settings, report)
+        return cls.load(output)
+
+    @classmethod
+    def load(
+        cls, folder: Path, fingerprint: str | None = None, *, model: str | None = None, device: str = "auto"
+    ) -> VectorIndex:
+        """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
+
+        `model` names the asking model in the error. Raises IndexFolderError with the cure for a folder that is
+        missing, damaged, foreign or of another model.
+        """
+        folder = Path(folder)
+        manifest = read_manifest(folder)
+        if fingerprint is not None and fingerprint != manifest.fingerprint:
+            raise IndexFolderError(
+                f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
+                f"({fingerprint[:8]}…): search with --model {manifest.model} or {CURE}"
+            )
+        try:
+            verify_files(folder, manifest)
+            return cls(
+                engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE), manifest, device=device
+            )
+        except IndexFolderError:
+            raise
+        except (ValueError, OSError) as error:
+            raise IndexFolderError(f"{folder}: damaged index: {error}; {CURE}") from error
+
+    def __len__(self) -> int:
+        """The number of sentences that were not removed."""
+        return self._index.ntotal
+
+    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
+
+        k is cut to the number of sentences. Where an approximate type finds fewer, the row is -1 and the score -inf.
+        """
+        queries = unit_rows(vectors, dimension=self.manifest.dimension)
+        if k < 1:
+            raise ValueError(f"k is {k}; ask for 1 or more")
+        k = min(k, len(self))
+        if k == 0 or not len(queries):
+            return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
+        scores, labels = self._searcher(k).search(queries, k)
+        found = np.where(labels < 0, np.float32(-np.inf), scores)
+        return found, labels if self._live is None else self._live[labels]  # positions that close up are never missing
+
+    def texts(self, rows: Sequence[int] | np.ndarray) -> list[str]:
+        """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
+        return [self._texts[row].as_py() for row in self._checked(rows).tolist()]
+
+    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
+        """The new row numbers (n,) int64 of `texts` and `vectors` (n, d); `corpus` is named in the manifest.
+
+        Changes memory alone; `save` writes it down.
+        """
+        first = len(self._texts)
+        block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
+        column = text_array(texts)
+        if len(column) != len(block):
+            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
+        engine.add(self._editable(), block, first)
+        self._texts = pa.chunked_array([*self._texts.chunks, column])
+        if corpus is not None and corpus not in self.manifest.corpora:
+            self.manifest = replace(self.manifest, corpora=[*self.manifest.corpora, corpus])
+        self._edited()
+        return np.arange(first, first + len(block), dtype=np.int64)
+
+    def remove(self, rows: Sequence[int] | np.ndarray) -> int:
+        """How many sentences were removed: those of `rows` (n,); the others keep their row numbers.
+
+        Raises ValueError for unknown rows and for types that cannot remove (HNSW), and then changes nothing.
+        """
+        doomed = np.unique(self._checked(rows))
+        index = self._editable()
+        positions = doomed if self._live is None else np.searchsorted(self._live, doomed)
+        engine.remove(index, positions, self.manifest.factory)
+        self._texts = without_rows(self._texts, doomed)
+        self._edited()
+        return len(doomed)
+
+    def save(self, folder: Path) -> None:
+        """Write the index to `folder` as a whole or not at all; an index there is replaced, anything else refused."""
+        with replacing(Path(folder)) as fresh:
+            with text_writer(fresh / TEXTS_FILE) as write:
+                for chunk in self._texts.chunks:
+                    write(chunk)
+            engine.write(self._index, fresh / FAISS_FILE)
+            manifest = replace(self.manifest, corpus_sha256=checksum(self._texts), files=file_records(fresh))
+            write_manifest(fresh, manifest)
+        self.manifest = manifest
+
+    def _checked(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        numbers = np.asarray(rows)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
+        for row in numbers.tolist():
+            if not 0 <= row < len(self._texts):
+                raise ValueError(f"row {row} does not exist; rows go from 0 to {len(self._texts) - 1}")
+            if not self._texts[row].is_valid:
+                raise ValueError(f"row {row} was removed")
+        return numbers.astype(np.int64)
+
+    def _editable(self) -> Any:
+        if self._mapped:
+            self._index, self._mapped = engine.in_memory(self._index), False
+        return self._index
+
+    def _searcher(self, k: int) -> Any:
+        if self._device == "cpu" or k > engine.GPU_MAX_K:
+            return self._index
+        if self._clone is None:
+            self._clone = engine.gpu_clone(self._index) or self._index
+        return self._clone
+
+    def _live_rows(self) -> np.ndarray | None:
+        """From FAISS's position (n,) int64 to row, or None where they are the same."""
+        closed_up = self._texts.null_count and not engine.keeps_ids(self._index)
+        return live_rows(self._texts) if closed_up else None
+
+    def _edited(self) -> None:
+        """Bring what follows from index and texts up to date; the recall measured before no longer holds."""
+        self._clone, self._live = None, self._live_rows()
+        counts = {"count": self._index.ntotal, "rows": len(self._texts)}
+        self.manifest = replace(self.manifest, **counts, recall_at_10=None)

@@ -1,0 +1,74 @@
+"""The sentences of an index: one Arrow column whose position is the row number, memory-mapped when read.
+
+A removed sentence leaves a null behind, so that the rows after it keep their numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+COLUMN = "text"
+TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
+SCHEMA = pa.schema([(COLUMN, TYPE)])
+
+TextWriter = Callable[[pa.Array], None]
+
+
+@contextmanager
+def text_writer(path: Path) -> Iterator[TextWriter]:
+    """A function that appends an Arrow array of sentences to a new file, complete when the block ends."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=SCHEMA))
+
+
+def open_texts(path: Path) -> pa.ChunkedArray:
+    """The memory-mapped column of a texts file. Raises ValueError for any other file."""
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    if table.schema != SCHEMA:
+        raise ValueError(f"its columns are {table.schema.names}, not {SCHEMA.names}")
+    return table.column(COLUMN)
+
+
+def text_array(texts: Sequence[str]) -> pa.Array:
+    """`texts` as an Arrow array. Raises ValueError for anything that is not a str."""
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"text {position} of the batch is {text!r}, not a str")
+    return pa.array(texts, type=TYPE)
+
+
+def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
+    """`column` with nulls at `rows` (n,) int64, ascending; chunks that lose no row are shared, the others copied."""
+    chunks, start = [], 0
+    for chunk in column.chunks:
+        low, high = np.searchsorted(rows, (start, start + len(chunk)))
+        chunks.append(_blanked(chunk, rows[low:high] - start) if high > low else chunk)
+        start += len(chunk)
+    return pa.chunked_array(chunks, type=TYPE)
+
+
+def live_rows(column: pa.ChunkedArray) -> np.ndarray:
+    """The row numbers (n,) int64, ascending, whose sentence was not removed."""
+    return np.flatnonzero(column.is_valid().to_numpy())
+
+
+def checksum(column: pa.ChunkedArray) -> str:
+    """The sha256 of the sentences in row order, each followed by a newline."""
+    digest = hashlib.sha256()
+    for chunk in column.chunks:
+        for text in chunk.drop_null().to_pylist():
+            digest.update(text.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _blanked(chunk: pa.Array, positions: np.ndarray) -> pa.Array:
+    mask = np.zeros(len(chunk), dtype=bool)
+    mask[positions] = True
+    return chunk.take(pa.array(np.arange(len(chunk)), mask=mask))  # a null by `if_else` would keep the characters

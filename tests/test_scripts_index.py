@@ -1,0 +1,234 @@
+"""build_index and search from the command line, with an encoder that hashes words."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import cse
+from index import VectorIndex
+from scripts import build_index, search
+
+CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
+
+
+class HashEncoder:
+    """Adds one fixed random vector per word."""
+
+    def __init__(self, name: str, pooling: str | None) -> None:
+        self.name, self.pooling = name, pooling
+        self.fingerprint = f"{zlib.crc32(f'{name} {pooling}'.encode()):08x}" * 8
+
+    def encode(self, sentences: Sequence[str], **options: Any) -> np.ndarray:
+        assert options["normalize_embeddings"] is False
+        rows = [np.sum([self.word(word) for word in text.split()], axis=0) for text in sentences]
+        return np.array(rows, dtype=np.float32).reshape(len(rows), 32)
+
+    def word(self, word: str) -> np.ndarray:
+        return np.random.default_rng(zlib.crc32(f"{self.name} {word}".encode())).standard_normal(32)
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """What `cse.load` was asked for; it answers with a `HashEncoder`."""
+    calls: list[tuple[str, str | None]] = []
+
+    def load(model: str, pooling: str | None = None) -> HashEncoder:
+        calls.append((model, pooling))
+        trained = model in ("simcse", "promptbert")
+        return HashEncoder(Path(model).name, pooling or (None if trained else "mean"))
+
+    monkeypatch.setattr(cse, "load", load)
+    return calls
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n\n".join(CORPUS) + "\n", encoding="utf-8")
+    return path
+
+
+def run_build(*arguments: object) -> Result:
+    return CliRunner().invoke(build_index.app, [str(argument) for argument in arguments])
+
+
+def run_search(*arguments: object) -> Result:
+    return CliRunner().invoke(search.app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, corpus: Path) -> Path:
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "demo")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "demo"
+
+
+def assert_refused(result: Result, code: int, *parts: str) -> None:
+    """One line on stderr (after any progress) that says `parts`, nothing on stdout."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    for part in parts:
+        assert part in result.stderr.splitlines()[-1]
+
+
+def test_build_prints_one_line(corpus: Path, tmp_path: Path) -> None:
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x")
+    files = [(tmp_path / "x" / name).stat().st_size for name in ("index.faiss", "texts.arrow")]
+    assert result.stdout == f"{tmp_path / 'x'}: 5 rows, 32 dimensions, Flat, {sum(files) / 1e6:.2f} MB\n"
+    assert "5 sentences" in result.stderr
+    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == ["index.faiss", "manifest.json", "texts.arrow"]
+
+
+def test_build_prints_recall_of_an_approximate_type(corpus: Path, tmp_path: Path) -> None:
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", "--factory", "SQ8")
+    assert result.stdout.endswith("MB, recall@10 1.000\n")
+
+
+def test_build_prints_the_manifest(corpus: Path, tmp_path: Path) -> None:
+    arguments = ["--model", "hf/some-bert", "--pooling", "cls", "--factory", "IVF2,Flat", "--seed", 7, "--json"]
+    result = run_build(corpus, "--output", tmp_path / "x", *arguments)
+    manifest = json.loads(result.stdout)
+    assert manifest == json.loads((tmp_path / "x" / "manifest.json").read_text())
+    expected = {"model": "hf/some-bert", "pooling": "cls", "corpora": [str(corpus)], "count": 5, "nprobe": 2, "seed": 7}
+    assert {key: manifest[key] for key in expected} == expected
+    assert manifest["fingerprint"] == HashEncoder("some-bert", "cls").fingerprint
+
+
+def test_blocks_keep_order(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_index, "BLOCK", 2)
+    run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x")
+    assert VectorIndex.load(tmp_path / "x").texts(range(5)) == CORPUS
+
+
+def test_a_model_folder_is_remembered_from_anywhere(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, loaded: list[tuple[str, str | None]]
+) -> None:
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "simcse").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run_build(corpus, "--model", "bert", "--output", "x", "--pooling", "cls").exit_code == 0
+    assert run_build(corpus, "--model", "simcse", "--output", "y").exit_code == 0
+    assert run_search("x", "a dog", "--model", "bert").exit_code == 0
+    monkeypatch.chdir("/")
+    assert run_search(tmp_path / "x", "a dog").exit_code == 0
+    assert run_search(tmp_path / "x", "a dog", "--model", tmp_path / "bert").exit_code == 0
+    assert run_search(tmp_path / "y", "a dog").exit_code == 0
+    folder = str(tmp_path / "bert")
+    assert loaded[2:] == [("bert", "cls"), (folder, "cls"), (folder, "cls"), ("simcse", None)]
+
+
+def test_search_prints_rank_score_text(folder: Path, loaded: list[tuple[str, str | None]]) -> None:
+    result = run_search(folder, "a man plays guitar", "-k", 2)
+    lines = result.stdout.splitlines()
+    encoder = HashEncoder("promptbert", None)
+    stored = encoder.encode(CORPUS, normalize_embeddings=False)
+    stored /= np.linalg.norm(stored, axis=1, keepdims=True)
+    cosines = stored @ stored[0]
+    second = int(np.argsort(-cosines)[1])
+    assert lines == ["  1  1.0000  a man plays guitar", f"  2  {cosines[second]:.4f}  {CORPUS[second]}"]
+    assert loaded[-1] == ("promptbert", None)
+
+
+def test_search_prints_json(folder: Path) -> None:
+    result = run_search(folder, "a dog runs", "-k", 99, "--json")
+    document = json.loads(result.stdout)
+    assert {key: document[key] for key in ("query", "model")} == {"query": "a dog runs", "model": "promptbert"}
+    assert [entry["rank"] for entry in document["results"]] == [1, 2, 3, 4, 5]
+    assert document["results"][0] == {"rank": 1, "score": pytest.approx(1, abs=1e-6), "row": 1, "text": "a dog runs"}
+    assert [CORPUS[entry["row"]] for entry in document["results"]] == [entry["text"] for entry in document["results"]]
+
+
+def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None:
+    settings = {"--model": "promptbert", "--output": tmp_path / "x", "--factory": "IVF5,Flat"}
+    run_build(corpus, *[word for pair in settings.items() for word in pair])
+    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+    (tmp_path / "x" / "manifest.json").write_text(json.dumps({**manifest, "nprobe": 1}))
+    result = run_search(tmp_path / "x", "a dog runs")
+    assert result.stdout.splitlines() == ["  1  1.0000  a dog runs"]
+
+
+@pytest.mark.parametrize("arguments", [["--model", "simcse"], ["--model", "bert", "--pooling", "cls"]])
+def test_search_with_another_model_is_refused(arguments: list[str], folder: Path) -> None:
+    result = run_search(folder, "a dog", *arguments)
+    assert_refused(result, 4, "built by promptbert (", f"not {arguments[1]} (", "search with --model promptbert")
+    assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
+
+
+def test_search_refuses_a_blank_query(folder: Path, loaded: list[tuple[str, str | None]]) -> None:
+    loaded.clear()
+    assert_refused(run_search(folder, " \t"), 3, "the query is blank")
+    assert loaded == []
+
+
+def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: Path) -> None:
+    assert_refused(run_search(tmp_path / "nothing", "a dog"), 4, "no such index folder")
+    assert_refused(run_search(corpus, "a dog"), 4, "is a file")
+    (folder / "index.faiss").write_bytes(b"cut")
+    assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "rebuild it with scripts.build_index")
+
+
+def test_usage_errors_have_code_2(folder: Path, corpus: Path, tmp_path: Path) -> None:
+    assert run_search(folder, "a dog", "-k", 0).exit_code == 2
+    assert run_search(folder).exit_code == 2
+    assert run_build(corpus, "--output", tmp_path / "x").exit_code == 2
+    assert run_build(corpus, "--model", "simcse", "--output", folder, "--append", "--overwrite").exit_code == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"\n  \n"])
+def test_an_empty_corpus_is_refused_before_the_model_loads(
+    content: bytes, tmp_path: Path, loaded: list[tuple[str, str | None]]
+) -> None:
+    (tmp_path / "empty.txt").write_bytes(content)
+    result = run_build(tmp_path / "empty.txt", "--model", "promptbert", "--output", tmp_path / "x")
+    assert_refused(result, 3, "empty.txt")
+    assert loaded == []
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_missing_corpus_and_a_bad_factory_are_refused(tmp_path: Path, corpus: Path) -> None:
+    arguments = ["--model", "promptbert", "--output", tmp_path / "x"]
+    assert_refused(run_build(tmp_path / "no.txt", *arguments), 3, "no.txt")
+    assert_refused(run_build(corpus, *arguments, "--factory", "Flatt"), 3, "'Flatt'", "HNSW32,Flat IVF{n},Flat")
+    assert_refused(run_build(corpus, *arguments, "--factory", "IVF64,Flat"), 3, "needs 64 sentences or more")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt"]
+
+
+def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_path: Path) -> None:
+    corpus.write_text("only this\n")
+    arguments = [corpus, "--model", "simcse", "--output"]
+    assert_refused(run_build(*arguments, folder), 3, "--overwrite replaces it, --append adds to it")
+    assert VectorIndex.load(folder).texts(range(5)) == CORPUS
+    assert run_build(*arguments, folder, "--overwrite").exit_code == 0
+    assert VectorIndex.load(folder).texts([0]) == ["only this"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    for output in (tmp_path / "mine", corpus):
+        assert_refused(run_build(*arguments, output, "--overwrite"), 3, "give the index another folder")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+
+
+def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.txt"
+    more.write_text("a bird sings\na fish swims\n")
+    result = run_build(more, "--model", "promptbert", "--output", folder, "--append")
+    assert result.stdout.startswith(f"{folder}: 7 rows, 32 dimensions, Flat")
+    index = VectorIndex.load(folder)
+    assert index.texts(range(7)) == [*CORPUS, "a bird sings", "a fish swims"]
+    assert index.manifest.corpora == [str(tmp_path / "corpus.txt"), str(more)]
+    assert run_search(folder, "a fish swims", "-k", 1).stdout == "  1  1.0000  a fish swims\n"
+    assert_refused(run_build(more, "--model", "simcse", "--output", folder, "--append"), 4, "not simcse (")
+    assert_refused(
+        run_build(more, "--model", "promptbert", "--output", tmp_path / "no", "--append"), 4, "no such index"
+    )
+    other = run_build(more, "--model", "promptbert", "--output", folder, "--append", "--factory", "SQ8")
+    assert_refused(other, 3, "was built with factory Flat")
+    assert len(VectorIndex.load(folder)) == 7
