@@ -56,7 +56,8 @@ class Run:
     @property
     def steps(self) -> int:
         """Optimiser steps of the whole run."""
-        return self.config.epochs * self.steps_per_epoch
+        whole = self.config.epochs * self.steps_per_epoch
+        return min(whole, self.config.max_steps or whole)
 
     def recipe(self, encoder: Encoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""

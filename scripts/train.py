@@ -31,6 +31,7 @@ def main(
     supervised: Annotated[bool, typer.Option("--supervised", help="Premise, entailed, contradicted columns.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Use the first N examples.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1)] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after N batches, drawn from all the data.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=2)] = None,
     learning_rate: Annotated[float | None, typer.Option(min=0.0)] = None,
     max_length: Annotated[int | None, typer.Option(min=1, help="Tokens kept of a sentence.")] = None,
@@ -59,8 +60,9 @@ def main(
     if not dry_run and main_process():
         _check_output(output, resume, overwrite)
     changes = {
-        "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "max_length": max_length,
-        "temperature": temperature, "eval_every": eval_every, "freeze_embeddings": freeze_embeddings, "seed": seed,
+        "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
+        "max_length": max_length, "temperature": temperature, "eval_every": eval_every,
+        "freeze_embeddings": freeze_embeddings, "seed": seed,
     }  # fmt: skip
     encoder, run = _prepare(
         method, backbone, supervised,

@@ -1,5 +1,6 @@
 """Every command and snippet of the README runs as written, on small files of the kind it names."""
 
+import lzma
 import os
 import re
 import shlex
@@ -27,6 +28,11 @@ COMMANDS = [
     for line in block.replace("\\\n", " ").splitlines()
     if line
 ]
+# The recipe of the bundled models is run as written but for its length; of a repeated option the last one counts.
+SHORTENED = {
+    "scripts.pretrain": "--tokens 8192 --vocabulary 400 --layers 1",
+    "scripts.train": "--max-steps 2 --eval-every 2",
+}
 SCRIPTS = [line for line in COMMANDS if line.startswith("python -m scripts.")]
 
 
@@ -38,10 +44,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sentences.txt").write_text("\n".join(texts))
     (folder / "table.csv").write_text("text\n" + "\n".join(f'"{text}"' for text in texts))
     (folder / "triplets.tsv").write_text("\n".join("\t".join(texts[i : i + 3]) for i in range(40)))
-    (folder / "dev.tsv").write_text((ROOT / "cse/bundled/demo/pairs.tsv").read_text())
-    for name in ("cse", "app.py", "corpora"):
-        if (ROOT / name).exists():
-            (folder / name).symlink_to(ROOT / name)
+    pairs = (ROOT / "cse/bundled/demo/pairs.tsv").read_text()
+    (folder / "dev.tsv").write_text(pairs)
+    for name in ("STS12/a", "STS13/a", "STS14/a", "STS15/a", "STS16/a", "STSB/dev", "STSB/test", "SICK/test"):
+        file = folder / "sts" / f"{name}.tsv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(pairs)
+    for name in ("wiki_a", "wiki_b", "mixed_domain"):
+        (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
+    for name in ("cse", "app.py"):
+        (folder / name).symlink_to(ROOT / name)
     return folder
 
 
@@ -61,11 +73,8 @@ def test_the_commands_of_the_readme_run(folder: Path) -> None:
     """One test, because the later commands use what the earlier ones made."""
     assert len(SCRIPTS) > 8
     for line in SCRIPTS:
-        if (
-            "wiki_a" in line
-        ):  # the recipe of the bundled models: hours of work on a corpus that is not part of the project
-            continue
-        command = [sys.executable, *shlex.split(line)[1:]]
+        shortened = next((more for start, more in SHORTENED.items() if start in line and "wiki_a" in line), "")
+        command = [sys.executable, *shlex.split(f"{line} {shortened}")[1:]]
         done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, f"{line}\n{done.stderr[-1500:]}"
     assert (folder / "runs" / "mine" / "model.safetensors").is_file()

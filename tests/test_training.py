@@ -169,6 +169,15 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
     assert "nothing was selected" in (tmp_path / "blind" / "config.json").read_text()
 
 
+def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    run = run_of(encoder, max_steps=2)
+    assert train(encoder, run, tmp_path / "out")["steps"] == 2
+    seen = {TEXTS.index(text) for step in range(2) for text in run.batch(step)["0"]}
+    assert len(seen) == 8
+    assert max(seen) > 8
+
+
 def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         encoder = make(str(bert_folder), "promptbert")
