@@ -13,6 +13,7 @@ import numpy as np
 PCA_DIMENSIONS = 50
 PERPLEXITY = 30.0  # t-SNE's usual one; a map of N points has at most (N - 1) / 3
 START_SPREAD = 1e-4  # t-SNE wants to start from a tiny picture
+START_NOISE = 0.1  # of the picture's spread; all that the seed decides
 MARGIN = 1.05
 NEIGHBOURS = 5
 SAME = 1e-6  # float32 vectors of one sentence differ by less
@@ -47,17 +48,19 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
 
     Identical rows share one place; fewer than 4 are placed by their components, which keep the distances of three.
     """
+    if collapsed(rows):
+        return np.zeros((len(rows), 2))
     components = principal(rows)
-    if len(rows) < 4 or collapsed(rows):
+    if len(rows) < 4:
         return components[:, :2]
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     start = components[:, :2] if start is None or collapsed(start) else start
+    noise = np.random.default_rng(seed).normal(scale=START_NOISE, size=start.shape)
     tsne = TSNE(
         perplexity=min(PERPLEXITY, (len(rows) - 1) / 3),
-        init=(start / start.std() * START_SPREAD).astype(np.float32),
-        random_state=seed,
+        init=((start / start.std() + noise) * START_SPREAD).astype(np.float32),
     )
     with threadpool_limits(1):  # several threads add in any order, and t-SNE enlarges the difference
         return tsne.fit_transform(components.astype(np.float32)).astype(np.float64)

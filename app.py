@@ -1,0 +1,101 @@
+"""The app: contrastive sentence embeddings side by side. `python app.py` serves it on http://127.0.0.1:7860."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.names import BUNDLED_NAMES
+
+if TYPE_CHECKING:
+    import gradio as gr
+
+PORT = 7860
+BAD_DATA = 3
+
+
+def build_app(models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = ()) -> gr.Blocks:
+    """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
+
+    No weights are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
+    """
+    from ui.lab import open_lab
+    from ui.page import page
+
+    return page(open_lab(models, indexes))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted; the exit code comes back: 0, 3 for a port in use, 4 for a bad model or index."""
+    options = parser().parse_args(arguments)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    try:
+        check(options)
+        serve(options)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+        return getattr(error, "exit_code", BAD_DATA)
+    return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise for what can be seen to be wrong at once.
+
+    `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a port that is in use.
+    """
+    from index.manifest import read_manifest
+    from ui.models import check_model
+
+    for model in options.model:
+        check_model(model)
+    for folder in options.index:
+        read_manifest(folder)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", options.port))
+        except OSError as error:
+            raise OSError(f"cannot use port {options.port} ({error.strerror}); give another with --port") from error
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Build the app and serve it until interrupted."""
+    from ui.page import launch_options
+
+    app = build_app([*BUNDLED_NAMES, *options.model], options.index)
+    app.launch(server_name=options.host, server_port=options.port, share=options.share, **launch_options())
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(description="Compare contrastive sentence embeddings in the browser.")
+    made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
+    made.add_argument("--host", help="address to listen on; default GRADIO_SERVER_NAME or 127.0.0.1")
+    made.add_argument("--share", action="store_true", help="also serve through a public Gradio link")
+    made.add_argument(
+        "--model", action="append", default=[], metavar="NAME_OR_DIR",
+        help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
+    )  # fmt: skip
+    made.add_argument(
+        "--index", action="append", default=[], type=Path, metavar="DIR",
+        help="a folder of scripts.build_index to search; repeat for more",
+    )  # fmt: skip
+    return made
+
+
+def port(text: str) -> int:
+    """A port number, 1 to 65535."""
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port; give 1 to 65535")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

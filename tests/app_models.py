@@ -1,0 +1,53 @@
+"""Real checkpoints on a tiny backbone, and a running app, for the tests of the app."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+MARKUP = "<img src=x onerror=alert(1)>"  # a folder may be called this, and the app shows folder names
+GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
+
+
+def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
+    """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
+    from cse.backbone import load_backbone
+    from cse.checkpoint import save
+    from cse.encoder import Encoder
+    from cse.methods import preset
+
+    torch.manual_seed(seed)
+    encoder = Encoder(*load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone))
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor.add_(torch.randn_like(tensor) * 0.02)  # two models of one method differ
+    save(encoder, folder, {})
+    return folder
+
+
+def write_models(root: Path, backbone: Path) -> list[Path]:
+    """Write the four methods, a fifth model in a folder named `MARKUP`, and a broken one; their folders."""
+    folders = [write_model(root / name, backbone, name, seed) for seed, name in enumerate(GOOD)]
+    folders.append(write_model(root / MARKUP, backbone, "scpcse", seed=9))
+    broken = write_model(root / "broken", backbone, "dcpcse")
+    (broken / "model.safetensors").write_bytes(b"cut off")
+    return [*folders, broken]
+
+
+@contextmanager
+def serving(models: Sequence[str], indexes: Sequence[Path] = ()) -> Iterator[str]:
+    """The address of a running app with these columns."""
+    from app import build_app
+    from ui.page import launch_options
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    blocks = build_app(models, indexes)
+    _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **launch_options())
+    try:
+        yield url
+    finally:
+        blocks.close()

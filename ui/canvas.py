@@ -1,0 +1,58 @@
+"""The map component: one canvas per model, drawn by `canvas.js`, hovered together."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import numpy as np
+
+from ui.models import Failure
+
+if TYPE_CHECKING:
+    from ui.clusters import Drawn
+
+SCRIPT = Path(__file__).with_name("canvas.js")
+STEPS = 65535  # of a uint16
+
+
+def canvas() -> gr.HTML:
+    """An empty map component."""
+    script = SCRIPT.read_text(encoding="utf-8")
+    return gr.HTML(
+        {}, html_template='<div class="cse-maps"></div>', js_on_load=script, apply_default_css=False,
+        elem_id="maps", elem_classes="cse-result",
+    )  # fmt: skip
+
+
+def canvas_value(
+    texts: Sequence[str], labels: Sequence[str], maps: dict[str, Drawn | Failure], *, joined: bool
+) -> dict[str, Any]:
+    """What `canvas.js` reads. Sentences and names are plain text there, never HTML.
+
+    `labels` (N) become `names` and numbers into them; with `joined` points 2 i and 2 i + 1 get a line.
+    """
+    names = list(dict.fromkeys(labels))
+    numbers = {name: number for number, name in enumerate(names)}
+    return {
+        "texts": list(texts),
+        "names": names,
+        "labels": [numbers[label] for label in labels],
+        "joined": joined,
+        "maps": [map_value(name, drawn) for name, drawn in maps.items()],
+    }
+
+
+def map_value(name: str, drawn: Drawn | Failure) -> dict[str, Any]:
+    """One model's points, or the reason there are none."""
+    if isinstance(drawn, Failure):
+        return {"name": name, "error": drawn.reason}
+    return {"name": name, "xy": pack(drawn.xy), "trustworthiness": round(drawn.trustworthiness, 3)}
+
+
+def pack(xy: np.ndarray) -> str:
+    """(N, 2) numbers in [0, 1] as base64 of little-endian uint16: 50 times faster for the page than lists."""
+    return base64.b64encode((np.clip(xy, 0, 1) * STEPS).round().astype("<u2").tobytes()).decode()

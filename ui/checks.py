@@ -1,0 +1,52 @@
+"""What a client may send. Everything that arrives passes here; what is wrong becomes a ValueError with the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+MAX_CHARACTERS = 100_000
+
+
+def text(value: Any, what: str) -> str:
+    """`value` as text that any encoding can carry. Raises ValueError for other types and for too much of it."""
+    if not isinstance(value, str):
+        raise ValueError(f"{what} is not text; send a string.")
+    if len(value) > MAX_CHARACTERS:
+        raise ValueError(f"{what} has {len(value):,} characters; give at most {MAX_CHARACTERS:,}.")
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def sentence(value: Any, what: str) -> str:
+    """`value` as text with something in it."""
+    found = text(value, what).strip()
+    if not found:
+        raise ValueError(f"{what} is empty; write a few words.")
+    return found
+
+
+def lines(value: Any, least: int, most: int) -> list[str]:
+    """The non-empty lines of `value`, between `least` and `most` of them."""
+    found = [line.strip() for line in text(value, "The list").splitlines() if line.strip()]
+    if not found:
+        raise ValueError(f"The list is empty; paste {least} to {most} sentences, one per line.")
+    if not least <= len(found) <= most:
+        count = "1 sentence" if len(found) == 1 else f"{len(found):,} sentences"
+        raise ValueError(f"The list has {count}; paste {least} to {most}, one per line.")
+    return found
+
+
+def whole(value: Any, what: str, least: int, most: int) -> int:
+    """`value` as a whole number between `least` and `most`."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or value != value or not least <= value <= most or int(value) != value:
+        raise ValueError(f"{what} must be a whole number from {least} to {most}.")
+    return int(value)
+
+
+def one_of(value: Any, what: str, known: Iterable[str]) -> str:
+    """`value` where it is one of the `known` names."""
+    choices = list(known)
+    if value not in choices:
+        raise ValueError(f"{what} is unknown; choose {' or '.join(choices)}.")
+    return value

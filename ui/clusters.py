@@ -1,0 +1,126 @@
+"""Sentences as points: one aligned map per model, from the demo corpus, graded pairs or pasted lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import gradio as gr
+import numpy as np
+
+from ui import checks, markup
+from ui.canvas import canvas, canvas_value
+from ui.corpora import DEMO
+from ui.lab import Lab
+from ui.models import Column, Failure, Report, silent
+from ui.parts import submit
+from ui.wiring import PROGRESS, Run, guarded, private, reporter
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
+LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC = 10, 100, 25
+MOST_LINES, MOST_SEED = 500, 2**32 - 1
+GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
+READING = (
+    "t-SNE of the vectors. Every map starts from the first one's picture and is turned onto it, so places can be "
+    "compared. Hover over a point, or focus a map and use the arrow keys, to read its sentence."
+)
+LINES = """The cat sleeps on the sofa.
+A kitten naps on the couch.
+Dogs need a walk twice a day.
+Shares fell sharply on Monday.
+The bank raised its interest rates.
+Investors are worried about inflation.
+Bake the bread for forty minutes.
+Add salt and pepper to the soup."""
+
+
+class Points(NamedTuple):
+    """N sentences with a label each; `rows` are their places in the demo corpus, None for other sources."""
+
+    texts: list[str]
+    labels: list[str]
+    rows: np.ndarray | None = None
+    paired: bool = False  # points 2 i and 2 i + 1 belong together
+
+
+class Drawn(NamedTuple):
+    """A model's map: (N, 2) float32 in [0, 1] and how faithful it is."""
+
+    xy: np.ndarray
+    trustworthiness: float
+
+
+def points_of(lab: Lab, source: str, lines: str, per_topic: int) -> Points:
+    """The sentences to draw; only what the source needs is read from the other two."""
+    match checks.one_of(source, "The source", SOURCES):
+        case "demo":
+            count = checks.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
+            return demo_points(lab, count)
+        case "pairs":
+            return graded_points()
+    texts = checks.lines(lines, 1, MOST_LINES)
+    return Points(texts, ["your lines"] * len(texts))
+
+
+def demo_points(lab: Lab, per_topic: int) -> Points:
+    """The first sentences of each topic."""
+    topics = np.array(lab.demo.topics)
+    rows = np.concatenate([np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(lab.demo.topics)])
+    return Points([lab.demo.sentences[row] for row in rows], [lab.demo.topics[row] for row in rows], rows)
+
+
+def graded_points() -> Points:
+    """Both sentences of each graded pair after one another."""
+    from cse.data import scored_pairs
+
+    pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
+    texts = [sentence for _, first, second in pairs for sentence in (first, second)]
+    labels = [f"{grade:g}" for grade, *_ in pairs for _ in range(2)]
+    return Points(texts, labels, paired=True)
+
+
+def draw_maps(lab: Lab, points: Points, seed: int, report: Report = silent) -> dict[str, Drawn | Failure]:
+    """Each model's map of the points."""
+    from cse.projection import project, trustworthiness
+
+    start = checks.whole(seed, "The seed", 0, MOST_SEED)
+
+    def vectors(column: Column, encoder: Encoder) -> np.ndarray:
+        if points.rows is None:
+            return encoder.encode(points.texts)
+        return lab.demo.vectors(column, encoder)[points.rows]
+
+    answers = lab.models.ask(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
+    known = {name: rows for name, rows in answers.items() if not isinstance(rows, Failure)}
+    maps = project(known, start, lambda done, total, name: report(total + done, 2 * total, f"map: {name}"))
+    drawn = {name: Drawn(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}
+    return {name: answer if isinstance(answer, Failure) else drawn[name] for name, answer in answers.items()}
+
+
+def clusters_tab(lab: Lab) -> None:
+    """The tab's content."""
+    with gr.Row(equal_height=True):
+        choices = [(label, key) for key, label in SOURCES.items()]
+        source = gr.Radio(choices, value="demo", label="Sentences", scale=6, min_width=280)
+        per_topic = gr.Slider(
+            LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC, step=5, label="Per topic", scale=2, min_width=160
+        )
+        seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, scale=1, min_width=100)
+        button = submit("Draw maps")
+    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
+    gr.HTML(markup.hint(READING), apply_default_css=False)
+    output = canvas()
+
+    def draw(source: str, lines: str, per_topic: int, seed: int, progress: gr.Progress = PROGRESS) -> dict:
+        points = points_of(lab, source, lines, per_topic)
+        maps = draw_maps(lab, points, seed, reporter(progress))
+        names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
+        return canvas_value(points.texts, names, maps, joined=points.paired)
+
+    private([button.click, lines.submit], Run(guarded(draw), [source, lines, per_topic, seed], [output]))
+    source.change(
+        lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
+        source, [per_topic, lines], api_visibility="private", show_progress="hidden",
+    )  # fmt: skip

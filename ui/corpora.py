@@ -1,0 +1,110 @@
+"""What can be searched: the demo corpus, and index folders grouped by the sentences they hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.names import BUNDLED
+from ui.models import Column, Models, free_name
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+    from index.manifest import Manifest
+    from index.store import VectorIndex
+
+DEMO = BUNDLED / "demo"
+DEMO_KEY = "demo"
+
+Opener = Callable[[Column, "Encoder"], "VectorIndex"]
+
+
+class Corpus:
+    """Sentences to search, and each column's index of them, opened once."""
+
+    def __init__(self, key: str, label: str, columns: Sequence[Column], opener: Opener) -> None:
+        """`key` names the corpus to clients, `label` to readers."""
+        self.key, self.label, self.columns = key, label, tuple(columns)
+        self._opener = opener
+        self._open: dict[Column, VectorIndex] = {}
+
+    def index(self, column: Column, encoder: Encoder) -> VectorIndex:
+        """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
+        if column not in self._open:
+            self._open[column] = self._opener(column, encoder)
+        return self._open[column]
+
+
+class Demo:
+    """The bundled sentences with their topics, and each model's vectors of them, computed once."""
+
+    def __init__(self) -> None:
+        """Read the sentences; no model is asked yet."""
+        rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
+        self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
+        self._vectors: dict[Column, np.ndarray] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """(N, d) float32 of all sentences, in the corpus's order."""
+        if column not in self._vectors:
+            self._vectors[column] = encoder.encode(self.sentences)
+        return self._vectors[column]
+
+    def corpus(self, columns: Sequence[Column]) -> Corpus:
+        """The sentences as a corpus, indexed exactly and in a temporary folder when a column is first searched."""
+
+        def build(column: Column, encoder: Encoder) -> VectorIndex:
+            from index import BuildSettings, VectorIndex
+
+            settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
+            folder = Path(self._folder.name) / str(list(columns).index(column))
+            return VectorIndex.build([(self.sentences, self.vectors(column, encoder))], folder, settings=settings)
+
+        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", columns, build)
+
+
+def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
+    """One corpus for each set of sentences among the index folders; its columns are the models that indexed it."""
+    from index.manifest import read_manifest
+
+    manifests = {folder.resolve(): read_manifest(folder) for folder in folders}
+    groups: dict[str, list[Path]] = {}
+    for folder, manifest in manifests.items():
+        groups.setdefault(manifest.corpus_sha256, []).append(folder)
+    found: dict[str, Corpus] = {}
+    for checksum, members in groups.items():
+        first = manifests[members[0]]
+        name = " + ".join(Path(source).name for source in first.corpora if source)
+        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, *found})
+        sources = index_columns({folder: manifests[folder] for folder in members}, models)
+        found[key] = Corpus(key, f"{key} ({first.count:,} sentences)", list(sources), folder_opener(sources))
+    return list(found.values())
+
+
+def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Column, Path]:
+    """A column for each index folder: the page's own column of that model where there is one."""
+    found: dict[Column, Path] = {}
+    for folder, manifest in manifests.items():
+        opened_by = (manifest.model, manifest.pooling)
+        own = [column.name for column in models.columns if (column.model, column.pooling) == opened_by]
+        others = {column.name for column in models.columns} - set(own)
+        name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
+        candidates = (name, f"{name} {manifest.factory}", f"{name} {folder.name}", str(folder))
+        found[Column(free_name(candidates, others | {column.name for column in found}), *opened_by)] = folder
+    return found
+
+
+def folder_opener(sources: dict[Column, Path]) -> Opener:
+    """Opens a column's index folder, refusing another model than the one that built it."""
+
+    def load(column: Column, encoder: Encoder) -> VectorIndex:
+        from index import VectorIndex
+
+        return VectorIndex.load(sources[column], encoder.fingerprint, model=encoder.name)
+
+    return load

@@ -1,0 +1,26 @@
+"""Everything the tabs and the endpoints ask: models, demo corpus and what can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ui.corpora import Corpus, Demo, indexed_corpora
+from ui.models import Models
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What one app works with."""
+
+    models: Models
+    demo: Demo
+    corpora: dict[str, Corpus]
+
+
+def open_lab(models: Sequence[str], indexes: Sequence[Path]) -> Lab:
+    """The lab of these models and index folders; no weights are read yet. Raises IndexFolderError for a bad folder."""
+    columns, demo = Models(models), Demo()
+    corpora = [demo.corpus(columns.columns), *indexed_corpora(indexes, columns)]
+    return Lab(columns, demo, {corpus.key: corpus for corpus in corpora})

@@ -1,0 +1,135 @@
+"""The models of the app as columns, each opened when first asked and kept; one that cannot answer says why."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import cse
+from cse.errors import ArtefactError
+from cse.names import BACKBONE, BUNDLED_NAMES, lasting_name
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+T = TypeVar("T")
+Report = Callable[[int, int, str], None]
+
+log = logging.getLogger(__name__)
+
+
+def silent(done: int, total: int, name: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A model on the page: its heading, and what `cse.load` opens it by."""
+
+    name: str
+    model: str
+    pooling: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a column shows in place of a result."""
+
+    reason: str
+
+
+class Models:
+    """The page's columns and every encoder opened so far. Its callers take turns: encoders are not thread-safe."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        """A column per model of `models`; nothing is opened yet."""
+        self.columns = columns(models)
+        self._encoders: dict[tuple[str, str | None], Encoder] = {}
+
+    def encoder(self, column: Column) -> Encoder:
+        """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
+        key = (column.model, column.pooling)
+        if key not in self._encoders:
+            self._encoders[key] = cse.load(column.model, column.pooling)
+        return self._encoders[key]
+
+    def ask(
+        self,
+        question: Callable[[Column, Encoder], T],
+        chosen: Sequence[Column] | None = None,
+        report: Report = silent,
+    ) -> dict[str, T | Failure]:
+        """Each column's answer by name; `chosen` are other columns than the page's.
+
+        `report` gets (columns done, columns in all, name of the next).
+        """
+        asked = self.columns if chosen is None else chosen
+        answers: dict[str, T | Failure] = {}
+        for done, column in enumerate(asked):
+            report(done, len(asked), column.name)
+            try:
+                answers[column.name] = question(column, self.encoder(column))
+            except Exception as error:  # whatever a foreign model provokes concerns its own column alone
+                if not isinstance(error, (ValueError, OSError)):
+                    log.exception("%s failed", column.name)
+                answers[column.name] = Failure(" ".join(str(error).split()) or type(error).__name__)
+        return answers
+
+
+def columns(models: Sequence[str]) -> tuple[Column, ...]:
+    """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
+    found: dict[str, Column] = {}
+    for model in dict.fromkeys(map(lasting_name, models)):
+        name = free_name((Path(model).name, model), found)
+        found[name] = Column(name, model)
+    return tuple(found.values())
+
+
+def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
+    """The first candidate that is not empty and not taken; the last one has to be neither."""
+    known = {"", *taken}
+    return next(name for name in candidates if name not in known)
+
+
+def plain(answers: dict[str, Any]) -> dict[str, Any]:
+    """Answers as JSON values: a failure becomes `{"error": reason}`."""
+    return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in answers.items()}
+
+
+def check_model(model: str) -> None:
+    """Raise ArtefactError where `model` is plainly no bundled name, model folder or hub id. Opens no weights."""
+    path = Path(model)
+    if model in (*BUNDLED_NAMES, BACKBONE):
+        return
+    if not path.is_dir():
+        if path.is_file() or not _on_hub(model):
+            choices = ", ".join((*BUNDLED_NAMES, BACKBONE))
+            raise ArtefactError(f"no model {model!r}; choose {choices}, a model folder or a hub id that can be reached")
+        return
+    try:
+        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{model}: no config.json in it; give a checkpoint folder or a backbone's") from error
+    except (OSError, ValueError) as error:
+        raise ArtefactError(f"{model}: cannot read config.json ({error}); train or copy it again") from error
+    if not isinstance(config, dict):
+        raise ArtefactError(f"{model}: config.json holds no configuration; train or copy it again")
+    if not any(path.glob("*.safetensors*")):
+        raise ArtefactError(f"{model}: no safetensors file in it; train or copy it again")
+
+
+def _on_hub(model: str) -> bool:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    from cse import hub
+
+    try:
+        hf_hub_download(model, "config.json", local_files_only=not hub.reachable())
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError):
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""The page: a heading, four tabs, the models and the endpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from ui.api import add_endpoints
+from ui.cards import cards_part
+from ui.clusters import clusters_tab
+from ui.lab import Lab
+from ui.search import search_tab
+from ui.similarity import similarity_tab
+from ui.tokens import tokens_tab
+from ui.wiring import PRIVATE
+
+TITLE = "Sentence embeddings, side by side"
+HEADING = """# {title}
+Contrastive methods that turn a sentence into a vector, compared on what you type: every column is one of them."""
+FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
+MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
+MAX_WAITING = 32
+
+
+def page(lab: Lab) -> gr.Blocks:
+    """The app, its queue set up; `launch_options` are for its `launch`."""
+    with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
+        gr.Markdown(HEADING.format(title=TITLE))
+        with gr.Tabs():
+            with gr.Tab("Similarity", id="similarity"):
+                first = similarity_tab(lab)
+            with gr.Tab("Search", id="search"):
+                search_tab(lab)
+            with gr.Tab("Tokens", id="tokens"):
+                tokens_tab(lab)
+            with gr.Tab("Clusters", id="clusters"):
+                clusters_tab(lab)
+        for run in [*first, cards_part(lab)]:
+            blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
+        add_endpoints(lab)
+    return blocks.queue(api_open=False, max_size=MAX_WAITING)
+
+
+def launch_options() -> dict[str, Any]:
+    """How the app looks and what it leaves out, for `gr.Blocks.launch`."""
+    return {
+        "theme": gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO),
+        "css_paths": Path(__file__).with_name("style.css"),
+        "ssr_mode": False,
+        "footer_links": ["api", "settings"],
+        "run_history": False,
+        "enable_monitoring": False,
+    }

@@ -1,0 +1,17 @@
+"""The parts every tab has: a button beside its inputs, and a place for its result."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from ui import markup
+
+
+def submit(label: str) -> gr.Button:
+    """The button of a row of inputs."""
+    return gr.Button(label, variant="primary", scale=1, min_width=130, elem_classes="cse-submit")
+
+
+def result(hint: str, elem_id: str) -> gr.HTML:
+    """Where HTML from `markup` goes; `hint` is there before."""
+    return gr.HTML(markup.hint(hint), apply_default_css=False, elem_id=elem_id, elem_classes="cse-result")

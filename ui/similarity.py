@@ -1,0 +1,149 @@
+"""How alike two sentences are to each model, and all pairs of a list as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gradio as gr
+import numpy as np
+
+from ui import checks, markup
+from ui.lab import Lab
+from ui.models import Column, Failure, Models, Report, silent
+from ui.parts import result, submit
+from ui.wiring import PROGRESS, Run, guarded, private, reporter
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+LEAST, MOST = 2, 40
+LABEL_WIDTH, CELL_WIDTH = 6.8, 1.875  # rem, as in style.css
+PAIRS = {
+    "paraphrase": ["A man is playing a guitar on stage.", "Someone plays the guitar for an audience."],
+    "negation": ["The restaurant is open on Sundays.", "The restaurant is not open on Sundays."],
+    "word order": ["The dog chased the cat.", "The cat chased the dog."],
+    "unrelated": ["She planted tomatoes in the garden.", "The train to Berlin leaves at noon."],
+}
+LIST = """A man is playing a guitar on stage.
+Someone plays the guitar for an audience.
+The restaurant is open on Sundays.
+You can eat there on Sundays.
+She planted tomatoes in the garden.
+The train to Berlin leaves at noon."""
+# Orange below zero, white at zero, blue above: distinct for every kind of colour vision.
+STOPS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+COLOURS = np.array([[153, 52, 4], [246, 163, 83], [247, 248, 250], [107, 174, 214], [8, 48, 107]], np.float64)
+DARK, LIGHT = (0, 0, 0), (255, 255, 255)  # one of the two has a contrast of 4.58 or more with any colour
+
+
+def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, float | Failure]:
+    """Each model's cosine of the two sentences."""
+    pair = [checks.sentence(s1, "Sentence A"), checks.sentence(s2, "Sentence B")]
+
+    def cosine(column: Column, encoder: Encoder) -> float:
+        from cse.evaluation.sts import cosines
+
+        vectors = encoder.encode(pair)
+        return float(cosines(vectors[:1], vectors[1:])[0])
+
+    return models.ask(cosine, report=report)
+
+
+def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[str], dict[str, np.ndarray | Failure]]:
+    """The N sentences of the list, and each model's (N, N) cosines."""
+    sentences = checks.lines(text, LEAST, MOST)
+
+    def matrix(column: Column, encoder: Encoder) -> np.ndarray:
+        rows = encoder.encode(sentences, normalize_embeddings=True)
+        return rows @ rows.T
+
+    return sentences, models.ask(matrix, report=report)
+
+
+def cosine_html(cosine: float) -> str:
+    """A cosine as number and bar; negative ones in another colour."""
+    kind = "negative" if cosine < 0 else ""
+    return f'<p class="cse-number">{cosine:.3f}</p>{markup.bar(abs(cosine), kind)}'
+
+
+def heat_map_html(sentences: list[str], matrix: np.ndarray) -> str:
+    """A table of coloured numbers, the sentences at its left."""
+    head = "".join(f"<th scope='col'>{number}</th>" for number in range(1, len(sentences) + 1))
+    rows = []
+    for number, (sentence, cosines) in enumerate(zip(sentences, matrix, strict=True), start=1):
+        cells = "".join(cell_html(float(cosine)) for cosine in cosines)
+        label = markup.shortened(sentence)
+        rows.append(f'<tr><th scope="row" title="{label}"><b>{number}</b> {label}</th>{cells}</tr>')
+    return f'<div class="cse-scroll"><table class="cse-heat"><tr><th></th>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def cell_html(cosine: float) -> str:
+    """One cell in its colour, with a text colour that can be read on it."""
+    background, text = cell_colours(cosine)
+    shown = f"{cosine:.2f}".replace("0.", ".", 1) if abs(cosine) < 0.995 else f"{cosine:.0f}"
+    return f'<td style="background:rgb{background};color:rgb{text}">{shown}</td>'
+
+
+def cell_colours(cosine: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Background and text colour, each (red, green, blue) in 0..255."""
+    background = tuple(round(float(np.interp(cosine, STOPS, channel))) for channel in COLOURS.T)
+    return background, max((DARK, LIGHT), key=lambda text: contrast(text, background))
+
+
+def contrast(first: tuple[int, ...], second: tuple[int, ...]) -> float:
+    """The contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: tuple[int, ...]) -> float:
+    """WCAG 2's relative luminance of a colour, 0 to 1."""
+    share = np.array(colour) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def similarity_tab(lab: Lab) -> list[Run]:
+    """The tab's content; what fills it when the page opens comes back."""
+    return [pair_part(lab), list_part(lab)]
+
+
+def pair_part(lab: Lab) -> Run:
+    """Two sentences and a bar per model."""
+    with gr.Row(equal_height=True):
+        first, second = (
+            gr.Textbox(text, label=f"Sentence {name}", scale=4, min_width=240)
+            for name, text in zip("AB", PAIRS["paraphrase"], strict=True)
+        )
+        button = submit("Compare")
+    examples = gr.Examples(
+        list(PAIRS.values()), [first, second], label="Try", example_labels=list(PAIRS), api_visibility="private"
+    )
+    output = result("The cosine of each model appears here.", "similarity")
+
+    def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
+        return markup.columns(similarity(lab.models, s1, s2, reporter(progress)), cosine_html)
+
+    run = Run(guarded(compare), [first, second], [output])
+    private([button.click, first.submit, second.submit], run, examples)
+    return run
+
+
+def list_part(lab: Lab) -> Run:
+    """A list of sentences and a heat map per model."""
+    gr.Markdown("### All pairs of a list")
+    with gr.Row(equal_height=True):
+        box = gr.Textbox(
+            LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240
+        )
+        button = submit("Draw heat maps")
+    output = result("A heat map of cosines per model appears here.", "heat-maps")
+
+    def draw(text: str, progress: gr.Progress = PROGRESS) -> str:
+        sentences, answers = heat_map(lab.models, text, reporter(progress))
+        width = max(markup.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
+        return markup.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
+
+    run = Run(guarded(draw), [box], [output])
+    private([button.click, box.submit], run)
+    return run

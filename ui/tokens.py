@@ -1,0 +1,98 @@
+"""What a sentence vector says: the words a model reads at [MASK], before and after denoising."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import gradio as gr
+
+from ui import checks, markup
+from ui.lab import Lab
+from ui.models import Column, Failure, Models, Report, silent
+from ui.parts import result, submit
+from ui.wiring import PROGRESS, Run, guarded, private, reporter
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+MOST, DEFAULT = 30, 8
+SENTENCES = [
+    "The cat sat by the fire and purred.",
+    "The company lost half of its customers.",
+    "I have never been so happy in my life.",
+    "Heavy rain flooded the village streets.",
+]
+EXPLANATION = (
+    "The model's own word predictor is shown the sentence vector and names the likeliest words. A template pulls every "
+    "sentence towards the same words; **denoising** subtracts what the template alone would say, so that what is left "
+    "comes from the sentence (PromptBERT, section 4.2)."
+)
+
+
+class Reading(NamedTuple):
+    """The likeliest tokens with their probabilities, best first, and the template they were asked with."""
+
+    before: list[tuple[str, float]]
+    after: list[tuple[str, float]]
+    asked: str
+    own: bool  # whether the method encodes with that template
+
+
+def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> dict[str, Reading | Failure]:
+    """Each model's `k` likeliest tokens at [MASK] before and after denoising."""
+    asked = checks.sentence(sentence, "The sentence")
+    count = checks.whole(k, "k", 1, MOST)
+
+    def read(column: Column, encoder: Encoder) -> Reading:
+        before, after = (encoder.top_tokens(asked, count, denoise) for denoise in (False, True))
+        return Reading(before, after, *template(encoder))
+
+    return models.ask(read, report=report)
+
+
+def template(encoder: Encoder) -> tuple[str, bool]:
+    """The text an encoder is asked for words with, and whether it is the one it encodes with."""
+    from cse.backbone import first_position
+    from cse.templates import MEANS, MEANS_ROBERTA
+
+    own = encoder.method.template.text
+    if "[MASK]" in own:
+        return own, True
+    return (MEANS_ROBERTA if first_position(encoder.model) else MEANS).text, False
+
+
+def reading_html(reading: Reading) -> str:
+    """Two lists of words with bars, and what the model was asked."""
+    top = max((probability for _, probability in (*reading.before, *reading.after)), default=1.0)
+    lists = (("Before", reading.before), ("After denoising", reading.after))
+    parts = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
+    note = "Asked with" if reading.own else "Reads no [MASK] itself; asked with"
+    asked = f'<p class="cse-note">{note} <code>{markup.escape(reading.asked)}</code></p>'
+    return f'<div class="cse-two">{"".join(parts)}</div>{asked}'
+
+
+def token_list(found: list[tuple[str, float]], top: float) -> str:
+    """Words, bars relative to the probability `top`, and percentages."""
+    rows = [
+        f'<li><span class="cse-token">{markup.escape(token) or "·"}</span>{markup.bar(probability / top)}'
+        f'<span class="cse-score">{100 * probability:.1f} %</span></li>'
+        for token, probability in found
+    ]
+    return f'<ol class="cse-tokens">{"".join(rows)}</ol>'
+
+
+def tokens_tab(lab: Lab) -> None:
+    """The tab's content."""
+    gr.Markdown(EXPLANATION)
+    with gr.Row(equal_height=True):
+        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
+        k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", scale=2, min_width=160)
+        button = submit("Show words")
+    examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
+    output = result("Press Enter or Show words.", "tokens")
+
+    def show(sentence: str, k: int, progress: gr.Progress = PROGRESS) -> str:
+        return markup.columns(tokens(lab.models, sentence, k, reporter(progress)), reading_html)
+
+    run = Run(guarded(show), [sentence, k], [output])
+    private([button.click, sentence.submit], run, examples)
