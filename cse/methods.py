@@ -215,7 +215,7 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("simcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4},
     ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-4},
     ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
-    ("dcpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-2, "prefix": 16},
+    ("dcpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 16},
     ("scpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-3},
     ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-4},
 }

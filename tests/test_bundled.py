@@ -1,0 +1,89 @@
+"""The embedded default: models that opened, learned and say so, and a demo corpus that is what it claims."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA, ROOT
+
+import cse
+from cse.data import scored_pairs
+from cse.evaluation.sts import cosines, spearman
+from cse.names import BACKBONE, BUNDLED, BUNDLED_NAMES, lasting_name, location
+
+CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
+PAIRS = scored_pairs(BUNDLED / "demo" / "pairs.tsv")
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_a_bundled_model_beats_its_untrained_start_and_records_how_it_was_made(name: str) -> None:
+    config = json.loads((BUNDLED / name / "config.json").read_text())
+    assert config["method"]["name"] == name
+    assert config["backbone"]["name"] == BACKBONE
+    assert config["dev"]["best"] > config["dev"]["start"] + 2
+    assert config["settings"]["seed"] == 42
+    encoder = cse.load(name)
+    assert encoder.name == name
+    assert sum(tensor.numel() for tensor in encoder.learned().values()) == config["learned_numbers"]
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS-B dev set beside the project (2026-11)")
+def test_the_recorded_dev_score_is_that_of_the_shipped_file(name: str) -> None:
+    pairs = scored_pairs(DATA / "sts" / "STSB" / "dev.tsv")
+    recorded = json.loads((BUNDLED / name / "config.json").read_text())["dev"]["best"]
+    assert spearman(cse.load(name).encode, pairs) == pytest.approx(recorded, abs=0.1)  # stored in half precision
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_a_bundled_model_orders_the_graded_pairs(name: str) -> None:
+    vectors = {side: cse.load(name).encode([pair[side] for pair in PAIRS]) for side in (1, 2)}
+    scores, grades = cosines(vectors[1], vectors[2]), np.array([pair[0] for pair in PAIRS])
+    means = [scores[grades == grade].mean() for grade in (0, 3, 5)]
+    assert means[0] < means[1] < means[2]
+    assert means[2] - means[0] > 0.2
+
+
+def test_a_paraphrase_of_a_demo_sentence_is_found_among_1200() -> None:
+    encoder = cse.load("promptbert")
+    texts = [text for _, text in CORPUS]
+    vectors = encoder.encode(texts, normalize_embeddings=True)
+    topics = np.array([topic for topic, _ in CORPUS])
+    nearest = (vectors @ vectors.T - 2 * np.eye(len(texts))).argmax(1)
+    assert (topics[nearest] == topics).mean() > 0.5  # chance is 1 in 12
+
+
+def test_the_demo_corpus_is_twelve_topics_of_a_hundred_different_sentences() -> None:
+    assert Counter(topic for topic, _ in CORPUS).most_common()[-1][1] == 100
+    assert len({topic for topic, _ in CORPUS}) == 12
+    assert len({text.lower() for _, text in CORPUS}) == 1200
+    openings = Counter((topic, *text.lower().split()[:3]) for topic, text in CORPUS)
+    assert max(openings.values()) <= 2
+    assert all(4 <= len(text.split()) <= 26 for _, text in CORPUS)
+
+
+def test_the_graded_pairs_are_twenty_each_of_0_3_and_5() -> None:
+    assert Counter(grade for grade, *_ in PAIRS) == {0.0: 20, 3.0: 20, 5.0: 20}
+    assert len({text for _, *texts in PAIRS for text in texts}) == 120
+
+
+def test_the_backbone_records_its_recipe_and_curve() -> None:
+    recipe = json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
+    losses = [entry["held_out_loss"] for entry in recipe["curve"]]
+    assert losses[-1] == min(losses)
+    assert (
+        recipe["step"] * recipe["recipe"]["batch_tokens"]
+        >= recipe["recipe"]["tokens"] - recipe["recipe"]["batch_tokens"]
+    )
+
+
+def test_names_hold_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert lasting_name("mine") == str(tmp_path / "mine")
+    assert lasting_name(str(ROOT / "cse" / "bundled" / "backbone")) == BACKBONE
+    assert lasting_name(str(ROOT / "cse" / "bundled" / "simcse")) == "simcse"
+    assert lasting_name("org/model") == "org/model"
+    assert Path(location(BACKBONE)).is_dir()
