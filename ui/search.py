@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 MOST, DEFAULT = 50, 5
 QUERIES = [
-    "How do I keep my plants alive?",
-    "My back hurts after sitting all day.",
-    "cheap flights",
-    "He lost the match.",
+    "The orchestra played a slow symphony.",
+    "I want to save more money every month.",
+    "The flight was delayed for three hours.",
+    "The teacher gave us too much homework.",
 ]
 FIRST_TIME = "Press Enter or Search. The first search takes longer: every model first encodes the demo corpus."
 BADGE = ' <span class="cse-badge" title="no other model found it">only here</span>'

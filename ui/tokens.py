@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 MOST, DEFAULT = 30, 8
 SENTENCES = [
-    "The cat sat by the fire and purred.",
-    "The company lost half of its customers.",
-    "I have never been so happy in my life.",
-    "Heavy rain flooded the village streets.",
+    "The doctor treated the patient in hospital.",
+    "The orchestra played a slow symphony.",
+    "The soldiers attacked the city at night.",
+    "The bank raised its interest rates.",
 ]
 EXPLANATION = (
     "The model's own word predictor is shown the sentence vector and names the likeliest words. A template pulls every "
     "sentence towards the same words; **denoising** subtracts what the template alone would say, so that what is left "
-    "comes from the sentence (PromptBERT, section 4.2)."
+    "comes from the sentence (PromptBERT, section 4.2). It helps most where the template was never trained: PromptBERT "
+    "and ConPVP were trained with denoising and already name the sentence's words before it."
 )
 
 
