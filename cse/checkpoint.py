@@ -71,7 +71,7 @@ def model_card(config: Mapping[str, Any]) -> str:
             f"{method['summary']} ({method['citation']}).", "",
             f"Backbone: {config['backbone']['name']} ({config['backbone']['fingerprint']}). "
             f"Learned numbers in this folder: {config['learned_numbers']:,}.", "",
-            "```python", "import cse", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
+            "```python", "import cse", "", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
             "Settings and STS-B dev scores (Spearman x 100):", "", *(f"- {line}" for line in lines), "",
         ]
     )  # fmt: skip
