@@ -10,7 +10,7 @@ import gzip
 import lzma
 import math
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,30 +105,50 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _table(source: str | Path, suffix: str, wanted: list[str | None]) -> Iterator[tuple[str, ...]]:
+    if suffix in TABLE_LOADERS and not Path(source).is_file():
+        raise ValueError(f"{source}: no such file")
+    if suffix in TABLE_LOADERS and suffix != ".parquet" and _looks_binary(Path(source)):
+        raise ValueError(f"{source}: holds NUL bytes; give a text table, not a binary file")
+    if suffix not in TABLE_LOADERS and not hub.reachable():
+        raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
+    rows = _readable(source, _rows(source, suffix))
+    first = next(rows, None)
+    if first is None:
+        return
+    columns = _choose(source, list(first), wanted)
+    for row in chain([first], rows):
+        yield tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
+
+
+def _looks_binary(path: Path) -> bool:
+    with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
+        return b"\x00" in file.read(1 << 16)
+
+
+def _rows(source: str | Path, suffix: str) -> Iterator[dict[str, Any]]:
     from datasets import load_dataset
-    from datasets.exceptions import DatasetGenerationError
-    from datasets.utils.logging import disable_progress_bar
+    from datasets.utils.logging import CRITICAL, disable_progress_bar, set_verbosity
 
     disable_progress_bar()
+    set_verbosity(CRITICAL)  # what went wrong is said once, by the error
+    if suffix in TABLE_LOADERS:
+        options = {"delimiter": "\t"} if suffix == ".tsv" else {}
+        loader = TABLE_LOADERS[suffix]
+        yield from load_dataset(loader, data_files=str(source), split="train", streaming=True, **options)
+    else:
+        yield from load_dataset(str(source), split="train", streaming=True)
+
+
+def _readable(source: str | Path, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """`rows`, any failure of the libraries below turned into one line that names the source."""
+    from datasets.exceptions import DatasetGenerationError
+
     try:
-        if suffix in TABLE_LOADERS:
-            if not Path(source).is_file():
-                raise ValueError(f"{source}: no such file")
-            options = {"delimiter": "\t"} if suffix == ".tsv" else {}
-            rows = load_dataset(TABLE_LOADERS[suffix], data_files=str(source), split="train", streaming=True, **options)
-        elif hub.reachable():
-            rows = load_dataset(str(source), split="train", streaming=True)
-        else:
-            raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
-        names = rows.column_names or list(next(iter(rows), {}))
-        columns = _choose(source, names, wanted)
-        for row in rows:
-            yield tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
-    except (OSError, DatasetGenerationError, UnicodeDecodeError) as error:
+        yield from rows
+    except (OSError, ValueError, KeyError, DatasetGenerationError) as error:  # pandas' and Arrow's are ValueErrors
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         known = ", ".join((".txt", *TABLE_LOADERS))
-        raise ValueError(
-            f"cannot read {str(source)!r} ({_first_line(error)}); give a file ({known}) or a hub id"
-        ) from error
+        raise ValueError(f"cannot read {str(source)!r} ({reason}); give a file ({known}) or a hub id") from error
 
 
 def _choose(source: str | Path, names: list[str], wanted: list[str | None]) -> list[str]:
@@ -142,10 +162,6 @@ def _choose(source: str | Path, names: list[str], wanted: list[str | None]) -> l
     if missing := [name for name in needed if name not in names]:
         raise ValueError(f"{source}: no column {missing[0]!r}; it has {', '.join(names) or 'none'}")
     return [name for name in found if name is not None]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
 
 
 def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:

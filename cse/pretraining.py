@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import describe, load_backbone, mlm_head
+from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
 from cse.data import text_lines
 from cse.state import load_state, save_state, start_accelerator, write_folder
@@ -213,6 +213,11 @@ def masked_loss(
     return loss, (logits.argmax(-1) == labels[wanted]).float().mean()
 
 
+def row_limit(model: PreTrainedModel) -> int:
+    """The longest row the model has positions for."""
+    return int(model.config.max_position_embeddings) - first_position(model)
+
+
 def learning_rate(config: PretrainConfig, step: int) -> float:
     """Linear warm-up, then linear decay to zero at the last step."""
     warm = max(1, round(config.warmup * config.steps))
@@ -248,7 +253,7 @@ def evaluate(
 ) -> dict[str, float]:
     """Held-out loss (nats) and accuracy over a fixed draw of rows and masks."""
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
-    length = min(EVAL_LENGTH, len(valid.ids) + 2)
+    length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))
     rows = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
     inputs, labels = mask_tokens(rows, tokenizer, generator)
     model.eval()
@@ -298,9 +303,11 @@ def pretrain(
         if resume
         else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
     )
+    longest = min(row_limit(plain), len(train.ids) + 2)
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
-        loss = _step(accelerator, model, optimizer, _batch(train, tokenizer, config, step), learning_rate(config, step))
+        batch = _batch(train, tokenizer, config, step, longest)
+        loss = _step(accelerator, model, optimizer, batch, learning_rate(config, step))
         done = step + 1
         if done % eval_every == 0 or done == config.steps:
             with accelerator.autocast():
@@ -319,10 +326,10 @@ def pretrain(
 
 
 def _batch(
-    train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int
+    train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int, longest: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     rng = np.random.default_rng((config.seed, step))
-    length = min(int(rng.choice(config.lengths)), len(train.ids) + 2)
+    length = min(int(rng.choice(config.lengths)), longest)
     rows = train.rows(max(1, config.batch_tokens // length), length - 2, rng)
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     return mask_tokens(torch.from_numpy(rows), tokenizer, generator)

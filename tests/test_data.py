@@ -69,6 +69,19 @@ def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) ->
         list(sentences("nobody/nothing"))
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize(
+    "content",
+    [b"text\n\xff\xfe\n", b"text\nfine\nb,c,d\te\tf\n", b"\x00\x01\x02" * 50],
+    ids=["latin", "ragged", "binary"],
+)
+def test_damaged_tables_are_one_line_that_names_the_file(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
+        list(sentences(tmp_path / name, "text"))
+    assert "\n" not in str(caught.value)
+
+
 def test_examples_are_counted_once_limited_and_read_again_when_the_file_changes(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("\n".join(LINES))

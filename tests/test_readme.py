@@ -1,5 +1,6 @@
 """Every command and snippet of the README runs as written, on small files of the kind it names."""
 
+import csv
 import lzma
 import os
 import re
@@ -42,7 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     texts = [text for _, text in TOPICS[::15]]
     (folder / "sentences.txt").write_text("\n".join(texts))
-    (folder / "table.csv").write_text("text\n" + "\n".join(f'"{text}"' for text in texts))
+    with (folder / "table.csv").open("w", newline="") as table:
+        csv.writer(table).writerows([["text"], *([text] for text in texts)])
     (folder / "triplets.tsv").write_text("\n".join("\t".join(texts[i : i + 3]) for i in range(40)))
     pairs = (ROOT / "cse/bundled/demo/pairs.tsv").read_text()
     (folder / "dev.tsv").write_text(pairs)
