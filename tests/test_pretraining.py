@@ -127,17 +127,15 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: 
         pretrain([corpus], tmp_path / "killed", replace(CONFIG, learning_rate=0.5), resume=True)
 
 
-def test_pretraining_learns_and_can_continue_from_a_model(corpus: Path, tmp_path: Path) -> None:
-    config = replace(CONFIG, tokens=64 * 60, learning_rate=5e-3)
-    first = pretrain([corpus], tmp_path / "a", config, eval_every=30)
+def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=64 * 120, learning_rate=5e-3)
+    first = pretrain([corpus], tmp_path / "a", config, eval_every=20)
     assert curve(first)[-1] < curve(first)[0]
     start = str(tmp_path / "a" / "model")
-    more = pretrain([corpus], tmp_path / "b", config, init=start, eval_every=30)
-    assert curve(more)[0] < curve(first)[0]
-    assert (
-        AutoTokenizer.from_pretrained(tmp_path / "b" / "model").get_vocab()
-        == AutoTokenizer.from_pretrained(start).get_vocab()
-    )
+    more = pretrain([corpus], tmp_path / "b", replace(config, tokens=64, learning_rate=1e-9), init=start)
+    assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
+    vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
+    assert vocabularies[0] == vocabularies[1]
 
 
 def test_too_little_text_is_refused_with_the_number_it_supports(tmp_path: Path) -> None:
