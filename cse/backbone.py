@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 
-def load_backbone(name: str | Path, dropout: float | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_backbone(
+    name: str | Path, dropout: float | None = None, revision: str | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `dropout` overrides the configured rates.
+    Half-precision files are computed in float32. `dropout` overrides the configured rates; `revision` is a hub commit.
     Raises ArtefactError when there is no such model, when it is damaged or when it has no masked-language-model head.
     """
     from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
@@ -30,17 +32,13 @@ def load_backbone(name: str | Path, dropout: float | None = None) -> tuple[PreTr
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     offline = not Path(name).is_dir() and not hub.reachable()
+    source: dict[str, Any] = {"revision": revision or "main", "local_files_only": offline}
     rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     try:
-        config = AutoConfig.from_pretrained(name, local_files_only=offline, **rates)
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
+        config = AutoConfig.from_pretrained(name, **source, **rates)
+        tokenizer = AutoTokenizer.from_pretrained(name, **source)
         model, info = AutoModelForMaskedLM.from_pretrained(
-            name,
-            config=config,
-            dtype=torch.float32,
-            use_safetensors=True,
-            output_loading_info=True,
-            local_files_only=offline,
+            name, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **source
         )
     except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -42,7 +42,11 @@ def save(
     config = {
         "format": FORMAT,
         "method": to_json(encoder.method),
-        "backbone": {"name": encoder.backbone, "fingerprint": encoder.backbone_fingerprint},
+        "backbone": {
+            "name": encoder.backbone,
+            "revision": getattr(encoder.model.config, "_commit_hash", None),  # of a hub model
+            "fingerprint": encoder.backbone_fingerprint,
+        },
         "frozen_embeddings": encoder.freeze_embeddings,
         "learned_numbers": sum(tensor.numel() for tensor in tensors.values()),
         **info,
@@ -120,7 +124,8 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
         if config["format"] != FORMAT:
             raise ArtefactError(f"{folder}: checkpoint format {config['format']}, this version reads {FORMAT}")
         method = from_json(config["method"])
-        reference, expected = config["backbone"]["name"], config["backbone"]["fingerprint"]
+        origin = config["backbone"]
+        reference, expected, revision = origin["name"], origin["fingerprint"], origin.get("revision")
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ArtefactError):
             raise
@@ -128,7 +133,8 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
             f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again"
         ) from error
     tensors = _read_tensors(folder)
-    encoder = Encoder(*load_backbone(location(reference)), method, name=name, backbone=reference)
+    backbone = load_backbone(location(reference), revision=revision)
+    encoder = Encoder(*backbone, method, name=name, backbone=reference)
     if (found := encoder.backbone_fingerprint) != expected:
         raise ArtefactError(
             f"{folder}: trained on {reference} {expected}, but that is now {found}; restore that backbone"
