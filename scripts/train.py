@@ -70,13 +70,13 @@ def main(
         source=(data, column, limit), dev=dev,
     )  # fmt: skip
     if dry_run:
-        return _show(_plan(encoder, run), json_output)
-    if not run.dev:
-        log("no --dev: trains to the end and selects nothing")
-    summary = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
+        shown = _plan(encoder, run)
+    else:
+        if not run.dev:
+            log("no --dev: trains to the end and selects nothing")
+        shown = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
     if main_process():
-        _show(summary, json_output)
-    return None
+        print_json(shown) if json_output else _show(shown)
 
 
 def _check_choices(method: str, supervised: bool, precision: str) -> None:
@@ -173,16 +173,13 @@ def _with_progress(train: Any, encoder: Encoder, run: Run, output: Path, **optio
         return train(encoder, run, output, report=report, **options)
 
 
-def _show(value: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        return print_json(value)
+def _show(value: dict[str, Any]) -> None:
     for key, item in value.items():
         if isinstance(item, list):
             for line in item:
                 typer.echo(f"  {line['text']}\n    {line['tokens']}")
         else:
             typer.echo(f"{key}: {item:,}" if isinstance(item, int) else f"{key}: {item}")
-    return None
 
 
 app = command(main)
