@@ -84,8 +84,8 @@ def first_position(model: PreTrainedModel) -> int:
     return 0 if padding is None else padding + 1
 
 
-def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor, rows: int) -> Cache:
-    """Keys and values of `prefix` (P, layers * 2 * d) in front of every layer, for a batch of `rows`.
+def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
+    """Keys and values of each row's `prefix` (B, P, layers * 2 * d) in front of every layer.
 
     Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... A forward changes the
     cache, so every call needs its own.
@@ -94,10 +94,10 @@ def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor, rows: int) -> Cac
 
     config = model.config
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    parts = prefix.view(len(prefix), layers, 2, heads, -1).permute(1, 2, 3, 0, 4)  # (layers, 2, heads, P, d / heads)
+    parts = prefix.unflatten(2, (layers, 2, heads, -1)).permute(2, 3, 0, 4, 1, 5)  # (layers, 2, B, heads, P, d / heads)
     cache = DynamicCache()
     for layer, (keys, values) in enumerate(parts):
-        cache.update(keys.expand(rows, -1, -1, -1), values.expand(rows, -1, -1, -1), layer)
+        cache.update(keys, values, layer)
     return cache
 
 

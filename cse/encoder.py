@@ -197,7 +197,8 @@ class Encoder(nn.Module):
         ids, slots, positions, mask = self._collate(rows)
         inputs: dict[str, Any] = {"attention_mask": mask}
         if self.prefix is not None:
-            inputs["past_key_values"] = prefix_cache(self.model, self.dropout(self.prefix), len(rows))
+            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
+            inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([mask.new_ones(len(rows), self.method.prefix), mask], 1)
         output = self.model.base_model(
             inputs_embeds=self._embed(ids, slots), position_ids=positions, output_hidden_states=every_layer, **inputs
@@ -271,7 +272,8 @@ class Encoder(nn.Module):
         vectors = torch.empty(len(texts), self.dim)
         for start in tqdm(range(0, len(texts), batch_size), desc=self.name, unit="batch", disable=not progress):
             chosen = order[start : start + batch_size]
-            vectors[chosen] = self([contents[i] for i in chosen], [template] * len(chosen)).cpu()
+            # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
+            vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).cpu()
         self.train(mode)
         return vectors
 

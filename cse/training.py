@@ -231,13 +231,14 @@ def _step(accelerator: Accelerator, model: Any, optimizer: torch.optim.Optimizer
     batch = {name: texts[rank * share : (rank + 1) * share] for name, texts in run.batch(step).items()}
     contents, templates = step_inputs(encoder, batch, run.config, step * accelerator.num_processes + rank)
     flat_contents, flat_templates = list(chain(*contents)), list(chain(*templates))
-    with accelerator.autocast():
-        loss = contrast(model(flat_contents, flat_templates), len(contents), run.config, accelerator)
-        scaled = loss * accelerator.num_processes  # the processes' gradients are averaged, and should be summed
-        if encoder.method.mlm_weight:
+    vectors = model(flat_contents, flat_templates)
+    loss = contrast(vectors, len(contents), run.config, accelerator)
+    scaled = loss * accelerator.num_processes  # the processes' gradients are averaged, and should be summed
+    if encoder.method.mlm_weight:
+        with accelerator.autocast():
             masked = masked_language_loss(encoder, flat_contents, flat_templates)
-            masked = masked * mlm_weight(encoder.method.mlm_weight, step)
-            loss, scaled = loss + masked, scaled + masked
+        masked = masked * mlm_weight(encoder.method.mlm_weight, step)
+        loss, scaled = loss + masked, scaled + masked
     accelerator.backward(scaled)
     accelerator.clip_grad_norm_(model.parameters(), run.config.clip)
     optimizer.step()

@@ -129,6 +129,16 @@ def test_the_prefix_cache_is_attention_written_by_hand_with_positions_offset_by_
             np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
 
 
+def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
+    """It is part of what makes SimCSE's two views differ (the released code drops after expanding to the batch)."""
+    encoder = make(str(bert_folder), "dcpcse").train()
+    encoder.model.eval()
+    with torch.no_grad():
+        encoder.prefix.normal_()
+        first, second = encoder.pool([encoder.views[0][0].row([9, 10])] * 2)
+    assert float((first - second).abs().max()) > 1e-2
+
+
 @pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
 def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
     soft = make(backbone, name)

@@ -178,6 +178,20 @@ def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_p
     assert max(seen) > 8
 
 
+def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_folder: str, tmp_path: Path) -> None:
+    import cse
+    from cse.evaluation.sts import spearman
+
+    encoder = make(str(bert_folder), "promptbert")
+    summary = train(encoder, run_of(encoder, DEV), tmp_path / "out", precision="bf16")
+    loaded = cse.load(str(tmp_path / "out"))
+    assert spearman(loaded.encode, DEV) == pytest.approx(summary["best"], abs=1e-3)
+    vectors = torch.randn(8, 5, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = contrast(vectors, 2, CONFIG, OneProcess())
+    assert float(mixed) == pytest.approx(float(contrast(vectors, 2, CONFIG, OneProcess())), abs=1e-6)
+
+
 def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         encoder = make(str(bert_folder), "promptbert")
