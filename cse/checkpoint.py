@@ -70,7 +70,7 @@ def model_card(config: Mapping[str, Any]) -> str:
     lines = [f"{key}: {value}" for key, value in {**config.get("settings", {}), **scores}.items()]
     return "\n".join(
         [
-            "---", "pipeline_tag: sentence-similarity", "library_name: cse", "license: apache-2.0", "---",
+            "---", "pipeline_tag: sentence-similarity", "library_name: cse", "---",
             f"# {method['name']}{' (supervised)' if method['supervised'] else ''}", "",
             f"{method['summary']} ({method['citation']}).", "",
             f"Backbone: {config['backbone']['name']} ({config['backbone']['fingerprint']}). "
@@ -125,10 +125,10 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
             raise ArtefactError(f"{folder}: checkpoint format {config['format']}, this version reads {FORMAT}")
         method = from_json(config["method"])
         origin = config["backbone"]
-        reference, expected, revision = origin["name"], origin["fingerprint"], origin.get("revision")
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, ArtefactError):
-            raise
+        reference, expected, revision = str(origin["name"]), origin["fingerprint"], origin.get("revision")
+    except ArtefactError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtefactError(
             f"{folder}: not a checkpoint of this project ({CONFIG}: {error}); train it again"
         ) from error
@@ -166,7 +166,12 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     index = folder / INDEX
-    names = sorted(set(_read_json(index)["weight_map"].values())) if index.is_file() else ["model.safetensors"]
+    names = ["model.safetensors"]
+    if index.is_file():
+        parts = _read_json(index).get("weight_map")
+        if not isinstance(parts, dict):
+            raise ArtefactError(f"{index}: damaged (no weight_map); train or copy it again")
+        names = sorted({str(name) for name in parts.values()})
     tensors: dict[str, torch.Tensor] = {}
     for name in names:
         path = folder / Path(name).name  # a name in a file stays inside the folder

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import math
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -24,6 +25,8 @@ TABLE_LOADERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json"
 USUAL_COLUMNS = ("sentence", "text")
 TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 Pair = tuple[float, str, str]
 
@@ -49,7 +52,7 @@ def text_lines(path: Path) -> Iterator[str]:
         raise ValueError(
             f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
         ) from error
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
 
 
@@ -71,7 +74,9 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
     suffix = _suffix(source)
     if supervised and suffix == ".tsv":
         yield from _tab_separated(Path(source))
-    elif suffix in TEXT_SUFFIXES and (Path(source).exists() or suffix or "/" not in str(source)):
+    elif suffix not in TABLE_LOADERS and (
+        Path(source).exists() or suffix in TEXT_SUFFIXES[:2] or "/" not in str(source)
+    ):
         if supervised:
             raise ValueError(
                 f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet"
@@ -121,8 +126,11 @@ def _table(source: str | Path, suffix: str, wanted: list[str | None]) -> Iterato
 
 
 def _looks_binary(path: Path) -> bool:
-    with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
-        return b"\x00" in file.read(1 << 16)
+    try:
+        with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
+            return b"\x00" in file.read(1 << 16)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file: {error}") from error
 
 
 def _rows(source: str | Path, suffix: str) -> Iterator[dict[str, Any]]:
@@ -145,7 +153,13 @@ def _readable(source: str | Path, rows: Iterator[dict[str, Any]]) -> Iterator[di
 
     try:
         yield from rows
-    except (OSError, ValueError, KeyError, DatasetGenerationError) as error:  # pandas' and Arrow's are ValueErrors
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        DatasetGenerationError,
+        *DAMAGED,
+    ) as error:  # pandas' and Arrow's are ValueErrors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         known = ", ".join((".txt", *TABLE_LOADERS))
         raise ValueError(f"cannot read {str(source)!r} ({reason}); give a file ({known}) or a hub id") from error

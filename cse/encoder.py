@@ -74,6 +74,8 @@ class Encoder(nn.Module):
         if self.asked.mask_index is None:
             self.asked = render(MEANS_ROBERTA if first_position(model) else MEANS, tokenizer)
         self.dim = int(model.config.hidden_size)
+        if self.max_content < 1:
+            raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")
         layers = int(model.config.num_hidden_layers)
         prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
         self.prefix = nn.Parameter(prefix) if method.prefix else None
@@ -116,7 +118,8 @@ class Encoder(nn.Module):
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
-        return digest(self.learned(), self.backbone_fingerprint, json.dumps(to_json(self.method)))
+        method = {key: value for key, value in to_json(self.method).items() if key not in ("summary", "citation")}
+        return digest(self.learned(), self.backbone_fingerprint, json.dumps(method))
 
     # -- what is learned ----------------------------------------------------------------------------------------
 
@@ -177,10 +180,11 @@ class Encoder(nn.Module):
             ids, slots, _, mask = self._collate(rows)
             return _mean(self._embed(ids, slots), mask)
         states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
-        if pooling is not Pooling.TOKEN:
-            return _mean(torch.stack(states).mean(0), mask)
+        return self._at(rows, states[-1]) if pooling is Pooling.TOKEN else _mean(torch.stack(states).mean(0), mask)
+
+    def _at(self, rows: Sequence[Row], hidden: torch.Tensor) -> torch.Tensor:
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-        return states[-1][torch.arange(len(rows), device=self.device), pool_at].float()
+        return hidden[torch.arange(len(rows), device=self.device), pool_at].float()
 
     def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, L, d) last hidden states of rows padded to the longest."""
@@ -227,8 +231,8 @@ class Encoder(nn.Module):
         known = {} if torch.is_grad_enabled() else self._biases
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
             rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
-            known.update(zip(new, self.pool(rows), strict=True))
-        return torch.stack([known[key] for key in keys])
+            known.update(zip(new, self._at(rows, self.hidden(rows)), strict=True))
+        return torch.stack([known[key] for key in keys]).to(self.device)
 
     def train(self, mode: bool = True) -> Encoder:
         """Switch mode; what was remembered for inference is forgotten."""
@@ -293,7 +297,8 @@ class Encoder(nn.Module):
         self.eval()
         template = self.asked
         (ids,) = self.tokenise([_clean(sentence)], [template])
-        hidden = self.pool([template.row(ids)])
+        rows = [template.row(ids)]
+        hidden = self._at(rows, self.hidden(rows))
         if denoise:
             hidden = hidden - self.bias([template], [len(ids)])
         probabilities = mlm_head(self.model)(hidden)[0].softmax(-1)

@@ -75,6 +75,12 @@ class Method:
     supervised: bool = False
     mlm_weight: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not self.views or not all(self.views):
+            raise ValueError(f"method {self.name!r} has no views")
+        if not isinstance(self.prefix, int) or self.prefix < 0:
+            raise ValueError(f"method {self.name!r} has prefix {self.prefix!r}, not a length")
+
     @property
     def template(self) -> Template:
         """The template sentences are encoded with."""

@@ -21,7 +21,7 @@ import torch
 from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
 from cse.data import text_lines
-from cse.state import load_state, save_state, start_accelerator, write_folder
+from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -32,6 +32,8 @@ LINES_AT_ONCE = 20_000
 EVAL_ROWS = 512
 EVAL_LENGTH = 64
 IGNORED = -100
+SOURCE = "source.json"
+MAX_WORD = 100  # WordPiece's own limit
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizer
     from transformers import BertTokenizer
 
     trainer = BertWordPieceTokenizer(lowercase=True)
-    lines = (line for path in corpora for line in text_lines(path) if line.strip())
+    lines = (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
     trainer.train_from_iterator(
         lines,
         vocab_size=vocabulary,
@@ -97,11 +99,19 @@ def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizer
         show_progress=False,
     )
     learned = trainer.get_vocab()
+    if len(learned) <= len(SPECIAL_TOKENS):
+        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it")
     if len(learned) < vocabulary:
         raise ValueError(
             f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text"
         )
     return BertTokenizer(vocab=learned, do_lower_case=True)
+
+
+def _short_words(line: str) -> str:
+    """The line without words that WordPiece calls unknown; one of a megabyte would keep the trainer for hours."""
+    words = line.split()
+    return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
 
 
 def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
@@ -224,6 +234,22 @@ def learning_rate(config: PretrainConfig, step: int) -> float:
     return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))
 
 
+def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
+    """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
+    record = output / SOURCE
+    if output.is_file():
+        raise ValueError(f"{output} is a file; give --output a folder")
+    if output.is_dir() and any(output.iterdir()):
+        if not record.is_file():
+            raise ValueError(f"{output} already holds something else; give another --output")
+        if json.loads(record.read_text()) != source:
+            raise ValueError(f"{output} was begun with other text, vocabulary or --init; give another --output")
+        if not (resume or overwrite) and ((output / "model").exists() or (output / STATE_FOLDER).exists()):
+            raise ValueError(f"{output} already holds a run; --resume goes on with it, --overwrite begins anew")
+    output.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(source))
+
+
 def prepare(
     corpora: list[Path], output: Path, config: PretrainConfig, init: str | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, TokenFile, TokenFile]:
@@ -274,6 +300,7 @@ def pretrain(
     *,
     init: str | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     eval_every: int = 500,
     precision: str = "auto",
     report: Callable[[dict[str, Any]], None] = lambda entry: None,
@@ -286,10 +313,14 @@ def pretrain(
 
     logging.disable_progress_bar()
     output = Path(output)
-    output.mkdir(parents=True, exist_ok=True)
+    texts = [[path.name, path.stat().st_size] if path.is_file() else [path.name, 0] for path in corpora]
+    claim(output, {"texts": texts, "vocabulary": config.vocabulary, "init": init}, resume, overwrite)
+    resume = resume and (output / STATE_FOLDER).is_dir()  # a run killed before its first evaluation begins again
     start = replace(config, head_start=config.head_start and not resume)  # a state holds the embeddings
     model, tokenizer, train, valid = prepare(corpora, output, start, init)
     accelerator = start_accelerator(precision)
+    if accelerator.num_processes > 1:
+        raise ValueError("pretraining runs in one process; start it without accelerate launch")
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
         fused=accelerator.device.type == "cuda",

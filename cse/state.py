@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,20 +39,33 @@ def start_accelerator(precision: str) -> Accelerator:
     return Accelerator(mixed_precision=precision)
 
 
-def write_folder(folder: Path, fill: Any) -> None:
-    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was."""
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
+
+    Raises OSError naming `folder` where it cannot be written.
+    """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
     try:
         fresh.mkdir()
         fill(fresh)
+        for file in fresh.iterdir():
+            file.chmod(0o644)  # safetensors writes files that only their owner may read
         if folder.exists():
             folder.rename(old)
-        fresh.rename(folder)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+    except (OSError, SafetensorError) as error:
+        raise OSError(f"{folder}: cannot be written ({error}); free some space or give another folder") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: dict) -> None:
@@ -97,12 +110,13 @@ def load_state(
         raise ArtefactError(f"{folder}: made by another recipe ({shown}); repeat its options or use a new --output")
     if learned.keys() != tensors.keys():
         raise ArtefactError(f"{folder}: holds other tensors than this model; use a new --output")
+    fused = optimizer.defaults.get("fused")  # fused AdamW counts its steps on the device
     with torch.no_grad():
         for name, tensor in tensors.items():
             tensor.copy_(learned[name])
             entries = {key.split("|")[1]: value for key, value in moments.items() if key.split("|")[0] == name}
             if entries:
                 optimizer.state[tensor] = {
-                    key: value if key == "step" else value.to(tensor.device) for key, value in entries.items()
+                    key: value.to(tensor.device) if key != "step" or fused else value for key, value in entries.items()
                 }
     return meta

@@ -6,6 +6,7 @@ the candidates of all are gathered with gradient, so the loss is that of the who
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -26,7 +27,7 @@ from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
 from cse.methods import TrainConfig, to_json
-from cse.state import load_state, save_state, start_accelerator, write_folder
+from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -64,6 +65,7 @@ class Run:
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
             "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
+            "texts": checksum(self.examples[:1000], self.dev),
         }  # fmt: skip
         return json.loads(json.dumps(value))
 
@@ -73,6 +75,11 @@ class Run:
         order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
         return self.examples[order[within * size : (within + 1) * size].tolist()]
+
+
+def checksum(*values: object) -> str:
+    """12 hex digits over JSON values."""
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:12]
 
 
 @lru_cache(maxsize=1)
@@ -173,15 +180,19 @@ def train(
     and ends where it would have ended.
     """
     accelerator = start_accelerator(precision)
+    if run.config.batch_size % accelerator.num_processes:
+        raise ValueError(
+            f"batch size {run.config.batch_size} cannot be shared by {accelerator.num_processes} processes"
+        )
     encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
     learned = encoder.learned(training=True)
     optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0)
     model, _ = accelerator.prepare(encoder, optimizer)
     work, first = partial_folder(output), accelerator.is_main_process
     recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
-    if resume:
+    if resume and ((work / STATE_FOLDER).is_dir() or not work.is_dir()):
         meta = load_state(work, learned, optimizer, recipe)
-    else:
+    else:  # also a run that was killed before its first evaluation
         meta = {
             "step": 0,
             "recipe": recipe,
@@ -192,19 +203,19 @@ def train(
         for step in range(meta["step"], run.steps):
             started = time.perf_counter()
             entry = {"step": step + 1, "loss": _step(accelerator, model, optimizer, run, step)}
-            if (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps:
-                meta["step"] = step + 1
-                improved = _evaluate(encoder, run, meta)
+            due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
+            improved = due and _evaluate(encoder, run, meta, step + 1)
+            if due:
                 entry["dev"] = meta["dev"].get("last")
-                if first and improved:
-                    save(encoder, work / BEST, _info(run, meta), half=half)
-                if first:
-                    save_state(work, learned, optimizer, meta)
             seconds = time.perf_counter() - started
             meta["seconds"] += seconds
             entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
-            log.write(json.dumps(entry) + "\n")
+            log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
             log.flush()
+            if first and improved:
+                save(encoder, work / BEST, _info(run, meta), half=half)
+            if first and due:
+                save_state(work, learned, optimizer, meta)
             report({**entry, "best": meta["dev"].get("best")})
     if first:
         _publish(work, Path(output))
@@ -254,13 +265,14 @@ def _dev_score(encoder: Encoder, run: Run) -> float:
     return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
 
 
-def _evaluate(encoder: Encoder, run: Run, meta: dict[str, Any]) -> bool:
-    """Whether the present state is the one to keep; the dev scores in `meta` are brought up to date."""
+def _evaluate(encoder: Encoder, run: Run, meta: dict[str, Any], step: int) -> bool:
+    """Whether the state after `step` is the one to keep; step and dev scores in `meta` are brought up to date."""
+    meta["step"] = step
     if not run.dev:
         return bool(meta["step"] == run.steps)
     dev = meta["dev"]
     dev["last"] = _dev_score(encoder, run)
-    if dev["last"] <= dev.get("best", -np.inf):
+    if not dev["last"] > dev.get("best", -np.inf):
         return False
     dev |= {"best": dev["last"], "best_step": meta["step"]}
     return True
@@ -276,13 +288,30 @@ def _open_log(work: Path, step: int, main_process: bool) -> IO[str]:
     """The run's log, what was written after `step` removed; only one of several processes keeps it."""
     if not main_process:
         return Path(os.devnull).open("a")
+    path = work / LOG
+    if path.exists():
+        with path.open() as earlier:
+            _lock(earlier)
     if step == 0:
         shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True, exist_ok=True)
-    path = work / LOG
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     path.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step))
-    return path.open("a")
+    log = path.open("a")
+    _lock(log)
+    return log
+
+
+def _lock(log: IO[str]) -> None:
+    """Hold the log until it is closed, or raise ValueError where another run holds it; not on Windows."""
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise ValueError(f"{Path(log.name).parent}: another run is writing there; give another --output") from error
 
 
 def _publish(work: Path, output: Path) -> None:

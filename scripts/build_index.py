@@ -35,7 +35,9 @@ def main(
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences in one pass of the model.")] = 64,
-    seed: Annotated[int, typer.Option(help="Seeds the training of IVF lists and the sample for recall@10.")] = 42,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seeds the training of IVF lists and the sample for recall@10.")
+    ] = 42,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index at --output.")] = False,
     append: Annotated[bool, typer.Option("--append", help="Add to the index at --output, of the same model.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,

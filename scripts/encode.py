@@ -43,6 +43,8 @@ def main(
     try:
         np.save(partial, vectors)
         partial.replace(output)
+    except OSError as error:
+        raise OSError(f"{output}: cannot be written ({error}); free some space or give another file") from error
     finally:
         partial.unlink(missing_ok=True)
     log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")

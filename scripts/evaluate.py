@@ -35,7 +35,9 @@ def main(
     for name in model:
         encoder = cse.load(name, pooling)
         log(f"{encoder.name} ({encoder.fingerprint})")
-        results[encoder.name] = evaluate(partial(encoder.encode, batch_size=batch_size), data, log)
+        results[name if encoder.name in results else encoder.name] = evaluate(
+            partial(encoder.encode, batch_size=batch_size), data, log
+        )
     if json_output:
         print_json(results)
         return

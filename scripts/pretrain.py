@@ -23,8 +23,9 @@ def main(
     head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
-    seed: Annotated[int, typer.Option()] = 42,
+    seed: Annotated[int, typer.Option(min=0)] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last saved state.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run was made.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the recipe and curve as JSON.")] = False,
 ) -> None:
     """Pretrain a small uncased BERT on text files with masked language modelling.
@@ -48,7 +49,15 @@ def main(
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
     result = pretrain(
-        corpus, output, config, init=init, resume=resume, eval_every=eval_every, precision=precision, report=report
+        corpus,
+        output,
+        config,
+        init=init,
+        resume=resume,
+        overwrite=overwrite,
+        eval_every=eval_every,
+        precision=precision,
+        report=report,
     )
     if json_output:
         print_json(result)

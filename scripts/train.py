@@ -42,7 +42,7 @@ def main(
     freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "auto",
-    seed: Annotated[int, typer.Option()] = 42,
+    seed: Annotated[int, typer.Option(min=0)] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing checkpoint.")] = False,
     dry_run: Annotated[
@@ -75,6 +75,8 @@ def main(
         if not run.dev:
             log("no --dev: trains to the end and selects nothing")
         shown = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
+        if run.dev and shown["best"] <= shown["start"]:
+            log("no evaluation beat the untrained start: lower --learning-rate or give more text")
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
@@ -94,6 +96,8 @@ def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
     if output.is_file() or (parent := next(p for p in output.absolute().parents if p.exists())).is_file():
         raise ValueError(f"{output if output.is_file() else parent} is a file; give --output a folder")
     if output.is_dir() and any(output.iterdir()):
+        if resume and not partial_folder(output).is_dir():
+            raise ValueError(f"{output} is already finished; there is nothing to resume")
         if not overwrite:
             raise ValueError(f"{output} already holds something; give another --output or --overwrite")
         if not (output / "config.json").is_file():
@@ -123,8 +127,12 @@ def _prepare(
     reference = lasting_name(backbone)
     model, tokenizer = load_backbone(location(reference))
     value, config = preset(method, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
+    if method_changes["prefix"] and not value.prefix:
+        raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
     value = replace(value, **{key: change for key, change in method_changes.items() if change is not None})
     config = replace(config, **{key: change for key, change in config_changes.items() if change is not None})
+    if len(examples) < 2:
+        raise ValueError(f"{data}: one example has nothing to be told from; give at least two")
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         log(f"only {len(examples)} examples: batch size {config.batch_size}")

@@ -89,6 +89,12 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
     broken(lambda f: edit_config(f, backbone={"name": "bundled"}), "fingerprint")
     broken(lambda f: (f / "config.json").write_text("{"), "damaged")
     broken(lambda f: edit_config(f, method={"name": "x"}), "not a checkpoint of this project")
+    method = json.loads((checkpoint / "config.json").read_text())["method"]
+    broken(lambda f: edit_config(f, method={**method, "views": []}), "has no views")
+    broken(lambda f: edit_config(f, method={**method, "prefix": "16"}), "prefix '16'")
+    broken(lambda f: edit_config(f, method={**method, "prefix": -1}), "prefix -1")
+    broken(lambda f: edit_config(f, backbone="bundled"), "not a checkpoint of this project")
+    broken(lambda f: (f / "model.safetensors.index.json").write_text("{}"), "no weight_map")
 
 
 def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None:

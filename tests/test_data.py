@@ -55,16 +55,24 @@ def test_binary_and_wrongly_encoded_files_are_named_with_their_line(
 def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) -> None:
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"a\n" * 9000)[:30])
     (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(b"a\n" * 9000)[:40])
+    whole = gzip.compress(bytes(range(10, 127)) * 900)
+    (tmp_path / "hurt.txt.gz").write_bytes(whole[:40] + b"\xff" * 8 + whole[48:])
     for name, message in {
         "none.txt": "no such file",
         "": "is a folder",
         "cut.txt.gz": "damaged compressed",
         "cut.txt.xz": "damaged compressed",
+        "hurt.txt.gz": "damaged compressed",
     }.items():
         with pytest.raises(ValueError, match=message):
             list(text_lines(tmp_path / name))
     with pytest.raises(ValueError, match="no such file"):
         list(sentences(tmp_path / "none.csv"))
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"text\n" * 9000)[:30])
+    with pytest.raises(ValueError, match=r"cut\.csv\.gz"):
+        list(sentences(tmp_path / "cut.csv.gz"))
+    (tmp_path / "notes.md").write_text("Any other suffix is text.\n")
+    assert list(sentences(tmp_path / "notes.md")) == ["Any other suffix is text."]
     with pytest.raises(ValueError, match="nobody/nothing: no such file, and the data hub cannot be reached"):
         list(sentences("nobody/nothing"))
 

@@ -231,6 +231,17 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
         encoder.top_tokens("the dog", k=0)
 
 
+def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:
+    expected = cse.load(str(bert_folder), "prompt").top_tokens("the dog is sad", k=4)
+    for pooling in ("mean", "cls", "first-last", "static"):
+        assert cse.load(str(bert_folder), pooling).top_tokens("the dog is sad", k=4) == expected, pooling
+
+
+def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
+    with pytest.raises(ValueError, match="leave no position"):
+        reading(str(bert_folder), replace(METHODS["dcpcse"], prefix=70))
+
+
 def test_the_denoised_tokens_are_the_head_of_the_difference(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
     template = encoder.asked

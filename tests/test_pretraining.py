@@ -114,6 +114,7 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: 
 
     # Ties between word pieces may fall either way when a vocabulary is learned, so both runs take one.
     shutil.copytree(tmp_path / "whole" / "tokenizer", tmp_path / "killed" / "tokenizer")
+    shutil.copy(tmp_path / "whole" / "source.json", tmp_path / "killed")
     with pytest.raises(KeyboardInterrupt):
         pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, report=kill)
     resumed = pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, resume=True)
@@ -143,5 +144,26 @@ def test_too_little_text_is_refused_with_the_number_it_supports(tmp_path: Path) 
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="supports only"):
         pretrain([tmp_path / "tiny.txt"], tmp_path / "out", CONFIG)
-    with pytest.raises(ValueError, match="supports only"):
+    with pytest.raises(ValueError, match="no sentence in it"):
         pretrain([tmp_path / "empty.txt"], tmp_path / "out2", CONFIG)
+
+
+def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "model").mkdir(parents=True)
+    (tmp_path / "mine" / "model" / "precious.txt").write_text("mine")
+    with pytest.raises(ValueError, match="already holds something else"):
+        pretrain([corpus], tmp_path / "mine", CONFIG)
+    assert (tmp_path / "mine" / "model" / "precious.txt").read_text() == "mine"
+    pretrain([corpus], tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="--resume goes on with it, --overwrite begins anew"):
+        pretrain([corpus], tmp_path / "out", CONFIG)
+    other = tmp_path / "other.txt"
+    other.write_text(corpus.read_text() + "one more line\n")
+    with pytest.raises(ValueError, match="begun with other text"):
+        pretrain([other], tmp_path / "out", CONFIG, overwrite=True)
+    assert pretrain([corpus], tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+
+
+def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus: Path) -> None:
+    corpus.write_text(corpus.read_text() + "\n" + "a" * 1_000_000 + "\n")
+    assert len(train_tokenizer([corpus], 90)) == 90

@@ -140,6 +140,8 @@ def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path,
     refused(run("train", "simcse", "--precision", "fp8", *common), 2, "unknown precision", "bf16")
     refused(run("train", "simcse", "--colour", "red", *common), 2, "--colour")
     refused(run("train", "simcse", "--batch-size", "0", *common), 2, "--batch-size")
+    refused(run("train", "simcse", "--seed", "-1", *common), 2, "--seed")
+    refused(run("train", "simcse", "--prefix", "3", *common), 2, "has no prefix")
     refused(run("evaluate", "chess", "--model", bert_folder, "--data", tmp_path), 2, "unknown task", "sts")
 
 

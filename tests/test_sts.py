@@ -36,6 +36,12 @@ def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() ->
     assert spearman(encode, [(5.0, "a", "b"), (3.0, "a", "c"), (2.0, "b", "c"), (0.0, "a", "d")]) == pytest.approx(80.0)
 
 
+def test_equal_grades_are_refused_and_equal_cosines_count_nothing() -> None:
+    with pytest.raises(ValueError, match="all 2 pairs have the same grade"):
+        spearman(encode, [(3.0, "a", "b"), (3.0, "a", "c")])
+    assert spearman(encode, [(3.0, "a", "b"), (1.0, "a", "b")]) == 0.0
+
+
 def test_missing_tasks_are_named_and_nothing_is_averaged(tmp_path: Path) -> None:
     (tmp_path / "STSB").mkdir()
     (tmp_path / "STSB" / "test.tsv").write_text("1\ta\tb\n")

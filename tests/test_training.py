@@ -135,6 +135,31 @@ def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(
     assert not partial_folder(tmp_path / "killed").exists()
 
 
+def test_a_run_killed_before_its_first_evaluation_begins_again(bert_folder: str, tmp_path: Path) -> None:
+    def kill(entry: dict) -> None:
+        raise Killed
+
+    encoder = make(str(bert_folder), "dcpcse")
+    with pytest.raises(Killed):
+        train(encoder, run_of(encoder), tmp_path / "out", report=kill)
+    fresh, whole = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+    train(fresh, run_of(fresh), tmp_path / "out", resume=True)
+    train(whole, run_of(whole), tmp_path / "whole")
+    assert losses(tmp_path / "out") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
+
+
+def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) -> None:
+    encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+
+    def second(entry: dict) -> None:
+        if entry["step"] == 4:
+            with pytest.raises(ValueError, match="another run is writing there"):
+                train(other, run_of(other), tmp_path / "out")
+
+    train(encoder, run_of(encoder), tmp_path / "out", report=second)
+    assert len(losses(tmp_path / "out")) == 7
+
+
 def test_another_recipe_or_nothing_to_resume_is_refused(bert_folder: str, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "dcpcse")
     with pytest.raises(ArtefactError, match="nothing to resume"):

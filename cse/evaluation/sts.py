@@ -32,7 +32,12 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
+    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once.
+
+    0 where all cosines are equal. Raises ValueError where all grades are.
+    """
+    if len({score for score, _, _ in pairs}) < 2:
+        raise ValueError(f"all {len(pairs)} pairs have the same grade; a correlation needs different ones")
     from scipy.stats import spearmanr
 
     texts = list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
@@ -40,7 +45,8 @@ def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
     vectors = encode(texts).astype(np.float64)
     first = vectors[[row[text] for _, text, _ in pairs]]
     second = vectors[[row[text] for _, _, text in pairs]]
-    return 100 * float(spearmanr(cosines(first, second), [score for score, _, _ in pairs]).statistic)
+    found = cosines(first, second)
+    return 100 * float(spearmanr(found, [score for score, _, _ in pairs]).statistic) if np.ptp(found) > 0 else 0.0
 
 
 def evaluate(encode: Encode, folder: Path, report: Callable[[str], None] = lambda line: None) -> dict[str, float]:
