@@ -70,9 +70,10 @@ class Encoder(nn.Module):
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
-        self.asked = self.views[0][0]  # the template [MASK] is read in
-        if self.asked.mask_index is None:
-            self.asked = render(MEANS_ROBERTA if first_position(model) else MEANS, tokenizer)
+        self.question = method.template  # what [MASK] is read in
+        if self.views[0][0].mask_index is None:
+            self.question = MEANS_ROBERTA if first_position(model) else MEANS
+        self.asked = render(self.question, tokenizer)
         self.dim = int(model.config.hidden_size)
         if self.max_content < 1:
             raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")

@@ -29,7 +29,7 @@ def test_a_failed_write_leaves_the_old_folder_and_names_it(tmp_path: Path, error
         (target / "half").write_text("x")
         raise error
 
-    with pytest.raises(OSError, match="out: cannot be written .*No space left"):
+    with pytest.raises(OSError, match=r"out: cannot be written .*No space left"):
         write_folder(folder, fail)
     assert (folder / "file").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

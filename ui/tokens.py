@@ -53,13 +53,7 @@ def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> di
 
 def template(encoder: Encoder) -> tuple[str, bool]:
     """The text an encoder is asked for words with, and whether it is the one it encodes with."""
-    from cse.backbone import first_position
-    from cse.templates import MEANS, MEANS_ROBERTA
-
-    own = encoder.method.template.text
-    if "[MASK]" in own:
-        return own, True
-    return (MEANS_ROBERTA if first_position(encoder.model) else MEANS).text, False
+    return encoder.question.text, encoder.question == encoder.method.template
 
 
 def reading_html(reading: Reading) -> str:
