@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,20 +20,17 @@ import torch
 
 from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
-from cse.data import text_lines
+from cse.masking import mask_tokens
 from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
+from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-HELD_OUT_EVERY = 100
-LINES_AT_ONCE = 20_000
 EVAL_ROWS = 512
 EVAL_LENGTH = 64
 IGNORED = -100
 SOURCE = "source.json"
-MAX_WORD = 100  # WordPiece's own limit
 
 
 @dataclass(frozen=True)
@@ -58,113 +55,6 @@ class PretrainConfig:
     def steps(self) -> int:
         """Optimiser steps of the whole run."""
         return max(1, self.tokens // self.batch_tokens)
-
-
-@dataclass(frozen=True)
-class TokenFile:
-    """A tokenised corpus: ids (n,) uint16 and where its sentences start (s,) int64, both memory-mapped."""
-
-    ids: np.ndarray
-    starts: np.ndarray
-
-    @classmethod
-    def open(cls, folder: Path, split: str) -> TokenFile:
-        """Map `folder/split.ids` and `folder/split.starts`."""
-        return cls(
-            np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r")
-        )
-
-    def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
-        """(count, length) int64 ids, each row from a random sentence start and over the ones that follow."""
-        starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
-        return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
-
-
-def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizerBase:
-    """An uncased WordPiece tokenizer learned from text files.
-
-    Raises ValueError when the text does not support so many word pieces.
-    """
-    from tokenizers import BertWordPieceTokenizer
-    from transformers import BertTokenizer
-
-    trainer = BertWordPieceTokenizer(lowercase=True)
-    lines = (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
-    trainer.train_from_iterator(
-        lines,
-        vocab_size=vocabulary,
-        min_frequency=2,
-        special_tokens=SPECIAL_TOKENS,
-        limit_alphabet=400,
-        show_progress=False,
-    )
-    learned = trainer.get_vocab()
-    if len(learned) <= len(SPECIAL_TOKENS):
-        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it")
-    if len(learned) < vocabulary:
-        raise ValueError(
-            f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text"
-        )
-    return BertTokenizer(vocab=learned, do_lower_case=True)
-
-
-def _short_words(line: str) -> str:
-    """The line without words that WordPiece calls unknown; one of a megabyte would keep the trainer for hours."""
-    words = line.split()
-    return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
-
-
-def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
-
-    Documents are separated by empty lines. Where that leaves nothing to hold out, the last hundredth of the lines is.
-    """
-
-    def fill(target: Path) -> None:
-        counts = {"train": 0, "valid": 0}
-        handles = {
-            name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
-        }
-        for split, sentences in _split_batches(corpora):
-            encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
-            lengths = np.array([len(ids) for ids in encoded], np.int64)
-            handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
-            handles[f"{split}.ids"].write(np.concatenate([np.array(ids, np.uint16) for ids in encoded]).tobytes())
-            counts[split] += int(lengths.sum())
-        for handle in handles.values():
-            handle.close()
-        if counts["valid"] < EVAL_LENGTH:
-            _hold_out_tail(target)
-
-    write_folder(folder, fill)
-
-
-def _split_batches(corpora: list[Path]) -> Iterator[tuple[str, list[str]]]:
-    waiting: dict[str, list[str]] = {"train": [], "valid": []}
-    for path in corpora:
-        document = 0
-        for line in text_lines(path):
-            if not line.strip():
-                document += 1
-                continue
-            split = "valid" if document % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train"
-            waiting[split].append(line)
-            if len(waiting[split]) == LINES_AT_ONCE:
-                yield split, waiting[split]
-                waiting[split] = []
-    yield from ((split, lines) for split, lines in waiting.items() if lines)
-
-
-def _hold_out_tail(folder: Path) -> None:
-    starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
-    kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
-    cut = min(int(starts[kept]), len(ids) - EVAL_LENGTH)
-    if cut < EVAL_LENGTH:
-        raise ValueError(f"the corpus has only {len(ids)} word pieces; give at least a few thousand")
-    ids[:cut].tofile(folder / "train.ids")
-    ids[cut:].tofile(folder / "valid.ids")
-    starts[starts < cut].tofile(folder / "train.starts")
-    np.array([0], np.int64).tofile(folder / "valid.starts")
 
 
 def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
@@ -197,19 +87,14 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
     return model
 
 
-def mask_tokens(
+def masked_rows(
     rows: torch.Tensor, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(inputs (B, L) with specials around, labels (B, L), -100 where nothing is predicted) of (B, L-2) ids."""
-    chosen = torch.rand(rows.shape, generator=generator) < 0.15
-    fate = torch.rand(rows.shape, generator=generator)
-    labels = rows.masked_fill(~chosen, IGNORED)
-    random_ids = torch.randint(len(SPECIAL_TOKENS), len(tokenizer), rows.shape, generator=generator)
-    inputs = torch.where(chosen & (fate < 0.8), tokenizer.mask_token_id, rows)
-    inputs = torch.where(chosen & (fate >= 0.9), random_ids, inputs)
+    changed, chosen = mask_tokens(rows, tokenizer, generator)
     edge = rows.new_ones(len(rows), 1)
-    inputs = torch.cat([edge * tokenizer.cls_token_id, inputs, edge * tokenizer.sep_token_id], 1)
-    return inputs, torch.nn.functional.pad(labels, (1, 1), value=IGNORED)
+    inputs = torch.cat([edge * tokenizer.cls_token_id, changed, edge * tokenizer.sep_token_id], 1)
+    return inputs, torch.nn.functional.pad(rows.masked_fill(~chosen, IGNORED), (1, 1), value=IGNORED)
 
 
 def masked_loss(
@@ -281,7 +166,7 @@ def evaluate(
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))
     rows = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
-    inputs, labels = mask_tokens(rows, tokenizer, generator)
+    inputs, labels = masked_rows(rows, tokenizer, generator)
     model.eval()
     with torch.no_grad():
         parts = [
@@ -363,7 +248,7 @@ def _batch(
     length = min(int(rng.choice(config.lengths)), longest)
     rows = train.rows(max(1, config.batch_tokens // length), length - 2, rng)
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    return mask_tokens(torch.from_numpy(rows), tokenizer, generator)
+    return masked_rows(torch.from_numpy(rows), tokenizer, generator)
 
 
 def _step(

@@ -26,6 +26,7 @@ from cse.checkpoint import save
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
+from cse.masking import mask_tokens
 from cse.methods import TrainConfig, to_json
 from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from cse.templates import TokenTemplate
 
 LOG, BEST = "train_log.jsonl", "best"
-MLM_PROBABILITY = 0.15
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,10 @@ def masked_language_loss(
     encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
-    tokenizer = encoder.tokenizer
     rows, wanted, labels = [], [], []
     for number, (ids, template) in enumerate(zip(contents, templates, strict=True)):
         tokens = torch.tensor(ids, dtype=torch.long)
-        chosen, fate = torch.rand(len(tokens)) < MLM_PROBABILITY, torch.rand(len(tokens))
-        changed = torch.where(chosen & (fate < 0.8), tokenizer.mask_token_id, tokens)
-        noise = torch.randint(len(tokenizer), tokens.shape)
-        changed = torch.where(chosen & (fate >= 0.9), noise, changed)
+        changed, chosen = mask_tokens(tokens, encoder.tokenizer)
         rows.append(template.row(changed.tolist()))
         places = chosen.nonzero()[:, 0]
         wanted += [(number, len(template.before) + int(place)) for place in places]

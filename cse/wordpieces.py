@@ -1,0 +1,129 @@
+"""A corpus as word pieces: the vocabulary learned from text files, and the files tokenised once into mapped arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.data import text_lines
+from cse.state import write_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+HELD_OUT_EVERY = 100  # documents
+LEAST_HELD_OUT = 64  # word pieces
+LINES_AT_ONCE = 20_000
+MAX_WORD = 100  # WordPiece's own limit
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """A tokenised corpus: ids (n,) uint16 and where its sentences start (s,) int64, both memory-mapped."""
+
+    ids: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def open(cls, folder: Path, split: str) -> TokenFile:
+        """Map `folder/split.ids` and `folder/split.starts`."""
+        return cls(
+            np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r")
+        )
+
+    def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
+        """(count, length) int64 ids, each row from a random sentence start and over the ones that follow."""
+        starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
+        return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
+
+
+def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizerBase:
+    """An uncased WordPiece tokenizer learned from text files.
+
+    Raises ValueError when the text does not support so many word pieces.
+    """
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertTokenizer
+
+    trainer = BertWordPieceTokenizer(lowercase=True)
+    lines = (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
+    trainer.train_from_iterator(
+        lines,
+        vocab_size=vocabulary,
+        min_frequency=2,
+        special_tokens=SPECIAL_TOKENS,
+        limit_alphabet=400,
+        show_progress=False,
+    )
+    learned = trainer.get_vocab()
+    if len(learned) <= len(SPECIAL_TOKENS):
+        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it")
+    if len(learned) < vocabulary:
+        raise ValueError(
+            f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text"
+        )
+    return BertTokenizer(vocab=learned, do_lower_case=True)
+
+
+def _short_words(line: str) -> str:
+    """The line without words that WordPiece calls unknown; one of a megabyte would keep the trainer for hours."""
+    words = line.split()
+    return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
+
+
+def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
+
+    Documents are separated by empty lines. Where that leaves nothing to hold out, the last hundredth of the lines is.
+    """
+
+    def fill(target: Path) -> None:
+        counts = {"train": 0, "valid": 0}
+        handles = {
+            name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
+        }
+        for split, sentences in _split_batches(corpora):
+            encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+            lengths = np.array([len(ids) for ids in encoded], np.int64)
+            handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
+            handles[f"{split}.ids"].write(np.concatenate([np.array(ids, np.uint16) for ids in encoded]).tobytes())
+            counts[split] += int(lengths.sum())
+        for handle in handles.values():
+            handle.close()
+        if counts["valid"] < LEAST_HELD_OUT:
+            _hold_out_tail(target)
+
+    write_folder(folder, fill)
+
+
+def _split_batches(corpora: list[Path]) -> Iterator[tuple[str, list[str]]]:
+    waiting: dict[str, list[str]] = {"train": [], "valid": []}
+    for path in corpora:
+        document = 0
+        for line in text_lines(path):
+            if not line.strip():
+                document += 1
+                continue
+            split = "valid" if document % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train"
+            waiting[split].append(line)
+            if len(waiting[split]) == LINES_AT_ONCE:
+                yield split, waiting[split]
+                waiting[split] = []
+    yield from ((split, lines) for split, lines in waiting.items() if lines)
+
+
+def _hold_out_tail(folder: Path) -> None:
+    starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
+    kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
+    cut = min(int(starts[kept]), len(ids) - LEAST_HELD_OUT)
+    if cut < LEAST_HELD_OUT:
+        raise ValueError(f"the corpus has only {len(ids)} word pieces; give at least a few thousand")
+    ids[:cut].tofile(folder / "train.ids")
+    ids[cut:].tofile(folder / "valid.ids")
+    starts[starts < cut].tofile(folder / "train.starts")
+    np.array([0], np.int64).tofile(folder / "valid.starts")
