@@ -177,15 +177,18 @@ class Encoder(nn.Module):
     def pool(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
         pooling = self.method.pooling
+        if pooling is Pooling.TOKEN:
+            return self.read(rows)
         if pooling is Pooling.STATIC:
             ids, slots, _, mask = self._collate(rows)
             return _mean(self._embed(ids, slots), mask)
         states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
-        return self._at(rows, states[-1]) if pooling is Pooling.TOKEN else _mean(torch.stack(states).mean(0), mask)
+        return _mean(torch.stack(states).mean(0), mask)
 
-    def _at(self, rows: Sequence[Row], hidden: torch.Tensor) -> torch.Tensor:
+    def read(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, d) float32: the last hidden state where each row's template says to read."""
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-        return hidden[torch.arange(len(rows), device=self.device), pool_at].float()
+        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
     def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, L, d) last hidden states of rows padded to the longest."""
@@ -232,7 +235,7 @@ class Encoder(nn.Module):
         known = {} if torch.is_grad_enabled() else self._biases
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
             rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
-            known.update(zip(new, self._at(rows, self.hidden(rows)), strict=True))
+            known.update(zip(new, self.read(rows), strict=True))
         return torch.stack([known[key] for key in keys]).to(self.device)
 
     def train(self, mode: bool = True) -> Encoder:
@@ -298,8 +301,7 @@ class Encoder(nn.Module):
         self.eval()
         template = self.asked
         (ids,) = self.tokenise([_clean(sentence)], [template])
-        rows = [template.row(ids)]
-        hidden = self._at(rows, self.hidden(rows))
+        hidden = self.read([template.row(ids)])
         if denoise:
             hidden = hidden - self.bias([template], [len(ids)])
         probabilities = mlm_head(self.model)(hidden)[0].softmax(-1)

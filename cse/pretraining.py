@@ -21,7 +21,7 @@ import torch
 from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
 from cse.masking import mask_tokens
-from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
+from cse.state import STATE_FOLDER, check_folder, load_state, save_state, start_accelerator, write_folder
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
 if TYPE_CHECKING:
@@ -122,8 +122,7 @@ def learning_rate(config: PretrainConfig, step: int) -> float:
 def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
     """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
     record = output / SOURCE
-    if output.is_file():
-        raise ValueError(f"{output} is a file; give --output a folder")
+    check_folder(output)
     if output.is_dir() and any(output.iterdir()):
         if not record.is_file():
             raise ValueError(f"{output} already holds something else; give another --output")

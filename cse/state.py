@@ -39,6 +39,13 @@ def start_accelerator(precision: str) -> Accelerator:
     return Accelerator(mixed_precision=precision)
 
 
+def check_folder(output: Path) -> None:
+    """Raise ValueError where `output` or a folder above it is a file."""
+    for path in (output, *output.absolute().parents):
+        if path.is_file():
+            raise ValueError(f"{path} is a file; give --output a folder")
+
+
 def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
 

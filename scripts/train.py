@@ -91,10 +91,10 @@ def _check_choices(method: str, supervised: bool, precision: str) -> None:
 
 
 def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
+    from cse.state import check_folder
     from cse.training import partial_folder
 
-    if output.is_file() or (parent := next(p for p in output.absolute().parents if p.exists())).is_file():
-        raise ValueError(f"{output if output.is_file() else parent} is a file; give --output a folder")
+    check_folder(output)
     if output.is_dir() and any(output.iterdir()):
         if resume and not partial_folder(output).is_dir():
             raise ValueError(f"{output} is already finished; there is nothing to resume")
