@@ -17,6 +17,8 @@ from cse.errors import ArtefactError
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
+HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
+
 
 def load_backbone(
     name: str | Path, dropout: float | None = None, revision: str | None = None
@@ -24,9 +26,10 @@ def load_backbone(
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
     Half-precision files are computed in float32. `dropout` overrides the configured rates; `revision` is a hub commit.
-    Raises ArtefactError when there is no such model, when it is damaged or when it has no masked-language-model head.
+    A model saved without its masked-language-model head, as sentence-transformers does, opens without one.
+    Raises ArtefactError when there is no such model or when it is damaged.
     """
-    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -37,9 +40,12 @@ def load_backbone(
     try:
         config = AutoConfig.from_pretrained(name, **source, **rates)
         tokenizer = AutoTokenizer.from_pretrained(name, **source)
-        model, info = AutoModelForMaskedLM.from_pretrained(
-            name, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **source
-        )
+        options: dict[str, Any] = {
+            "config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True, **source
+        }  # fmt: skip
+        model, info = AutoModelForMaskedLM.from_pretrained(name, **options)
+        if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
+            model, info = AutoModel.from_pretrained(name, add_pooling_layer=False, **options)
     except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
@@ -51,18 +57,21 @@ def load_backbone(
         raise ArtefactError(f"backbone {str(name)!r} lacks weights of a masked language model, first {first!r}")
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
-    mlm_head(model)
     check_inputs(model)
     return model.eval(), tokenizer
 
 
 def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
-    """The module that maps hidden states (..., d) to vocabulary logits (..., V), bias included."""
-    for name in ("cls", "lm_head"):
+    """The module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
+
+    Raises ArtefactError where the model was saved without one.
+    """
+    for name in HEADS:
         if isinstance(getattr(model, name, None), torch.nn.Module):
             return getattr(model, name)
     raise ArtefactError(
-        f"a {model.config.model_type} model is not supported: give a model of the BERT or RoBERTa family"
+        f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
+        "give the model it was made from"
     )
 
 

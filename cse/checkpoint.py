@@ -22,6 +22,7 @@ from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.methods import UNTRAINED, from_json, to_json
 from cse.names import BACKBONE, BUNDLED_NAMES, lasting_name, location
+from cse.pipeline import read_pipeline
 from cse.state import write_folder
 
 FORMAT = 1
@@ -91,7 +92,7 @@ def load(model: str, pooling: str | None = None, device: str | None = None) -> E
             raise ValueError(f"{model} is a trained checkpoint and pools its own way; leave out --pooling")
         encoder = load_checkpoint(where, name=model if model in BUNDLED_NAMES else where.resolve().name)
     else:
-        encoder = untrained(model, pooling or "mean")
+        encoder = untrained(model, pooling)
     return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -104,8 +105,11 @@ def _locate(model: str) -> Path | None:
     return path if (path / CONFIG).is_file() and "method" in _read_json(path / CONFIG) else None
 
 
-def untrained(backbone: str, pooling: str) -> Encoder:
-    """A backbone read by one of the untrained poolings. `bundled` is this project's own backbone."""
+def untrained(backbone: str, pooling: str | None = None) -> Encoder:
+    """A backbone read by a plain pooling; without one by what a sentence-transformers model records, else by mean.
+
+    `bundled` is this project's own backbone.
+    """
     reference = lasting_name(backbone)
     try:
         model, tokenizer = load_backbone(location(reference))
@@ -114,7 +118,12 @@ def untrained(backbone: str, pooling: str) -> Encoder:
         raise ArtefactError(
             f"no model {backbone!r}: choose {choices}, a checkpoint folder or a backbone ({error})"
         ) from error
-    return Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
+    recorded = None if pooling else read_pipeline(location(reference))
+    pooling = pooling or (recorded.pooling if recorded else "mean")
+    encoder = Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
+    if recorded and recorded.max_length:
+        encoder.max_content = min(encoder.max_content, recorded.max_length - encoder.views[0][0].length)
+    return encoder
 
 
 def load_checkpoint(folder: Path, name: str) -> Encoder:

