@@ -213,7 +213,7 @@ def scored_pairs(path: Path) -> list[Pair]:
     """
     pairs: list[Pair] = []
     for number, line in enumerate(text_lines(Path(path)), start=1):
-        if not line.strip():
+        if not line.strip(" "):
             continue
         cells = line.split("\t")
         if len(cells) != 3:

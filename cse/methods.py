@@ -139,6 +139,16 @@ METHODS = {
             CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE),
             summary="ConPVP with a manual anchor (Table 4)",
         ),
+        replace(
+            PROMPTBERT, name="promptbert-same", views=((MEANS_OF,),) * 2, denoise=When.NEVER,
+            summary="PromptBERT with one template, dropout differs (Table 8)",
+        ),
+        replace(
+            PROMPTBERT, name="promptbert-no-denoising", denoise=When.NEVER,
+            summary="PromptBERT with two templates, not denoised (Table 8)",
+        ),
+        replace(DCPCSE, name="dcpcse-mlm", summary="DCPCSE with the masked-LM term (Table 2)"),
+        replace(DCPCSE, name="dcpcse-no-mlm", summary="DCPCSE without the masked-LM term (Table 2)"),
         replace(CONPVP, name="conpvp-no-negative", views=CONPVP.views[:2], summary="ConPVP without c- (Table 4)"),
         replace(
             CONPVP, name="conpvp-no-prototypes", views=((CONTINUOUS,), (CONTINUOUS,)), denoise=When.NEVER,
@@ -227,6 +237,10 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
 }
 
 
+# What an ablation changes of its method's published settings.
+ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
+
+
 def backbone_key(model_type: str, hidden: int) -> str:
     """The backbone's row in the published tables: its family and size, such as `bert-base`."""
     family = "roberta" if "roberta" in model_type else "bert"
@@ -250,8 +264,8 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
         if supervised:
             method = replace(method, head=Head.TANH)  # PromptBERT's supervised RoBERTa keeps the fresh head
     source = name.split("-")[0]
-    keys = ((source, supervised, f"{key}") for key in (backbone, f"{family}-base", "bert-base"))
-    settings = dict(next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}))
+    keys = ((source, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
+    settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
     changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
     return replace(method, **changes), TrainConfig(**settings)
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import DATA
 
 from cse.data import scored_pairs
-from cse.evaluation.sts import cosines, evaluate, spearman
+from cse.evaluation.sts import TASKS, average, cosines, score, spearman, units, with_final_period
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
 
@@ -42,11 +42,54 @@ def test_equal_grades_are_refused_and_equal_cosines_count_nothing() -> None:
     assert spearman(encode, [(3.0, "a", "b"), (1.0, "a", "b")]) == 0.0
 
 
-def test_missing_tasks_are_named_and_nothing_is_averaged(tmp_path: Path) -> None:
-    (tmp_path / "STSB").mkdir()
-    (tmp_path / "STSB" / "test.tsv").write_text("1\ta\tb\n")
-    with pytest.raises(ValueError, match="no files for STS12, STS13, STS14, STS15, STS16, SICK-R"):
-        evaluate(encode, tmp_path)
+def write_pairs(path: Path, *rows: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
+def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
+    # cosines 0.8 and 0.6 in the first subset, 0.0 and -0.995 in the second
+    first = write_pairs(tmp_path / "STS12" / "x.tsv", "1\ta\tb", "5\tb\tc")
+    second = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "0\ta\td")
+    found = score(encode, [first, second], details=True)
+    # ranks of cosines 4 3 2 1, of grades 2 4 3 1: 1 - 6 * (4 + 1 + 1 + 0) / 60 = 0.4
+    assert found["spearman"] == 40.0
+    assert found["subsets"] == {"x": -100.0, "y": 100.0}
+    assert found["subset_mean"] == 0.0
+    together = [0.8, 0.6, 0.0, -1 / np.sqrt(1.01)]
+    assert found["pearson"] == round(100 * float(np.corrcoef(together, [1, 5, 4, 0])[0, 1]), 2)
+    assert found["cosines"] == [round(value, 6) for value in together]
+    assert found["grades"] == [1, 5, 4, 0]
+    assert "pearson" not in score(encode, [first])
+
+
+def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no STS files"):
+        units(tmp_path)
+    write_pairs(tmp_path / "STSB" / "test.tsv", "1\ta\tb")
+    write_pairs(tmp_path / "STS13" / "headlines.tsv", "1\ta\tb", "2\ta\ta")
+    assert list(units(tmp_path)) == ["STS13", "STS-B"]
+
+
+def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: Path) -> None:
+    for task in ("STS12", "STS13"):
+        write_pairs(tmp_path / "raw" / task / "x.tsv", "1\ta\tb", "2\ta\ta")
+    write_pairs(tmp_path / "cut" / "STS12" / "x.tsv", "1\tb\tb", "2\ta\td")
+    found = units(tmp_path / "raw", tmp_path / "cut")
+    assert {name: unit(encode)["spearman"] for name, unit in found.items()} == {"STS12": -100.0, "STS13": 100.0}
+
+
+def test_the_average_is_that_of_the_seven_rounded_scores_or_nothing() -> None:
+    scores = dict.fromkeys(TASKS, 50.0) | {"STS12": 50.04}
+    assert average(scores) == 50.01
+    del scores["SICK-R"]
+    assert average(scores) is None
+
+
+def test_the_final_period_is_promptberts() -> None:
+    given = ["a dog", "a dog.", "why?", 'he said "no"', "it's the dogs'", "wow!", ""]
+    assert [with_final_period(text) for text in given] == ["a dog .", *given[1:5], "wow! .", ""]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS sets beside the project (2026-11)")

@@ -1,1 +1,16 @@
-"""Evaluations: each takes an `encode` callable (list of N sentences -> (N, d) array) and knows nothing of models."""
+"""Evaluation tasks: each is a dictionary of units (STS12, MR, agnews, …), and a unit maps an `encode` to its scores.
+
+A task's module has `units(folder, …)`, which checks that the data are there and reads nothing heavy; the harness runs
+unit after unit, so results survive an interruption. No evaluator knows of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Encode = Callable[[list[str]], np.ndarray]
+    Unit = Callable[[Encode], dict[str, Any]]

@@ -5,24 +5,72 @@ SentEval's "all" protocol as the papers score it: a task's subsets are concatena
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.data import Pair, scored_pairs
 
-Encode = Callable[[list[str]], np.ndarray]
+if TYPE_CHECKING:
+    from cse.evaluation import Encode, Unit
 
 TASKS = {
-    "STS12": ("STS12/*.tsv",),
-    "STS13": ("STS13/*.tsv",),
-    "STS14": ("STS14/*.tsv",),
-    "STS15": ("STS15/*.tsv",),
-    "STS16": ("STS16/*.tsv",),
-    "STS-B": ("STSB/test.tsv",),
-    "SICK-R": ("SICK/test.tsv",),
+    "STS12": "STS12/*.tsv",
+    "STS13": "STS13/*.tsv",
+    "STS14": "STS14/*.tsv",
+    "STS15": "STS15/*.tsv",
+    "STS16": "STS16/*.tsv",
+    "STS-B": "STSB/test.tsv",
+    "SICK-R": "SICK/test.tsv",
 }
+
+
+def units(folder: Path, tokenised: Path | None = None, *, details: bool = False) -> dict[str, Unit]:
+    """The tasks of the seven that lie under `folder`; a task that `tokenised` holds too is read from there.
+
+    A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
+    `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where
+    `folder` holds none of them.
+    """
+    found: dict[str, Unit] = {}
+    for task, pattern in TASKS.items():
+        paths = sorted(Path(tokenised).glob(pattern)) if tokenised else []
+        if paths := paths or sorted(Path(folder).glob(pattern)):
+            found[task] = partial(score, paths=paths, details=details)
+    if not found:
+        raise ValueError(f"{folder}: no STS files; the layout is {', '.join(TASKS.values())}")
+    return found
+
+
+def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[str, Any]:
+    """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons."""
+    subsets = {path.stem: scored_pairs(path) for path in paths}
+    pairs = [pair for subset in subsets.values() for pair in subset]
+    found = pair_cosines(encode, pairs)
+    grades = np.array([grade for grade, _, _ in pairs])
+    if np.ptp(grades) == 0:
+        raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
+    scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2)}
+    if details:
+        scores["pearson"] = round(100 * _pearson(found, grades), 2)
+        ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
+        parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
+        scores["subsets"] = {name: round(correlation(cosine, grade), 2) for name, cosine, grade in parts}
+        scores["subset_mean"] = round(float(np.mean(list(scores["subsets"].values()))), 2)
+    return {**scores, "cosines": [round(float(value), 6) for value in found], "grades": grades.tolist()}
+
+
+def average(scores: Mapping[str, float]) -> float | None:
+    """The mean of the seven rounded scores, as the papers round it; None where one of them is missing."""
+    return round(sum(scores[task] for task in TASKS) / len(TASKS), 2) if scores.keys() >= TASKS.keys() else None
+
+
+def with_final_period(text: str) -> str:
+    """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
+    return text if not text or text[-1] in ".?\"'" else f"{text} ."
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -31,39 +79,32 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
 
 
-def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once.
-
-    0 where all cosines are equal. Raises ValueError where all grades are.
-    """
-    if len({score for score, _, _ in pairs}) < 2:
-        raise ValueError(f"all {len(pairs)} pairs have the same grade; a correlation needs different ones")
-    from scipy.stats import spearmanr
-
+def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
+    """(N,) the cosine of each pair; each distinct sentence is encoded once."""
     texts = list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
     row = {text: number for number, text in enumerate(texts)}
     vectors = encode(texts).astype(np.float64)
     first = vectors[[row[text] for _, text, _ in pairs]]
-    second = vectors[[row[text] for _, _, text in pairs]]
-    found = cosines(first, second)
-    return 100 * float(spearmanr(found, [score for score, _, _ in pairs]).statistic) if np.ptp(found) > 0 else 0.0
+    return cosines(first, vectors[[row[text] for _, _, text in pairs]])
 
 
-def evaluate(encode: Encode, folder: Path, report: Callable[[str], None] = lambda line: None) -> dict[str, float]:
-    """Scores of the seven tasks found under `folder` and, where all are there, their average as the papers round it.
+def correlation(found: np.ndarray, grades: Iterable[float]) -> float:
+    """Spearman x 100 of cosines (N,) with grades (N,); 0 where all cosines are equal.
 
-    Raises ValueError naming the missing tasks when any has no file; nothing is averaged over silently.
+    Raises ValueError where all grades are.
     """
-    files = {
-        task: sorted(path for pattern in patterns for path in Path(folder).glob(pattern))
-        for task, patterns in TASKS.items()
-    }
-    if missing := [task for task, found in files.items() if not found]:
-        raise ValueError(
-            f"{folder}: no files for {', '.join(missing)}; the layout is STS12/*.tsv … STSB/test.tsv, SICK/test.tsv"
-        )
-    scores: dict[str, float] = {}
-    for task, paths in files.items():
-        scores[task] = round(spearman(encode, [pair for path in paths for pair in scored_pairs(path)]), 2)
-        report(f"{task} {scores[task]:.2f}")
-    return {**scores, "average": round(sum(scores.values()) / len(scores), 2)}
+    from scipy.stats import spearmanr
+
+    grades = np.asarray(grades)
+    if np.ptp(grades) == 0:
+        raise ValueError(f"all {len(grades)} pairs have the same grade; a correlation needs different ones")
+    return 100 * float(spearmanr(found, grades).statistic) if np.ptp(found) > 0 else 0.0
+
+
+def _pearson(found: np.ndarray, grades: np.ndarray) -> float:
+    return float(np.corrcoef(found, grades)[0, 1]) if np.ptp(found) > 0 else 0.0
+
+
+def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
+    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
+    return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs])

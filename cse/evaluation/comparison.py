@@ -1,0 +1,89 @@
+"""Is a difference more than noise: paired bootstrap over the same pairs, and mean and deviation over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+SAMPLES = 1000
+SEED = 123
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First minus second in points, with the bounds between which 95 % of the evidence lies."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def noise(self) -> bool:
+        """True where no difference at all is among the 95 %."""
+        return self.low <= 0 <= self.high
+
+    def __str__(self) -> str:
+        verdict = "inside the noise" if self.noise else "a difference"
+        return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}] {verdict}"
+
+
+def paired_bootstrap(
+    tasks: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]], samples: int = SAMPLES, seed: int = SEED
+) -> Difference:
+    """The difference of two models' Spearman x 100, averaged over tasks, with its 95 % percentile interval.
+
+    A task is (first model's cosines, second's, grades), each (N,), of the same pairs in the same order. Every sample
+    draws each task's pairs with replacement, the same ones for both models (Efron and Tibshirani 1993; Koehn 2004).
+    """
+    rng = np.random.default_rng(seed)
+    whole = np.mean([_gain(first, second, grades) for first, second, grades in tasks.values()])
+    drawn = np.zeros(samples)
+    for first, second, grades in tasks.values():
+        for number in range(samples):
+            rows = rng.integers(len(grades), size=len(grades))
+            drawn[number] += _gain(first[rows], second[rows], grades[rows]) / len(tasks)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Difference(round(float(whole), 2), round(float(low), 2), round(float(high), 2))
+
+
+def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(column) for column in (first, second, grades)]
+    deviations = [column - column.mean() for column in ranks]
+    norms = [np.sqrt((column**2).sum()) or 1.0 for column in deviations]
+    spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
+    return float(100 * (spearmans[0] - spearmans[1]))
+
+
+def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:
+    """(mean, sample deviation) of one score over seeds; a single run has no deviation."""
+    return float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+
+
+def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
+    """First minus second mean over seeds with Welch's 95 % interval; None where either has a single run."""
+    if min(len(first), len(second)) < 2:
+        return None
+    from scipy.stats import t
+
+    parts = [np.var(runs, ddof=1) / len(runs) for runs in (first, second)]
+    value = float(np.mean(first) - np.mean(second))
+    if not sum(parts):
+        return Difference(round(value, 2), round(value, 2), round(value, 2))
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(runs) - 1) for part, runs in zip(parts, (first, second), strict=True)
+    )
+    margin = float(t.ppf(0.975, freedom) * np.sqrt(sum(parts)))
+    return Difference(round(value, 2), round(value - margin, 2), round(value + margin, 2))
+
+
+def seed_groups(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Names of models that differ in nothing but the seed, by their shared `group`; models without one stay alone."""
+    groups: dict[str, list[str]] = {}
+    for name, record in models.items():
+        groups.setdefault(record.get("group") or name, []).append(name)
+    return groups

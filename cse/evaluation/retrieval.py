@@ -1,0 +1,117 @@
+"""Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, through any vector search.
+
+A set is a folder with `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query,
+document, grade). Every positive grade counts as relevant with gain 1, as trec_eval's binary measures do: Cranfield's
+grades run from best to worst in some editions and from worst to best in others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.data import text_lines
+
+if TYPE_CHECKING:
+    from cse.evaluation import Encode, Unit
+
+    Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)
+
+TOP, DEPTH = 10, 100
+
+
+def units(folder: Path, search: Search) -> dict[str, Unit]:
+    """Every set in or directly under `folder`. Raises ValueError where there is none."""
+    places = [path for path in (Path(folder), *sorted(Path(folder).glob("*"))) if (path / "corpus.tsv").is_file()]
+    if not places:
+        raise ValueError(f"{folder}: no corpus.tsv in it or one folder below; a set has corpus, queries and qrels .tsv")
+    return {place.resolve().name: partial(score, folder=place, search=search) for place in places}
+
+
+def score(encode: Encode, folder: Path, search: Search) -> dict[str, Any]:
+    """`ndcg@10`, `mrr@10`, `recall@10`, `recall@100` x 100, averaged over the queries with a relevant document."""
+    documents = read_texts(folder / "corpus.tsv")
+    queries = read_texts(_only(folder, "queries"))
+    relevant = read_relevance(_only(folder, "qrels"), queries, documents)
+    names = list(documents)
+    asked = [query for query in queries if query in relevant]
+    depth = min(DEPTH + 1, len(names))
+    rows = search(encode(list(documents.values())), encode([queries[query] for query in asked]), depth)
+    measured = []
+    for query, ranking in zip(asked, rows, strict=True):
+        itself = (
+            query if documents.get(query) == queries[query] else None
+        )  # as BEIR does: Quora's queries are documents
+        found = [names[row] for row in ranking if names[row] != itself]
+        measured.append(measures(found, relevant[query] - {itself}))
+    means = {key: round(100 * float(np.mean([one[key] for one in measured])), 2) for key in measured[0]}
+    return {**means, "queries": len(asked), "documents": len(names)}
+
+
+def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, float]:
+    """The four measures in [0, 1] of one query's ranking (best first) against its relevant documents."""
+    hits = np.array([name in relevant for name in ranking], float)
+    discounts = 1 / np.log2(np.arange(2, TOP + 2))
+    ideal = discounts[: len(relevant)].sum()
+    first = np.flatnonzero(hits[:TOP])
+    return {
+        f"ndcg@{TOP}": float((hits[:TOP] * discounts[: len(hits[:TOP])]).sum() / ideal),
+        f"mrr@{TOP}": 1 / (1 + float(first[0])) if len(first) else 0.0,
+        f"recall@{TOP}": float(hits[:TOP].sum() / len(relevant)),
+        f"recall@{DEPTH}": float(hits[:DEPTH].sum() / len(relevant)),
+    }
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Texts by id of `id<TAB>text` or `id<TAB>title<TAB>text`; a title that begins the text is not said twice."""
+    texts: dict[str, str] = {}
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line.strip():
+            continue
+        name, *cells = (cell.strip() for cell in line.split("\t"))
+        if not name or len(cells) not in (1, 2):
+            raise ValueError(f"{path}: line {number} has {len(cells) + 1} columns, not id, text or id, title, text")
+        if name in texts:
+            raise ValueError(f"{path}: line {number}: the id {name!r} stands there twice")
+        texts[name] = cells[-1] if cells[-1].startswith(cells[0]) else " ".join(cells)
+    if not texts:
+        raise ValueError(f"{path}: no text in it")
+    return texts
+
+
+def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, set[str]]:
+    """The documents with a positive grade by query; queries without any are left out.
+
+    Raises ValueError with file and line for a row that is not query, document, grade, and for an unknown id.
+    """
+    relevant: dict[str, set[str]] = defaultdict(set)
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 3:
+            raise ValueError(f"{path}: line {number} has {len(cells)} columns, not query, document, grade")
+        for kind, name, known in (("query", cells[0], queries), ("document", cells[1], documents)):
+            if name not in known:
+                raise ValueError(f"{path}: line {number}: no {kind} {name!r}")
+        try:
+            grade = float(cells[2])
+        except ValueError as error:
+            raise ValueError(f"{path}: line {number}: the grade {cells[2]!r} is no number") from error
+        if grade > 0:
+            relevant[cells[0]].add(cells[1])
+    if not relevant:
+        raise ValueError(f"{path}: no query has a relevant document")
+    return dict(relevant)
+
+
+def _only(folder: Path, stem: str) -> Path:
+    found = sorted(folder.glob(f"{stem}*.tsv"))
+    if len(found) != 1:
+        raise ValueError(f"{folder}: {len(found)} files {stem}*.tsv; a set has exactly one")
+    return found[0]

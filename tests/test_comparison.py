@@ -1,0 +1,78 @@
+"""The bootstrap against a slow one with SciPy, seeds against SciPy's Welch test, and verdicts that can go either way."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr, ttest_ind
+
+from cse.evaluation.comparison import Difference, over_seeds, paired_bootstrap, seed_groups, seeds_differ
+
+
+def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    grades = rng.integers(0, 6, count).astype(float)
+    return grades + rng.normal(size=count), grades + quality * rng.normal(size=count), grades
+
+
+def slow_bootstrap(tasks: dict, samples: int, seed: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    drawn = [0.0] * samples
+    for first, second, grades in tasks.values():
+        for number in range(samples):
+            rows = [int(row) for row in rng.integers(len(grades), size=len(grades))]
+            pick = [[values[row] for row in rows] for values in (first, second, grades)]
+            gain = spearmanr(pick[0], pick[2]).statistic - spearmanr(pick[1], pick[2]).statistic
+            drawn[number] += 100 * gain / len(tasks)
+    return drawn
+
+
+def test_the_interval_is_that_of_a_loop_over_resampled_pairs() -> None:
+    tasks = {"a": task(1.5, 0), "b": task(2.0, 1, 40)}
+    found = paired_bootstrap(tasks, samples=40, seed=7)
+    expected = slow_bootstrap(tasks, 40, 7)
+    whole = [
+        100 * (spearmanr(first, grades).statistic - spearmanr(second, grades).statistic)
+        for first, second, grades in tasks.values()
+    ]
+    assert found.value == round(float(np.mean(whole)), 2)
+    assert (found.low, found.high) == tuple(round(float(x), 2) for x in np.percentile(expected, [2.5, 97.5]))
+
+
+def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
+    first, _, grades = task(1.0, 3, 400)
+    rng = np.random.default_rng(5)
+    worse, twin = grades + 4 * rng.normal(size=400), grades + rng.normal(size=400)
+    better = paired_bootstrap({"a": (first, worse, grades)}, samples=200)
+    assert not better.noise
+    assert better.low > 0
+    assert str(better).endswith("a difference")
+    same = paired_bootstrap({"a": (first, twin, grades)}, samples=200)
+    assert same.noise
+    assert str(same).endswith("inside the noise")
+    assert paired_bootstrap({"a": (first, first, grades)}, samples=20) == Difference(0.0, 0.0, 0.0)
+
+
+def test_equal_cosines_count_as_no_correlation() -> None:
+    grades = np.arange(5.0)
+    found = paired_bootstrap({"a": (np.ones(5), grades, grades)}, samples=1, seed=0)
+    assert found.value == -100.0
+
+
+def test_seeds_are_compared_by_welch() -> None:
+    first, second = [60.0, 61.0, 63.0], [58.0, 58.5, 60.5, 59.0]
+    found = seeds_differ(first, second)
+    expected = ttest_ind(first, second, equal_var=False).confidence_interval()
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.006)
+    assert found.noise == (expected.low <= 0 <= expected.high)
+    assert seeds_differ([1.0], second) is None
+    assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
+
+
+def test_deviation_is_the_samples_and_one_run_has_none() -> None:
+    assert over_seeds([1.0, 2.0, 6.0]) == (3.0, pytest.approx(np.sqrt(7)))
+    assert over_seeds([4.0]) == (4.0, None)
+
+
+def test_models_of_one_group_belong_together_and_the_others_stay_alone() -> None:
+    models = {"a": {"group": "g"}, "b": {"group": None}, "c": {"group": "g"}, "d": {}}
+    assert list(seed_groups(models).values()) == [["a", "c"], ["b"], ["d"]]

@@ -1,0 +1,95 @@
+"""Ranking measures against hand-worked cases, files read with their errors, and a set through the index."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA
+from sklearn.metrics import ndcg_score
+
+from cse.evaluation.retrieval import measures, read_relevance, read_texts, score, units
+
+
+def exact(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    return np.argsort(-(queries @ corpus.T), axis=1, kind="stable")[:, :k]
+
+
+def write(folder: Path, corpus: str, queries: str, qrels: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("corpus", corpus), ("queries_dev", queries), ("qrels_dev", qrels)):
+        (folder / f"{name}.tsv").write_text(text)
+    return folder
+
+
+def test_measures_are_the_hand_worked_ones() -> None:
+    found = measures(["x", "a", "y", "b"], {"a", "b", "c"})
+    gained = 1 / np.log2(3) + 1 / np.log2(5)
+    assert found["ndcg@10"] == pytest.approx(gained / (1 + 1 / np.log2(3) + 1 / np.log2(4)))
+    assert found["mrr@10"] == 0.5
+    assert found["recall@10"] == found["recall@100"] == pytest.approx(2 / 3)
+    late = measures([f"n{i}" for i in range(10)] + ["a"], {"a"})
+    assert (late["ndcg@10"], late["mrr@10"], late["recall@10"], late["recall@100"]) == (0, 0, 0, 1)
+
+
+def test_ndcg_is_scikit_learns_on_random_rankings() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        relevance = (rng.random(30) < 0.3).astype(float)
+        relevance[0] = 1
+        order = rng.permutation(30)
+        scores = np.empty(30)
+        scores[order] = np.arange(30, 0, -1)
+        found = measures([str(i) for i in order], {str(i) for i in np.flatnonzero(relevance)})
+        assert found["ndcg@10"] == pytest.approx(ndcg_score([relevance], [scores], k=10))
+
+
+def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp_path: Path) -> None:
+    corpus = "1\tnorth\n2\tnorth east\n3\tsouth\n"
+    folder = write(tmp_path / "s", corpus, "1\tnorth\nq\tsouth\nz\tunjudged\n", "1\t2\t1\n1\t3\t0\nq\t3\t2\n")
+    vectors = {"north": [0, 1], "north east": [0.7, 0.7], "south": [0, -1]}
+    (unit,) = units(tmp_path, exact).values()
+    found = unit(lambda texts: np.array([vectors[text] for text in texts], np.float32))
+    assert found == {
+        "ndcg@10": 100.0, "mrr@10": 100.0, "recall@10": 100.0, "recall@100": 100.0, "queries": 2, "documents": 3,
+    }  # fmt: skip
+    assert list(units(folder, exact)) == ["s"]
+
+
+def test_a_title_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "c.tsv").write_text("1\tWings\tWings lift.\n2\tHeat\tIt flows.\n3\talone\n")
+    assert read_texts(tmp_path / "c.tsv") == {"1": "Wings lift.", "2": "Heat It flows.", "3": "alone"}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "qrels", "message"),
+    [
+        ("1\ta\tb\tc\n", "", "corpus.tsv: line 1 has 4 columns"),
+        ("1\ta\n1\tb\n", "", "corpus.tsv: line 2: the id '1' stands there twice"),
+        ("\n", "", "corpus.tsv: no text in it"),
+        ("1\ta\n", "q\t1\n", "qrels_dev.tsv: line 1 has 2 columns"),
+        ("1\ta\n", "q\t9\t1\n", "line 1: no document '9'"),
+        ("1\ta\n", "p\t1\t1\n", "line 1: no query 'p'"),
+        ("1\ta\n", "q\t1\tgood\n", "the grade 'good' is no number"),
+        ("1\ta\n", "q\t1\t-1\n", "no query has a relevant document"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels: str, message: str) -> None:
+    folder = write(tmp_path / "s", corpus, "q\tsouth\n", qrels)
+    with pytest.raises(ValueError, match=message):
+        score(lambda texts: np.ones((len(texts), 2)), folder, exact)
+
+
+def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no corpus\.tsv"):
+        units(tmp_path, exact)
+    (write(tmp_path / "s", "1\ta\n", "q\tb\n", "q\t1\t1\n") / "queries_dev.tsv").unlink()
+    with pytest.raises(ValueError, match=r"0 files queries\*\.tsv"):
+        units(tmp_path, exact)["s"](lambda texts: np.ones((len(texts), 2)))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real retrieval sets beside the project (2026-11)")
+def test_the_real_sets_have_their_published_sizes() -> None:
+    folder = DATA / "retrieval" / "cranfield"
+    documents, queries = read_texts(folder / "corpus.tsv"), read_texts(folder / "queries.tsv")
+    assert (len(documents), len(queries)) == (1400, 225)
+    assert len(read_relevance(folder / "qrels.tsv", queries, documents)) == 225
