@@ -266,8 +266,16 @@ class Encoder(nn.Module):
         vectors = vectors[0] if isinstance(sentences, str) else vectors
         return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
 
-    @torch.no_grad()
     def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
+        template = self.views[0][0]
+        contents = self.tokenise([_clean(text) for text in texts], [template] * len(texts))
+        return self.encode_ids(contents, batch_size, progress)
+
+    @torch.no_grad()
+    def encode_ids(
+        self, contents: Sequence[Sequence[int]], batch_size: int = 64, progress: bool = False
+    ) -> torch.Tensor:
+        """(N, d) float32 vectors on the CPU of N sentences' token ids, as `tokenise` gives them; one may be empty."""
         from tqdm import tqdm
 
         if batch_size < 1:
@@ -275,10 +283,9 @@ class Encoder(nn.Module):
         mode = self.training
         self.eval()
         template = self.views[0][0]
-        contents = self.tokenise([_clean(text) for text in texts], [template] * len(texts))
         order = np.argsort([-len(ids) for ids in contents], kind="stable")
-        vectors = torch.empty(len(texts), self.dim)
-        for start in tqdm(range(0, len(texts), batch_size), desc=self.name, unit="batch", disable=not progress):
+        vectors = torch.empty(len(contents), self.dim)
+        for start in tqdm(range(0, len(contents), batch_size), desc=self.name, unit="batch", disable=not progress):
             chosen = order[start : start + batch_size]
             # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
             vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).cpu()

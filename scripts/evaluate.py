@@ -2,49 +2,132 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scripts.cli import check_choice, command, log, print_json
+from scripts.figures import draw
+from scripts.tables import TASKS, print_comparisons, print_scores, print_seeds
 
-TASKS = ("sts",)
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.evaluation import Encode, Unit
+    from cse.representations import TextEncoder
 
 
 def main(
-    task: Annotated[str, typer.Argument(help="sts: the seven tasks, Spearman x 100, subsets concatenated.")],
-    model: Annotated[list[str], typer.Option(help="A model; repeat for several.")],
-    data: Annotated[Path, typer.Option(help="Folder with STS12 … STS16, STSB and SICK.")],
+    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
+    model: Annotated[list[str], typer.Option(help="A model or a file of word vectors; repeat for several.")],
+    data: Annotated[Path, typer.Option(help="The task's folder (README, Evaluate).")],
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+        list[str] | None,
+        typer.Option(
+            help="mean, cls, first-last, static, prompt, top-tokens or top-tokens-denoised, for every plain backbone; "
+            "repeat for several."
+        ),
     ] = None,
+    postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,
+    fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
+    tokenised: Annotated[Path | None, typer.Option(help="sts: folder with SentEval's tokenised text.")] = None,
+    final_period: Annotated[
+        bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.")
+    ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="sts: paired bootstrap of the first model against the others.")
+    ] = False,
+    figures: Annotated[Path | None, typer.Option(help="few-shot, geometry: folder for the figures.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 128,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json_output: Annotated[
+        str | None, typer.Option("--json", help="Results file, kept after every set and gone on with; - prints it.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the results file anew.")] = False,
 ) -> None:
-    """Score models on the seven STS tasks of the papers.
+    """Score models on a task; several models make a table, with the published row beside where there is one.
 
-    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER
+    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
-    import cse
-    from cse.evaluation.sts import evaluate
+    from cse.evaluation.results import new_results, open_results, run_units, save_results
+    from cse.lineup import Lineup, group, key, token_units
 
     check_choice("task", task, TASKS)
-    results: dict[str, dict[str, float]] = {}
-    for name in model:
-        encoder = cse.load(name, pooling)
-        log(f"{encoder.name} ({encoder.fingerprint})")
-        results[name if encoder.name in results else encoder.name] = evaluate(
-            partial(encoder.encode, batch_size=batch_size), data, log
-        )
-    if json_output:
+    if compare and task != "sts":
+        raise typer.BadParameter("--compare is for the sts task")
+    path = Path(json_output) if json_output not in (None, "-") else None
+    lineup = Lineup(model, pooling or (), postprocess, fit)
+    shared = _units(task, data, details, tokenised)
+    protocol = {"data": data.resolve().name, "details": details, "final_period": final_period}
+    protocol |= {"tokenised": tokenised is not None, "fit": fit.name if fit else None}
+    results = new_results(task, protocol, " ".join(["python -m scripts.evaluate", *sys.argv[1:]]))
+    results = results if overwrite else open_results(path, results)
+    for name, encoder in lineup.open():
+        label = _label(results["models"], encoder)
+        units = {**shared, **(token_units(encoder, data) if task == "geometry" else {})}
+        record = results["models"].setdefault(label, {"model": name, "fingerprint": encoder.fingerprint, "scores": {}})
+        record |= {"group": group(name, encoder), "key": key(name, encoder)}
+        log(f"{label} ({encoder.fingerprint})")
+
+        def save(unit: str, scores: Mapping[str, Any] = record["scores"]) -> None:
+            log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores[unit].items() if _short(value)))
+            if path:
+                save_results(path, results)
+
+        encode: Encode = partial(encoder.encode, batch_size=batch_size)
+        encode = _with_period(encode) if final_period else encode
+        record["scores"] = run_units(encode, units, record["scores"], save)
+    if figures:
+        draw(task, results["models"], figures)
+    if path:
+        save_results(path, results)
+    if json_output == "-":
         print_json(results)
         return
-    width = max(map(len, results))
-    typer.echo(" " * width + "".join(f"{column:>9}" for column in next(iter(results.values()))))
-    for name, scores in results.items():
-        typer.echo(f"{name:<{width}}" + "".join(f"{score:9.2f}" for score in scores.values()))
+    print_scores(task, results["models"])
+    print_seeds(task, results["models"])
+    if compare:
+        print_comparisons(results["models"])
+
+
+def _units(task: str, data: Path, details: bool, tokenised: Path | None) -> dict[str, Unit]:
+    module = import_module(f"cse.evaluation.{task.replace('-', '')}")
+    if task == "sts":
+        return module.units(data, tokenised, details=details)
+    return module.units(data, _index_search) if task == "retrieval" else module.units(data)
+
+
+def _with_period(encode: Encode) -> Encode:
+    from cse.evaluation.sts import with_final_period
+
+    return lambda texts: encode([with_final_period(text) for text in texts])
+
+
+def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+    """Rows (q, k) of the corpus nearest to each query, by an exact index of this project in a temporary folder."""
+    from index import BuildSettings, VectorIndex
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = [str(row) for row in range(len(corpus))]
+        built = VectorIndex.build([(names, corpus)], Path(folder) / "index", settings=BuildSettings())
+        return built.search(queries, k)[1]
+
+
+def _label(models: Mapping[str, Any], encoder: TextEncoder) -> str:
+    """The encoder's name, with its fingerprint where another encoder has that name."""
+    known = models.get(encoder.name)
+    taken = known is not None and known["fingerprint"] != encoder.fingerprint
+    return f"{encoder.name} {encoder.fingerprint}" if taken else encoder.name
+
+
+def _short(value: Any) -> bool:
+    return not isinstance(value, list | dict)
 
 
 app = command(main)

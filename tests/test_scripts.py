@@ -142,7 +142,6 @@ def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path,
     refused(run("train", "simcse", "--batch-size", "0", *common), 2, "--batch-size")
     refused(run("train", "simcse", "--seed", "-1", *common), 2, "--seed")
     refused(run("train", "simcse", "--prefix", "3", *common), 2, "has no prefix")
-    refused(run("evaluate", "chess", "--model", bert_folder, "--data", tmp_path), 2, "unknown task", "sts")
 
 
 def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
@@ -191,10 +190,6 @@ def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> Non
     refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
     refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
     refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
-
-
-def test_evaluate_names_missing_sets(bert_folder: Path, tmp_path: Path) -> None:
-    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path), 3, "no files for STS12")
 
 
 def test_pretrain_makes_a_backbone_that_train_accepts(text: Path, tmp_path: Path) -> None:

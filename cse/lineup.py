@@ -1,0 +1,162 @@
+"""The encoders of one evaluation, opened one at a time: models, their poolings, and what follows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.checkpoint import CONFIG, load
+from cse.data import Pair, scored_pairs, sentences
+from cse.encoder import Encoder
+from cse.evaluation.sts import TASKS
+from cse.methods import UNTRAINED
+from cse.names import BACKBONE, location
+from cse.representations import TextEncoder, glove, top_k_tokens
+
+if TYPE_CHECKING:
+    from cse.evaluation import Encode, Unit
+    from cse.evaluation.static_bias import Static
+
+TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
+POOLINGS = (*UNTRAINED, *TOP_TOKENS)
+POSTPROCESSES = ("whitening", "flow")
+FIT_SENTENCES = 20_000
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
+
+    `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted.
+    """
+
+    models: Sequence[str]
+    poolings: Sequence[str] = ()
+    postprocess: str | None = None
+    fit: Path | None = None
+
+    def __post_init__(self) -> None:
+        for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
+            if value is not None and value not in known:
+                raise ValueError(f"unknown {value!r}; choose from {', '.join(known)}")
+        if (self.postprocess is None) != (self.fit is None):
+            raise ValueError("a postprocess is fitted on text: give --postprocess and --fit together")
+
+    def open(self) -> Iterator[tuple[str, TextEncoder]]:
+        """(the model as it was named, its encoder), one after the other, so that one is in memory at a time."""
+        for model in self.models:
+            plain = not is_word_vectors(model) and settings(model) is None
+            for pooling in self.poolings if plain and self.poolings else (None,):
+                yield model, self._follow(_encoder(model, pooling))
+
+    def _follow(self, encoder: TextEncoder) -> TextEncoder:
+        if self.postprocess is None or self.fit is None:
+            return encoder
+        from cse.postprocessing import flowed, whitened
+
+        texts = list(islice(sentences(self.fit), FIT_SENTENCES))
+        return (whitened if self.postprocess == "whitening" else flowed)(encoder, texts)
+
+
+def is_word_vectors(model: str) -> bool:
+    """Whether a model is a file of word vectors, such as GloVe's."""
+    return Path(model).is_file()
+
+
+def settings(model: str) -> dict[str, Any] | None:
+    """The training settings a checkpoint recorded; None for anything else."""
+    path = Path(location(model)) / CONFIG
+    if model == BACKBONE or not path.is_file():
+        return None
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return {}  # opening it says what is wrong
+    return config.get("settings", {}) if "method" in config else None
+
+
+def group(model: str, encoder: TextEncoder) -> str | None:
+    """What models that differ in their seed alone have in common; None for a model that was not trained here."""
+    known = settings(model)
+    if not known or not isinstance(encoder, Encoder):
+        return None
+    decisive = {key: value for key, value in sorted(known.items()) if key != "seed"}
+    return json.dumps([encoder.method.name, encoder.method.supervised, encoder.backbone_fingerprint, decisive])
+
+
+def key(model: str, encoder: TextEncoder) -> str | None:
+    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`.
+
+    None where it cannot be one of the papers'.
+    """
+    if not isinstance(encoder, Encoder):
+        return None
+    supervised = " supervised" if encoder.method.supervised else ""
+    return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
+
+
+def token_units(encoder: TextEncoder, folder: Path) -> dict[str, Unit]:
+    """The geometry units that ask for tokens: `removal` (ConPVP Figure 5) and `static-bias` (PromptBERT section 3).
+
+    On the STS tasks under `folder`, tokens counted in STS-B test; none for an encoder that has no tokens.
+    """
+    if not isinstance(encoder, Encoder):
+        return {}
+    return {"removal": partial(_removal, encoder, folder), "static-bias": partial(_static_bias, encoder, folder)}
+
+
+def _removal(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
+    from cse.evaluation.removal import removal_curve
+
+    sets, counted = _sets(folder)
+    template = encoder.views[0][0]
+    return removal_curve(
+        lambda texts: encoder.tokenise(texts, [template] * len(texts)),
+        lambda contents: encoder.encode_ids(contents, batch_size=256).numpy(),
+        sets,
+        counted=counted,
+    )
+
+
+def _static_bias(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
+    from cse.evaluation.static_bias import frequent_tokens, group_cosines, picture, removal_ladder, token_groups
+
+    sets, counted = _sets(folder)
+    static = static_side(encoder)
+    groups = token_groups(static, counted)
+    ladder = removal_ladder(static, sets, frequent_tokens(static, counted))
+    return {**ladder, "cosines": group_cosines(static, groups), "picture": picture(static, groups)}
+
+
+def _sets(folder: Path) -> tuple[dict[str, list[Pair]], list[str]]:
+    """Pairs of every STS task under `folder`, and the sentences of STS-B test."""
+    found = {task: sorted(Path(folder).glob(pattern)) for task, pattern in TASKS.items()}
+    sets = {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in found.items() if paths}
+    return sets, list(dict.fromkeys(text for _, *texts in sets["STS-B"] for text in texts))
+
+
+def _encoder(model: str, pooling: str | None) -> TextEncoder:
+    if is_word_vectors(model):
+        return glove(Path(model))
+    if pooling in TOP_TOKENS:
+        return top_k_tokens(load(model, pooling="prompt"), denoise=TOP_TOKENS[pooling])
+    return load(model, pooling=pooling)
+
+
+def static_side(encoder: Encoder) -> Static:
+    """The word embeddings of an encoder and how its tokenizer cuts text."""
+    from cse.evaluation.static_bias import Static
+
+    tokenizer, template = encoder.tokenizer, encoder.views[0][0]
+    around = tokenizer.build_inputs_with_special_tokens([])
+    return Static(
+        encoder.model.get_input_embeddings().weight.detach().cpu().numpy(),
+        tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
+        lambda texts: encoder.tokenise(texts, [template] * len(texts)),
+        tuple(around),
+    )

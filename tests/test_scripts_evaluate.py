@@ -1,0 +1,162 @@
+"""`scripts.evaluate` on small sets: tables, results files that are gone on with, comparisons, and one-line errors."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from test_scripts import refused, run
+
+import cse
+from cse.data import scored_pairs
+from cse.evaluation.sts import TASKS, spearman
+
+
+@pytest.fixture(scope="module")
+def sts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The seven tasks, ten pairs each, in the real layout."""
+    folder = tmp_path_factory.mktemp("data") / "sts"
+    for number, pattern in enumerate(TASKS.values()):
+        file = folder / pattern.replace("*", "part")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = [f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1 + number) % 7]}" for i in range(10)]
+        file.write_text("\n".join(rows))
+    return folder
+
+
+def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
+    done = run("evaluate", "sts", "--model", bert_folder, "--data", sts)
+    assert done.exit_code == 0, done.output
+    head, line = done.stdout.splitlines()
+    assert head.split() == [*TASKS, "average"]
+    encode = cse.load(str(bert_folder)).encode
+    files = [sts / pattern.replace("*", "part") for pattern in TASKS.values()]
+    expected = [round(spearman(encode, scored_pairs(path)), 2) for path in files]
+    *found, average = map(float, line.split()[1:])
+    assert found == pytest.approx(expected, abs=0.006)
+    assert average == pytest.approx(np.mean(expected), abs=0.006)
+
+
+def test_missing_sets_are_named_and_not_averaged(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    shutil.copytree(sts / "STS12", tmp_path / "STS12")
+    done = run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path)
+    assert "no files for STS13, STS14, STS15, STS16, STS-B, SICK-R: no average" in done.stderr
+    assert done.stdout.splitlines()[1].split()[-1] == "-"
+    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "none"), 3, "no STS files")
+
+
+def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(sts: Path) -> None:
+    done = run(
+        "evaluate", "sts", "--model", "bundled", "--model", "simcse", "--pooling", "cls", "--pooling", "top-tokens",
+        "--data", sts, "--json", "-",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert list(json.loads(done.stdout)["models"]) == ["bundled-cls", "bundled-prompt+top200", "simcse"]
+
+
+def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
+    bert_folder: Path, sts: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    options = ("--model", bert_folder, "--data", sts, "--json", path)
+    assert run("evaluate", "sts", *options).exit_code == 0
+    whole = json.loads(path.read_text())
+    assert whole["versions"].keys() >= {"torch", "transformers"}
+    cut = json.loads(path.read_text())
+    cut["models"]["bert-mean"]["scores"] = {"STS12": {"spearman": 12.34}}  # as an interruption leaves it
+    path.write_text(json.dumps(cut))
+    again = run("evaluate", "sts", *options)
+    assert "STS12" not in again.stderr
+    assert "STS13" in again.stderr
+    found = json.loads(path.read_text())["models"]["bert-mean"]["scores"]
+    assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34}}
+    refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "--overwrite")
+    assert run("evaluate", "sts", *options, "--final-period", "--overwrite").exit_code == 0
+
+
+def test_the_same_name_with_other_weights_is_scored_anew(
+    bert_folder: Path, roberta_folder: Path, sts: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    for source in (bert_folder, roberta_folder):
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+        shutil.copytree(source, tmp_path / "model")
+        assert run("evaluate", "sts", "--model", tmp_path / "model", "--data", sts, "--json", path).exit_code == 0
+    first, second = json.loads(path.read_text())["models"].items()
+    assert first[0] == "model-mean"
+    assert second[0] == f"model-mean {second[1]['fingerprint']}"
+    assert first[1]["scores"] != second[1]["scores"]
+
+
+def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    named = tmp_path / "bert-base-uncased"
+    shutil.copytree(bert_folder, named)
+    done = run("evaluate", "sts", "--model", named, "--data", sts)
+    line = done.stdout.splitlines()[2]
+    assert line.strip().startswith("published (promptbert table 5)")
+    assert line.split()[-8:] == ["30.87", "59.89", "47.73", "60.29", "63.73", "47.29", "58.22", "52.57"]
+
+
+def test_models_are_compared_on_the_same_pairs(bert_folder: Path, sts: Path) -> None:
+    done = run(
+        "evaluate", "sts", "--model", bert_folder, "--pooling", "mean", "--pooling", "cls", "--data", sts, "--compare",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    line = done.stdout.splitlines()[-1]
+    assert line.startswith("bert-mean minus bert-cls, 7 tasks, 1000 bootstrap samples: ")
+    assert line.endswith(("inside the noise", "a difference"))
+
+
+def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    for seed in (1, 2):
+        trained = run(
+            "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
+            tmp_path / f"s{seed}", "--seed", seed, "--learning-rate", 0.01,
+        )  # fmt: skip
+        assert trained.exit_code == 0, trained.output
+    done = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s2", "--data", sts)
+    averages = [float(line.split()[-1]) for line in done.stdout.splitlines()[1:3]]
+    mean, deviation = np.mean(averages), np.std(averages, ddof=1)
+    assert done.stdout.splitlines()[3] == f"over 2 seeds: {mean:.2f} +- {deviation:.2f}  (s1, s2)"
+
+
+def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    (tmp_path / "fit.txt").write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES))
+    words = dict.fromkeys(" ".join(SENTENCES).split())
+    rng = np.random.default_rng(0)
+    rows = [f"{word} {' '.join(map(str, rng.normal(size=4).round(3)))}" for word in words]
+    (tmp_path / "vectors.txt").write_text("\n".join(rows))
+    done = run(
+        "evaluate", "sts", "--model", bert_folder, "--model", tmp_path / "vectors.txt", "--data", sts,
+        "--postprocess", "flow", "--fit", tmp_path / "fit.txt", "--json", "-",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert list(json.loads(done.stdout)["models"]) == ["bert-mean+flow", "vectors.txt+flow"]
+    refused(
+        run("evaluate", "sts", "--model", bert_folder, "--data", sts, "--postprocess", "flow"), 3, "--fit together"
+    )  # fmt: skip
+
+
+def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    refused(run("evaluate", "chess", "--model", bert_folder, "--data", sts), 2, "unknown task", "retrieval")
+    refused(run("evaluate", "sts", "--model", "simcsee", "--data", sts), 4, "simcsee", "promptbert")
+    refused(run("evaluate", "sts", "--model", bert_folder, "--pooling", "max", "--data", sts), 3, "'max'", "static")
+    shutil.copytree(sts, tmp_path / "sts")
+    (tmp_path / "sts" / "STS12" / "part.tsv").write_text("5\ta\tb\n\t\n")
+    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "sts"), 3, "part.tsv: line 2")
+    (tmp_path / "sts" / "STS12" / "part.tsv").write_text("5\ta\tb\n5\tc\td\n")
+    refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "sts"), 3, "STS12: all 2 pairs")
+
+
+def test_retrieval_runs_through_the_index(bert_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
+    (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\t{SENTENCES[3]}\n")
+    (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\nq1\td0\t-1\n")
+    done = run("evaluate", "retrieval", "--model", bert_folder, "--data", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[1].split()[1:] == ["100.00"] * 4
