@@ -99,6 +99,7 @@ class TrainConfig:
     temperature: float = 0.05
     eval_every: int = 125
     clip: float = 1.0
+    dropout: float | None = None  # None: the backbone's own rates
     freeze_embeddings: bool = False
     seed: int = 42
 

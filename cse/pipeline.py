@@ -51,8 +51,9 @@ def _read(name: str, file: str) -> Any:
 
     try:
         path = cached_file(
-            name, file, local_files_only=Path(name).is_dir() or not hub.reachable(), _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False, _raise_exceptions_for_gated_repo=False,
+            name, file, local_files_only=Path(name).is_dir() or not hub.reachable(),
+            _raise_exceptions_for_missing_entries=False, _raise_exceptions_for_connection_errors=False,
+            _raise_exceptions_for_gated_repo=False,
         )  # fmt: skip
         return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:

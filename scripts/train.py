@@ -37,6 +37,9 @@ def main(
     max_length: Annotated[int | None, typer.Option(min=1, help="Tokens kept of a sentence.")] = None,
     temperature: Annotated[float | None, typer.Option(min=1e-4)] = None,
     eval_every: Annotated[int | None, typer.Option(min=1, help="Steps between evaluations and saved states.")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.9, help="Rate of every dropout, instead of the backbone's own.")
+    ] = None,
     prefix: Annotated[int | None, typer.Option(min=1, help="Prompt length of dcpcse.")] = None,
     mlm_weight: Annotated[float | None, typer.Option(min=0.0, help="Start of the decaying masked-LM term.")] = None,
     freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
@@ -61,7 +64,7 @@ def main(
         _check_output(output, resume, overwrite)
     changes = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
-        "max_length": max_length, "temperature": temperature, "eval_every": eval_every,
+        "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
         "freeze_embeddings": freeze_embeddings, "seed": seed,
     }  # fmt: skip
     encoder, run = _prepare(
@@ -136,6 +139,8 @@ def _prepare(
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         log(f"only {len(examples)} examples: batch size {config.batch_size}")
+    if config.dropout is not None:
+        model, tokenizer = load_backbone(location(reference), dropout=config.dropout)
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = Encoder(model, tokenizer, value, name=method, backbone=reference)
     encoder.select_learned(config.freeze_embeddings)

@@ -94,6 +94,20 @@ def backbone(request: pytest.FixtureRequest, bert_folder: Path, roberta_folder: 
     return str({"bert": bert_folder, "roberta": roberta_folder}[request.param])
 
 
+@pytest.fixture
+def sts(tmp_path: Path) -> Path:
+    """The seven STS tasks of ten pairs each, in the real layout."""
+    from cse.evaluation.sts import TASKS
+
+    folder = tmp_path / "data" / "sts"
+    for number, pattern in enumerate(TASKS.values()):
+        file = folder / pattern.replace("*", "part")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = [f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1 + number) % 7]}" for i in range(10)]
+        file.write_text("\n".join(rows))
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse every connection that leaves the machine."""

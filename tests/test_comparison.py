@@ -1,4 +1,4 @@
-"""The bootstrap against a slow one with SciPy, seeds against SciPy's Welch test, and verdicts that can go either way."""
+"""The bootstrap against a slow one with SciPy, seeds against SciPy's Welch test, verdicts that can go either way."""
 
 import numpy as np
 import pytest

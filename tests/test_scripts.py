@@ -11,7 +11,9 @@ from typer.testing import CliRunner, Result
 
 import cse
 
-NAMES = ["train", "pretrain", "encode", "tokens", "evaluate", "build_index", "search"]
+NAMES = [
+    "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
+]  # fmt: skip
 
 
 def run(name: str, *arguments: object) -> Result:

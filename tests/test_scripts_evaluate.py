@@ -14,18 +14,6 @@ from cse.data import scored_pairs
 from cse.evaluation.sts import TASKS, spearman
 
 
-@pytest.fixture(scope="module")
-def sts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The seven tasks, ten pairs each, in the real layout."""
-    folder = tmp_path_factory.mktemp("data") / "sts"
-    for number, pattern in enumerate(TASKS.values()):
-        file = folder / pattern.replace("*", "part")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        rows = [f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1 + number) % 7]}" for i in range(10)]
-        file.write_text("\n".join(rows))
-    return folder
-
-
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
     done = run("evaluate", "sts", "--model", bert_folder, "--data", sts)
     assert done.exit_code == 0, done.output

@@ -1,6 +1,7 @@
 """The papers' own numbers: every row this project can run, and rows that others' papers copied, each with its source.
 
-Only facts stand here. A row is found by paper and table, or by what it is a row of (`key`, as `cse.lineup.key` makes it).
+Only facts stand here. A row is found by paper and table, or by what it is a row of: its `key`, which `cse.lineup.key`
+makes of an encoder.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Row:
     """One published row: `values` by set (x 100), their `average`, and its `deviation` over `seeds` runs.
 
     `train` are the options of `scripts.train` the row needs beyond method and backbone, `evaluate` those of
-    `scripts.evaluate`. `copied` marks what no command here makes: the paper took it from elsewhere, or it needs
+    `scripts.evaluate`; `read` is the way to the number in its results where that is not the task's average. `copied`
+    marks what no command here makes: the paper took it from elsewhere, or it needs
     something that is not here; `source` says where it stands, and what is odd about it.
     """
 
@@ -38,6 +40,7 @@ class Row:
     method: str | None = None
     train: str = ""
     evaluate: str = ""
+    read: tuple[str, ...] = ()
     copied: bool = False
     source: str = ""
 
@@ -159,7 +162,8 @@ def _trained() -> Iterator[Row]:
         )  # fmt: skip
     for name, method, average, deviation in (
         ("ConPVP", "conpvp", "79.90", 0.32), ("manual anchor", "conpvp-manual", "79.18", 0.49),
-        ("without c-", "conpvp-no-negative", "78.49", 0.33), ("without c+ and c-", "conpvp-no-prototypes", "77.28", 0.25),
+        ("without c-", "conpvp-no-negative", "78.49", 0.33),
+        ("without c+ and c-", "conpvp-no-prototypes", "77.28", 0.25),
         ("SimCSE", "simcse", "77.37", 0.88), ("PromptBERT", "promptbert", "78.51", 0.77),
     ):  # fmt: skip
         yield _row(
@@ -169,12 +173,11 @@ def _trained() -> Iterator[Row]:
 
 def _other_tasks() -> Iterator[Row]:
     base = "bert-base-uncased"
-    yield _row(
-        "promptbert", "15", "BERT average", f"{base} mean", "78.66 86.25 94.37 88.66 84.40 92.80 69.54 84.94", "transfer",
-    )  # fmt: skip
-    yield _row(
-        "promptbert", "15", "BERT [CLS]", f"{base} cls", "78.68 84.85 94.21 88.23 84.13 91.40 71.13 84.66", "transfer",
-    )  # fmt: skip
+    for name, pooling, numbers in (
+        ("BERT average", "mean", "78.66 86.25 94.37 88.66 84.40 92.80 69.54 84.94"),
+        ("BERT [CLS]", "cls", "78.68 84.85 94.21 88.23 84.13 91.40 71.13 84.66"),
+    ):
+        yield _row("promptbert", "15", name, f"{base} {pooling}", numbers, "transfer")
     for name, backbone, train, average in (
         ("PromptBERT", base, "", "85.49"), ("PromptRoBERTa", "roberta-base", "", "87.36"),
         ("PromptBERT, supervised", base, "--supervised", "86.90"),
@@ -192,7 +195,8 @@ def _other_tasks() -> Iterator[Row]:
         ("SimCSE, RoBERTa-large", "roberta-large", "simcse", "86.42", 0.23),
     ):
         yield _row(
-            "conpvp", "5", name, f"{backbone} {method}", average, "transfer", method=method, deviation=deviation, seeds=4,
+            "conpvp", "5", name, f"{backbone} {method}", average, "transfer", method=method, deviation=deviation,
+            seeds=4,
         )  # fmt: skip
     for backbone, numbers in (
         (base, "79.56 32.46 54.35 47.12 61.61 64.04 21.87 45.35 50.80"),
@@ -209,7 +213,61 @@ def _other_tasks() -> Iterator[Row]:
         )  # fmt: skip
 
 
-ROWS: tuple[Row, ...] = (*_untrained(), *_trained(), *_other_tasks())
+def _geometry() -> Iterator[Row]:
+    base, cased, roberta = "bert-base-uncased", "bert-base-cased", "roberta-base"
+    for backbone, static, last in ((base, 0.8250, 0.4874), (cased, 0.5755, 0.7514), (roberta, 0.5693, 0.9554)):
+        for pooling, value in (("static", static), ("mean", last)):
+            yield Row(
+                "promptbert", "1", f"{backbone}, {pooling}, anisotropy", f"{backbone} {pooling}", "geometry", value,
+                read=("anisotropy", "anisotropy"), source="over 100,000 sentences of Wikipedia; here over STS-B test",
+            )  # fmt: skip
+    for backbone, value in ((base, 0.4445), (cased, 0.1465), (roberta, 0.0235)):
+        yield Row(
+            "promptbert", "2", f"{backbone}, word embeddings", f"{backbone} static", "geometry", value,
+            read=("static-bias", "cosines", "all", "cosine"),
+        )  # fmt: skip
+    ladder = {
+        "-Freq": (59.65, 60.27, 65.41), "-Freq&Sub": (62.20, 64.83, 64.89), "-Freq&Sub&Case": (None, 65.07, 65.06),
+        "-Freq&Sub&Case&Pun": (63.10, 66.05, 67.64),
+    }  # fmt: skip
+    for rung, values in ladder.items():
+        for backbone, value in zip((base, cased, roberta), values, strict=True):
+            if value is not None:
+                yield Row(
+                    "promptbert", "3", f"{backbone} {rung}", f"{backbone} static", "geometry", value,
+                    read=("static-bias", rung, "average"), source="on SentEval's tokenised, lower-cased text",
+                )  # fmt: skip
+
+
+def _figures() -> Iterator[Row]:
+    base = "bert-base-uncased"
+    yield Row("promptbert", "figure-1", "static embeddings in two dimensions", f"{base} static", "geometry")
+    for template, value in TEMPLATES.items():
+        yield Row("promptbert", "4", template, f"{base} prompt", "templates", value)
+    for length, value in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
+        yield Row(
+            "dcpcse", "figure-2", f"prompt length {length}", f"{base} dcpcse", "sts", value, method="dcpcse",
+            train=f"--prefix {length}", source="read off the figure" if value == 76.50 else "",
+        )  # fmt: skip
+    for figure, task in (("figure-4", "geometry"), ("figure-5", "geometry"), ("figure-7", "few-shot")):
+        yield Row("conpvp", figure, "untrained [CLS]", "roberta-large cls", task)
+        for method in ("simcse", "conpvp"):
+            yield Row("conpvp", figure, method, f"roberta-large {method}", task, method=method)
+
+
+# PromptBERT's Table 4, STS-B dev with bert-base-uncased.
+TEMPLATES = {
+    "[X] [MASK] .": 39.34,
+    "[X] is [MASK] .": 47.26,
+    "[X] mean [MASK] .": 53.94,
+    "[X] means [MASK] .": 63.56,
+    "This [X] means [MASK] .": 64.19,
+    "This sentence of [X] means [MASK] .": 68.97,
+    'This sentence of "[X]" means [MASK] .': 70.19,
+    'This sentence : "[X]" means [MASK] .': 73.44,
+}
+
+ROWS: tuple[Row, ...] = (*_untrained(), *_trained(), *_other_tasks(), *_geometry(), *_figures())
 
 
 def rows(paper: str, table: str) -> list[Row]:
@@ -218,7 +276,8 @@ def rows(paper: str, table: str) -> list[Row]:
         raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
     found = [row for row in ROWS if row.paper == paper and row.table == table]
     if not found:
-        known = list(dict.fromkeys(row.table for row in ROWS if row.paper == paper))
+        tables = {row.table for row in ROWS if row.paper == paper}
+        known = sorted(tables, key=lambda name: (not name.isdigit(), len(name), name))
         raise ValueError(f"{paper} has no table {table!r} here; choose from {', '.join(known)}")
     return found
 

@@ -1,4 +1,4 @@
-"""A results file: what was scored, with what, when; written after every unit, so that an interruption loses one at most."""
+"""A results file: what was scored, with what, when. Written after every unit: an interruption loses one at most."""
 
 from __future__ import annotations
 

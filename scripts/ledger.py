@@ -1,0 +1,207 @@
+"""The ledger of a reproduction: each published row, the project's own commands for it, and what they gave."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from scripts.cli import log
+from scripts.tables import average
+
+if TYPE_CHECKING:
+    from cse.evaluation.published import Row
+
+FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
+LIBRARIES = ("numpy", "scikit-learn", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds."""
+
+    data: Path
+    output: Path
+    train_data: str | None
+    triplets: str | None
+    backbone: str | None
+    seeds: Sequence[int]
+    train_options: str
+
+    def source(self, row: Row) -> str | None:
+        """The text a trained row learns from."""
+        return self.triplets if "--supervised" in row.train else self.train_data
+
+    def backbone_of(self, row: Row) -> str:
+        """The model to open."""
+        return self.backbone or row.key.split()[0]
+
+    def commands(self, row: Row) -> list[str]:
+        """Every command of a row, in order; none for a copied one."""
+        if row.copied:
+            return []
+        if row.task == "templates":
+            return [self.templates()]
+        trained = [self.train(row, seed) for seed in self.seeds] if row.method else []
+        return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
+
+    def runs(self, row: Row) -> Sequence[int | None]:
+        """The seeds of a trained row; one run without a seed for what is not trained."""
+        return self.seeds if row.method else (None,)
+
+    def checkpoint(self, row: Row, seed: int) -> Path:
+        """The folder of a trained row; rows of several tables that are the same training share it."""
+        name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train.split(), str(seed)]))
+        return self.output / "checkpoints" / name.replace("--", "")
+
+    def train(self, row: Row, seed: int) -> str:
+        """The training command of one seed."""
+        output = self.checkpoint(row, seed)
+        parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
+        parts += ["--dev", str(self.data / "sts" / "STSB" / "dev.tsv"), "--output", str(output), "--seed", str(seed)]
+        return shlex.join(["python", "-m", *parts, *shlex.split(row.train), *shlex.split(self.train_options)])
+
+    def results(self, row: Row, seed: int | None) -> Path:
+        """The results file of one evaluation."""
+        options = "-".join(option.strip("-") for option in row.evaluate.split())
+        name = self.checkpoint(row, seed).name if seed is not None else "-".join(row.key.split()[1:])
+        owner = "" if seed is not None else Path(self.backbone_of(row)).name
+        return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
+
+    def evaluate(self, row: Row, seed: int | None) -> str:
+        """The evaluation command of one run."""
+        model = str(self.checkpoint(row, seed)) if seed is not None else self.backbone_of(row)
+        pooling = [] if seed is not None else ["--pooling", row.key.split()[1]]
+        parts = ["scripts.evaluate", row.task, "--model", model, *pooling, "--data", str(self.data / FOLDERS[row.task])]
+        figures = ["--figures", str(self.output / "figures")] if row.table.startswith("figure") else []
+        return shlex.join(
+            ["python", "-m", *parts, *shlex.split(row.evaluate), *figures, "--json", str(self.results(row, seed))]
+        )
+
+    def templates(self) -> str:
+        """The template search on STS-B dev."""
+        parts = ["scripts.search_templates", "--model", self.backbone or "bert-base-uncased", "--final-period"]
+        dev = self.data / "sts" / "STSB" / "dev.tsv"
+        return shlex.join(["python", "-m", *parts, "--dev", str(dev), "--json", str(self.template_scores)])
+
+    @property
+    def template_scores(self) -> Path:
+        """Where the template search leaves its scores."""
+        return self.output / "results" / f"templates-{Path(self.backbone or 'bert-base-uncased').name}.json"
+
+
+def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
+    """Run what is not yet done of a row; its ledger entry comes back."""
+    commands = plan.commands(row)
+    for command in commands:
+        _run(command, plan, row)
+    entry = {
+        "row": row.name, "published": row.average, "published_deviation": row.deviation, "published_seeds": row.seeds,
+        "published_on": row.key.split()[0], "task": row.task, "source": row.source, "copied": row.copied,
+        "commands": commands,
+    }  # fmt: skip
+    if row.copied:
+        return entry
+    runs = [_obtained(row, plan, seed) for seed in plan.runs(row)]
+    whole = [run for run in runs if run is not None]
+    entry |= {"backbone": plan.backbone_of(row), "seeds": list(plan.seeds) if row.method else [], "runs": runs}
+    if len(whole) < len(runs) or not whole:
+        return {**entry, "note": "sets are missing, so there is no average to compare"}
+    return {**entry, **judged(whole, row)}
+
+
+def judged(runs: Sequence[float], row: Row) -> dict[str, Any]:
+    """Mean, deviation and difference of runs, and whether it is inside two standard errors of both sides.
+
+    A side with one run has no error of its own; where neither has one nothing can be said, and nothing is.
+    """
+    from cse.evaluation.comparison import over_seeds
+
+    mean, deviation = over_seeds(runs)
+    found: dict[str, Any] = {"mean": round(mean, 2), "deviation": None if deviation is None else round(deviation, 2)}
+    if row.average is None:
+        return found
+    errors = [
+        spread / math.sqrt(count) for spread, count in ((deviation, len(runs)), (row.deviation, row.seeds)) if spread
+    ]
+    difference = mean - row.average
+    found["difference"] = round(difference, 2)
+    if errors:
+        found["verdict"] = "inside the noise" if abs(difference) <= 2 * math.hypot(*errors) else "a difference"
+    return found
+
+
+def _run(command: str, plan: Plan, row: Row) -> None:
+    """Run a command unless its result is there; an interrupted training goes on."""
+    parts = shlex.split(command)
+    if "scripts.train" in parts:
+        output = Path(parts[parts.index("--output") + 1])
+        if (output / "config.json").is_file():
+            return
+        parts += ["--resume"] if output.with_name(f"{output.name}.partial").is_dir() else []
+    if "scripts.search_templates" in parts:
+        plan.template_scores.parent.mkdir(parents=True, exist_ok=True)
+        if plan.template_scores.is_file():
+            return
+    log(f"  {command}")
+    done = subprocess.run([sys.executable, *parts[1:]], stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
+
+
+def _obtained(row: Row, plan: Plan, seed: int | None) -> float | None:
+    if row.task == "templates":
+        scores = json.loads(plan.template_scores.read_text())["templates"]
+        return next((entry["score"] for entry in scores if entry["template"] == row.name), None)
+    (record,) = json.loads(plan.results(row, seed).read_text())["models"].values()
+    if not row.read:
+        return average(row.task, record["scores"])
+    value: Any = record["scores"]
+    for key in row.read:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[dict[str, Any]]) -> None:
+    """Write `stem.json` and `stem.md`."""
+    versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    head = {"paper": paper, "table": table, "date": date.today().isoformat(), "versions": versions}
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    stem.with_name(f"{stem.name}.json").write_text(json.dumps({**head, "rows": list(entries)}, indent=1))
+    stem.with_name(f"{stem.name}.md").write_text("\n".join(markdown(entries)) + "\n")
+
+
+def markdown(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """The ledger as a Markdown table."""
+    lines = ["| row | published | obtained | difference | backbone, seeds |", "|---|---|---|---|---|"]
+    for entry in entries:
+        published = _spread(entry["published"], entry["published_deviation"])
+        if entry["copied"]:
+            lines.append(f"| {entry['row']} | {published} | copied, not run | | {entry['source']} |")
+            continue
+        difference = f"{entry['difference']:+.2f} {entry.get('verdict', '')}".strip() if "difference" in entry else ""
+        obtained = _spread(entry.get("mean"), entry.get("deviation")) or entry.get("note", "-")
+        seeds = " ".join(map(str, entry["seeds"])) or "untrained"
+        lines.append(f"| {entry['row']} | {published} | {obtained} | {difference} | {entry['backbone']}, {seeds} |")
+    return lines
+
+
+def _spread(value: float | None, deviation: float | None) -> str:
+    return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
+
+
+def show(entries: Sequence[dict[str, Any]]) -> None:
+    """The ledger on stdout."""
+    for line in markdown(entries):
+        typer.echo(line)

@@ -1,0 +1,58 @@
+"""Train and evaluate what a published table needs, and set what came out against what was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli import command, log
+
+
+def main(
+    paper: Annotated[str, typer.Argument(help="promptbert, dcpcse or conpvp.")],
+    table: Annotated[str, typer.Argument(help="A table's number, or figure-N; a wrong one lists those there are.")],
+    data: Annotated[Path, typer.Option(help="Folder with sts, transfer and clustering beneath it.")],
+    output: Annotated[Path, typer.Option(help="Folder for checkpoints, results, figures and the ledger.")],
+    train_data: Annotated[str | None, typer.Option(help="Sentences for the rows that are trained.")] = None,
+    triplets: Annotated[str | None, typer.Option(help="Premise, entailed, contradicted, for supervised rows.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Instead of each row's own: bundled, a folder or a hub id.")
+    ] = None,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Repeat for several; 42.")] = None,
+    train_options: Annotated[str, typer.Option(help="More options of scripts.train, in one string.")] = "",
+    only: Annotated[str | None, typer.Option(help="Only the rows whose name holds this.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
+) -> None:
+    """Reproduce a table or figure: published, obtained mean and deviation, difference and command, row by row.
+
+    What is done is not done again, so a killed run goes on. Example: python -m scripts.reproduce promptbert 5
+    --data DATA --train-data wiki.txt --output runs/reproduce --seed 42 --seed 43
+    """
+    from cse.evaluation.published import rows
+    from scripts.ledger import Plan, fill_in, show, write_ledger
+
+    chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
+    if not chosen:
+        raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
+    plan = Plan(data, output, train_data, triplets, backbone, tuple(seeds or (42,)), train_options)
+    if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
+        raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
+    if dry_run:
+        for row in chosen:
+            for line in plan.commands(row):
+                typer.echo(line)
+        return
+    entries = []
+    for row in chosen:
+        log(f"{row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}")
+        entries.append(fill_in(row, plan))
+        write_ledger(output / f"{paper}-{table}", paper, table, entries)
+    show(entries)
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,122 @@
+"""The published rows are self-consistent facts, and a reproduction runs this project's own commands and resumes."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import SENTENCES
+from test_scripts import refused, run
+
+from cse.evaluation.published import PAPERS, ROWS, SETS, published, rows
+from cse.methods import METHODS, SUPERVISED, UNTRAINED
+from scripts.ledger import judged
+
+RUNNABLE = [row for row in ROWS if not row.copied]
+
+
+def test_published_averages_are_the_means_of_their_rounded_rows() -> None:
+    whole = [row for row in ROWS if row.values]
+    assert len(whole) > 15
+    for row in whole:
+        assert row.average is not None
+        mean = sum(row.values[name] for name in SETS[row.task]) / len(SETS[row.task])
+        # Means over seeds do not add up to the last digit, nor does SimCSE's transfer row that PromptBERT repeats.
+        slack = 0.021 if row.seeds > 1 or row.task == "transfer" else 0.0051
+        assert mean == pytest.approx(row.average, abs=slack), row.name
+
+
+def test_every_row_that_is_not_copied_names_something_this_project_has() -> None:
+    for row in RUNNABLE:
+        reader = row.key.split()[1]
+        if row.method:
+            assert row.method in (SUPERVISED if "--supervised" in row.train else METHODS), row
+            assert reader == row.method
+        else:
+            assert reader in (*UNTRAINED, "top-tokens", "top-tokens-denoised"), row
+    assert {row.paper for row in ROWS} == set(PAPERS)
+    assert all(row.source for row in ROWS if row.copied)
+
+
+def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
+    found = published("sts", "bert-base-uncased prompt")
+    assert found is not None
+    assert (found.table, found.average, found.values["STS13"]) == ("5", 67.85, 73.83)
+    assert published("sts", "mine mean") is None
+    assert published("sts", None) is None
+    with pytest.raises(ValueError, match="choose from promptbert"):
+        rows("simcse", "1")
+    with pytest.raises(ValueError, match="choose from 1, 2, figure-2"):
+        rows("dcpcse", "9")
+
+
+def test_a_difference_is_judged_by_the_errors_of_both_sides() -> None:
+    row = replace(RUNNABLE[0], average=78.54, deviation=0.15, seeds=10)
+    # standard errors 0.5 / sqrt(3) and 0.15 / sqrt(10): two of both together are 0.585
+    near, far = judged([78.0, 78.5, 77.5], row), judged([77.0, 77.5, 76.5], row)
+    assert (near["mean"], near["deviation"], near["difference"]) == (78.0, 0.5, -0.54)
+    assert (near["verdict"], far["verdict"]) == ("inside the noise", "a difference")
+    assert "verdict" not in judged([78.0], replace(row, deviation=None, seeds=1))
+    assert judged([78.0], replace(row, average=None)) == {"mean": 78.0, "deviation": None}
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Run the ledger's commands without a process each; the list of what was run."""
+    ran: list[list[str]] = []
+
+    def invoke(parts: list[str], **_: object) -> subprocess.CompletedProcess:
+        ran.append(parts)
+        return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("scripts."), *parts[3:]).exit_code)
+
+    monkeypatch.setattr("scripts.ledger.subprocess.run", invoke)
+    return ran
+
+
+def test_a_table_is_trained_evaluated_and_not_done_twice(
+    bert_folder: Path,
+    sts: Path,
+    tmp_path: Path,
+    in_process: list[list[str]],
+) -> None:
+    (sts / "STSB" / "dev.tsv").write_text((sts / "STSB" / "test.tsv").read_text())
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    output = tmp_path / "out"
+    options = (
+        "promptbert", "8", "--data", sts.parent, "--output", output, "--train-data", tmp_path / "text.txt",
+        "--backbone", bert_folder, "--seed", 1, "--seed", 2, "--only", "uncased, same",
+        "--train-options", "--max-steps 1 --eval-every 1",
+    )  # fmt: skip
+    done = run("reproduce", *options)
+    assert done.exit_code == 0, done.output
+    assert "| bert-base-uncased, same template | 78.16 ± 0.17 |" in done.stdout
+    ledger = json.loads((output / "promptbert-8.json").read_text())
+    (entry,) = ledger["rows"]
+    assert len(entry["runs"]) == 2
+    assert entry["mean"] == pytest.approx(sum(entry["runs"]) / 2, abs=0.006)
+    assert entry["difference"] == pytest.approx(entry["mean"] - 78.16, abs=0.006)
+    assert [line.split()[2] for line in entry["commands"]] == ["scripts.train"] * 2 + ["scripts.evaluate"] * 2
+    assert ledger["versions"].keys() >= {"torch", "transformers"}
+    stamps = {path: path.stat().st_mtime_ns for path in (output / "checkpoints").rglob("*.safetensors")}
+    assert len(stamps) == 2
+    assert [parts[2] for parts in in_process] == ["scripts.train"] * 2 + ["scripts.evaluate"] * 2
+    assert run("reproduce", *options).exit_code == 0
+    assert "scripts.train" not in [parts[2] for parts in in_process[4:]]
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+@pytest.mark.usefixtures("in_process")
+def test_copied_rows_are_marked_and_missing_text_is_asked_for(
+    sts: Path,
+    tmp_path: Path,
+) -> None:
+    options = ("--data", sts.parent, "--output", tmp_path / "out")
+    failed = (*options, "--train-data", tmp_path / "none.txt", "--backbone", "bundled", "--only", "SCPCSE")
+    refused(run("reproduce", "dcpcse", "1", *failed), 3, "SCPCSE", "scripts.train scpcse", "exit code 3")
+    done = run("reproduce", "promptbert", "5", *options, "--only", "glove")
+    assert "| GloVe average | 61.32 | copied, not run | | Reimers and Gurevych 2019" in done.stdout
+    refused(run("reproduce", "conpvp", "3", *options), 3, "--train-data")
+    refused(run("reproduce", "conpvp", "3", *options, "--only", "gpt"), 3, "'gpt'")
+    shown = run("reproduce", "promptbert", "5", *options, "--only", "manual", "--dry-run").stdout
+    assert shown.startswith("python -m scripts.evaluate sts --model bert-base-uncased --pooling prompt")
