@@ -21,6 +21,7 @@ import torch
 from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
 from cse.masking import mask_tokens
+from cse.speed import matrix_rate, training_flops
 from cse.state import STATE_FOLDER, check_folder, load_state, save_state, start_accelerator, write_folder
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
@@ -35,7 +36,10 @@ SOURCE = "source.json"
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps."""
+    """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps.
+
+    A step's rows go through the model in `accumulate` parts, which changes the memory it needs and not the result.
+    """
 
     vocabulary: int = 12_000
     layers: int = 4
@@ -44,6 +48,7 @@ class PretrainConfig:
     positions: int = 256
     tokens: int = 30_000_000
     batch_tokens: int = 4096
+    accumulate: int = 1
     lengths: tuple[int, ...] = (16, 32, 64, 128)
     learning_rate: float = 1e-3
     warmup: float = 0.05
@@ -104,8 +109,17 @@ def masked_loss(
     hidden = model.base_model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state
     wanted = labels != IGNORED
     logits = mlm_head(model)(hidden[wanted])
-    loss = torch.nn.functional.cross_entropy(logits.float(), labels[wanted])
+    total = torch.nn.functional.cross_entropy(logits.float(), labels[wanted], reduction="sum")
+    loss = total / wanted.sum().clamp(min=1)  # a few short rows may have nothing to guess
     return loss, (logits.argmax(-1) == labels[wanted]).float().mean()
+
+
+def compile_blocks(model: PreTrainedModel, device: torch.device) -> None:
+    """Compile the model's blocks on a GPU; on a CPU it took minutes and gained nothing (README, decisions)."""
+    if device.type == "cuda":
+        encoder: Any = model.base_model.encoder
+        for block in encoder.layer:
+            block.compile()
 
 
 def row_limit(model: PreTrainedModel) -> int:
@@ -219,18 +233,23 @@ def pretrain(
         else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
     )
     longest = min(row_limit(plain), len(train.ids) + 2)
+    compile_blocks(plain, accelerator.device)
+    half = accelerator.mixed_precision == "bf16"
+    meta["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
+    flops = training_flops(plain, float(np.mean([min(length, longest) for length in config.lengths])))
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
         batch = _batch(train, tokenizer, config, step, longest)
-        loss = _step(accelerator, model, optimizer, batch, learning_rate(config, step))
+        loss = _step(accelerator, model, optimizer, batch, learning_rate(config, step), config.accumulate)
         done = step + 1
         if done % eval_every == 0 or done == config.steps:
             with accelerator.autocast():
                 scores = evaluate(plain, tokenizer, valid, accelerator.device)
             meta["seconds"] = time.perf_counter() - started
+            speed = done * config.batch_tokens / meta["seconds"]
             entry = {
                 "step": done, "tokens": done * config.batch_tokens, "loss": round(loss.item(), 4), **scores,
-                "tokens_per_second": round(done * config.batch_tokens / meta["seconds"]),
+                "tokens_per_second": round(speed), "mfu": round(speed * flops / meta["matrix_rate"], 3),
             }  # fmt: skip
             if not math.isfinite(entry["loss"]):
                 raise ValueError(f"the loss became {entry['loss']} at step {done}; lower --learning-rate")
@@ -251,18 +270,23 @@ def _batch(
 
 
 def _step(
-    accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float
+    accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float, parts: int
 ) -> torch.Tensor:
     for group in optimizer.param_groups:
         group["lr"] = rate
     inputs, labels = (tensor.to(accelerator.device, non_blocking=True) for tensor in batch)
-    with accelerator.autocast():
-        loss, _ = masked_loss(model, inputs, labels)
-    accelerator.backward(loss)
+    size, total = -(-len(inputs) // parts), (labels != IGNORED).sum().clamp(min=1)
+    whole = torch.zeros((), device=accelerator.device)
+    for rows, wanted in zip(inputs.split(size), labels.split(size), strict=True):
+        with accelerator.autocast():
+            loss, _ = masked_loss(model, rows, wanted)
+        share = loss * (wanted != IGNORED).sum() / total  # a mean over the step's masked tokens, not over its parts'
+        accelerator.backward(share)
+        whole += share.detach()
     accelerator.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    return loss.detach()
+    return whole
 
 
 def _finish(

@@ -106,7 +106,7 @@ def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
     commands = plan.commands(row)
     for command in commands:
         _run(command, plan, row)
-    entry = {
+    entry: dict[str, Any] = {
         "row": row.name, "published": row.average, "published_deviation": row.deviation, "published_seeds": row.seeds,
         "published_on": row.key.split()[0], "task": row.task, "source": row.source, "copied": row.copied,
         "commands": commands,

@@ -19,6 +19,7 @@ def main(
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
     tokens: Annotated[int, typer.Option(min=1, help="Tokens seen in the whole run.")] = 30_000_000,
     batch_tokens: Annotated[int, typer.Option(min=16)] = 4096,
+    accumulate: Annotated[int, typer.Option(min=1, help="Parts a batch goes through the model in.")] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
     head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
@@ -38,7 +39,7 @@ def main(
 
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
-        batch_tokens=batch_tokens, learning_rate=learning_rate, head_start=head_start, seed=seed,
+        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start, seed=seed,
     )  # fmt: skip
 
     def report(entry: dict[str, Any]) -> None:

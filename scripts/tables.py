@@ -79,7 +79,7 @@ def _print(lines: list[tuple[str, list[str], str]]) -> None:
 
 def _print_ladders(models: Mapping[str, Any]) -> None:
     """PromptBERT's Table 3 for every model with tokens: averages of static embeddings as biased tokens are removed."""
-    lines = []
+    lines: list[tuple[str, list[str], str]] = []
     for label, record in models.items():
         rungs = {k: v["average"] for k, v in record["scores"].get("static-bias", {}).items() if "average" in v}
         if rungs and not lines:
@@ -95,11 +95,11 @@ def print_seeds(task: str, models: Mapping[str, Any]) -> None:
     """Mean and deviation of models that differ in the seed alone, and whether two such groups differ."""
     from cse.evaluation.comparison import over_seeds, seed_groups, seeds_differ
 
-    groups = {}
+    groups: dict[str, list[float]] = {}
     for members in seed_groups(models).values():
-        runs = [average(task, models[name]["scores"]) for name in members]
-        if len(members) > 1 and None not in runs:
-            groups[", ".join(members)] = [run for run in runs if run is not None]
+        runs = [run for name in members if (run := average(task, models[name]["scores"])) is not None]
+        if len(runs) == len(members) > 1:
+            groups[", ".join(members)] = runs
     for label, runs in groups.items():
         mean, deviation = over_seeds(runs)
         typer.echo(f"over {len(runs)} seeds: {mean:.2f} +- {deviation:.2f}  ({label})")
@@ -117,16 +117,9 @@ def print_comparisons(models: Mapping[str, Any]) -> None:
     (first, record), *others = models.items()
     for other, compared in others:
         shared = [name for name in record["scores"] if name in compared["scores"]]
-        pairs = {
-            name: tuple(
-                np.array(values)
-                for values in (
-                    record["scores"][name]["cosines"],
-                    compared["scores"][name]["cosines"],
-                    record["scores"][name]["grades"],
-                )
-            )
-            for name in shared
-        }
+        pairs = {}
+        for name in shared:
+            ours, theirs = record["scores"][name], compared["scores"][name]
+            pairs[name] = (np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"]))
         difference = paired_bootstrap(pairs)
         typer.echo(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")

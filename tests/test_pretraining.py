@@ -3,18 +3,21 @@
 import json
 import math
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES, WORDS
+from conftest import ROOT, SENTENCES, WORDS
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
-from cse.pretraining import PretrainConfig, learning_rate, masked_rows, pretrain
+from cse.pretraining import PretrainConfig, learning_rate, masked_loss, masked_rows, pretrain
+from cse.speed import training_flops
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
 CONFIG = PretrainConfig(
@@ -147,6 +150,84 @@ def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path,
     assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
     vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
     assert vocabularies[0] == vocabularies[1]
+
+
+def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=512 * 6, batch_tokens=512)
+    whole = pretrain([corpus], tmp_path / "whole", config, eval_every=2)
+    parts = tmp_path / "parts"
+    shutil.copytree(tmp_path / "whole" / "tokenizer", parts / "tokenizer")
+    shutil.copy(tmp_path / "whole" / "source.json", parts)
+    accumulated = pretrain([corpus], parts, replace(config, accumulate=5), eval_every=2)
+    losses = [[entry["loss"] for entry in result["curve"]] for result in (whole, accumulated)]
+    assert losses[1] == pytest.approx(losses[0], abs=2e-4)
+    assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
+
+
+def test_a_part_with_nothing_to_guess_costs_nothing(bert_folder: str) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    rows = torch.full((2, 6), 20)
+    loss, _ = masked_loss(model, rows, torch.full((2, 6), -100))
+    assert loss.item() == 0.0
+
+
+def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: str) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    width, layers, inner, vocabulary = 32, 2, 64, model.config.vocab_size
+    block = 4 * width * width + 2 * width * inner
+    attention = 2 * 2 * 10 * width  # scores and weighted sum of ten tokens: a multiply-add per head width and token
+    head = 0.15 * (width * width + vocabulary * width)
+    assert training_flops(model, 10) == pytest.approx(6 * (layers * block + layers * attention / 2 + head))
+
+
+def test_the_log_has_speed_and_its_share_of_the_measured_rate(corpus: Path, tmp_path: Path) -> None:
+    result = pretrain([corpus], tmp_path / "out", CONFIG, eval_every=6)
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out" / "model")
+    flops = training_flops(model, np.mean([8, 16, 40]))
+    assert result["matrix_rate"] > 1e8
+    for entry in result["curve"]:
+        expected = entry["tokens_per_second"] * flops / result["matrix_rate"]
+        assert entry["mfu"] == pytest.approx(expected, rel=0.01, abs=6e-4)
+
+
+def test_pretraining_needs_no_data_index_or_app_library(corpus: Path, tmp_path: Path) -> None:
+    """A rented GPU machine may have torch, transformers, tokenizers, accelerate, numpy and typer alone."""
+    options = ["--vocabulary", "90", "--layers", "1", "--hidden", "16", "--tokens", "128", "--batch-tokens", "64"]
+    arguments = [str(corpus), "--output", str(tmp_path / "out"), *options]
+    code = f"""
+import sys
+from scripts.pretrain import app
+try:
+    app({arguments})
+finally:
+    print([name for name in ("datasets", "faiss", "gradio", "pyarrow", "pandas", "matplotlib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "held-out loss" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_full_disk_leaves_the_last_state_to_go_on_from(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cse.state
+
+    save, calls = cse.state.save_file, []
+
+    def full(tensors: dict, path: Path) -> None:
+        calls.append(path)
+        if len(calls) > 2:  # two files a state: the second evaluation finds the disk full
+            Path(path).write_bytes(b"half")
+            raise OSError("No space left on device")
+        save(tensors, path)
+
+    monkeypatch.setattr(cse.state, "save_file", full)
+    with pytest.raises(OSError, match=r"state: cannot be written .*No space left.*free some space"):
+        pretrain([corpus], tmp_path / "out", CONFIG, eval_every=4)
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "out" / "state" / "meta.json").read_text())["step"] == 4
+    assert pretrain([corpus], tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
 
 
 def test_too_little_text_is_refused_with_the_number_it_supports(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ class Row:
     source: str = ""
 
 
-def _row(paper: str, table: str, name: str, key: str, numbers: str, task: str = "sts", **more: object) -> Row:
+def _row(paper: str, table: str, name: str, key: str, numbers: str | float, task: str = "sts", **more: object) -> Row:
     """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
-    *values, average = map(float, numbers.split())
+    *values, average = map(float, str(numbers).split())
     sets = dict(zip(SETS[task], values, strict=True)) if values else {}
     return Row(paper, table, name, key, task, average, sets, **more)  # type: ignore[arg-type]
 
@@ -68,7 +68,7 @@ def _untrained() -> Iterator[Row]:
         source="fitted on all of SNLI and MNLI, layers 1 and 12; run it with --postprocess whitening --fit",
     )  # fmt: skip
     yield _row(
-        "promptbert", "5", "BERT-flow", f"{base} first-last+flow", "66.55", copied=True,
+        "promptbert", "5", "BERT-flow", f"{base} first-last+flow", 66.55, copied=True,
         source="fitted on NLI text; run it with --postprocess flow --fit",
     )  # fmt: skip
     yield _row(
@@ -82,12 +82,12 @@ def _untrained() -> Iterator[Row]:
     for backbone, static, last in (
         (base, 56.02, 52.57), ("bert-base-cased", 56.65, 56.93), ("roberta-base", 55.88, 53.49),
     ):  # fmt: skip
-        yield _row("promptbert", "1", f"{backbone}, static", f"{backbone} static", str(static))
-        yield _row("promptbert", "1", f"{backbone}, last layer", f"{backbone} mean", str(last))
+        yield _row("promptbert", "1", f"{backbone}, static", f"{backbone} static", static)
+        yield _row("promptbert", "1", f"{backbone}, last layer", f"{backbone} mean", last)
     for name, evaluate, average in (
-        ("[MASK], no denoising", "--pooling prompt --final-period", "67.85"),
-        ("top 200 tokens, no denoising", "--pooling top-tokens --final-period", "56.19"),
-        ("top 200 tokens, denoised", "--pooling top-tokens-denoised --final-period", "60.39"),
+        ("[MASK], no denoising", "--pooling prompt --final-period", 67.85),
+        ("top 200 tokens, no denoising", "--pooling top-tokens --final-period", 56.19),
+        ("top 200 tokens, denoised", "--pooling top-tokens-denoised --final-period", 60.39),
     ):
         yield _row(
             "promptbert", "9", name, f"{base} {evaluate.split()[1]}", average, evaluate="--final-period",
@@ -107,7 +107,7 @@ def _trained() -> Iterator[Row]:
             method="promptbert", deviation=0.15, seeds=10, source="mean of 10 seeds, 78.33 to 78.86",
         )  # fmt: skip
     yield _row(
-        "promptbert", "10", "SimCSE", f"{base} simcse", "75.42", method="simcse", deviation=0.86, seeds=10,
+        "promptbert", "10", "SimCSE", f"{base} simcse", 75.42, method="simcse", deviation=0.86, seeds=10,
         source="10 seeds, 73.50 to 76.64; SimCSE's own paper gives 76.25",
     )  # fmt: skip
     yield _row(
@@ -132,16 +132,16 @@ def _trained() -> Iterator[Row]:
             ("different templates, denoised", "promptbert", denoised),
         ):
             yield _row(
-                "promptbert", "8", f"{backbone}, {name}", f"{backbone} {method}", str(average), method=method,
+                "promptbert", "8", f"{backbone}, {name}", f"{backbone} {method}", average, method=method,
                 deviation=deviation, seeds=10,
             )  # fmt: skip
     yield _row(
         "dcpcse", "1", "SCPCSE", f"{base} scpcse", "64.28 78.97 70.51 78.45 75.71 76.33 68.73 73.28", method="scpcse",
     )  # fmt: skip
-    for backbone, average in ((base, "78.49"), ("bert-large-uncased", "79.42"), ("roberta-base", "77.93")):
+    for backbone, average in ((base, 78.49), ("bert-large-uncased", 79.42), ("roberta-base", 77.93)):
         yield _row("dcpcse", "1", f"DCPCSE, {backbone}", f"{backbone} dcpcse", average, method="dcpcse")
     for backbone, average in (
-        (base, "81.65"), ("bert-large-uncased", "82.89"), ("roberta-base", "82.94"), ("roberta-large", "84.76"),
+        (base, 81.65), ("bert-large-uncased", 82.89), ("roberta-base", 82.94), ("roberta-large", 84.76),
     ):  # fmt: skip
         yield _row(
             "dcpcse", "1", f"DCPCSE, {backbone}, supervised", f"{backbone} dcpcse supervised", average,
@@ -149,22 +149,22 @@ def _trained() -> Iterator[Row]:
             source="a re-run elsewhere gave 81.32 (BERT-base) and 82.75 (RoBERTa-base)",
         )  # fmt: skip
     for backbone, method, average in (
-        (base, "dcpcse-mlm", "78.10"), (base, "dcpcse", "78.49"),
-        ("roberta-base", "dcpcse", "77.93"), ("roberta-base", "dcpcse-no-mlm", "69.24"),
+        (base, "dcpcse-mlm", 78.10), (base, "dcpcse", 78.49),
+        ("roberta-base", "dcpcse", 77.93), ("roberta-base", "dcpcse-no-mlm", 69.24),
     ):  # fmt: skip
         yield _row("dcpcse", "2", f"{backbone}, {method}", f"{backbone} {method}", average, method=method)
     for backbone, average in (
-        (base, "78.85"), ("bert-large-uncased", "80.01"), ("roberta-base", "79.18"), ("roberta-large", "80.18"),
+        (base, 78.85), ("bert-large-uncased", 80.01), ("roberta-base", 79.18), ("roberta-large", 80.18),
     ):  # fmt: skip
         yield _row(
             "conpvp", "3", f"ConPVP, {backbone}", f"{backbone} conpvp", average, method="conpvp",
             source="best of 4 seeds, not their mean",
         )  # fmt: skip
     for name, method, average, deviation in (
-        ("ConPVP", "conpvp", "79.90", 0.32), ("manual anchor", "conpvp-manual", "79.18", 0.49),
-        ("without c-", "conpvp-no-negative", "78.49", 0.33),
-        ("without c+ and c-", "conpvp-no-prototypes", "77.28", 0.25),
-        ("SimCSE", "simcse", "77.37", 0.88), ("PromptBERT", "promptbert", "78.51", 0.77),
+        ("ConPVP", "conpvp", 79.90, 0.32), ("manual anchor", "conpvp-manual", 79.18, 0.49),
+        ("without c-", "conpvp-no-negative", 78.49, 0.33),
+        ("without c+ and c-", "conpvp-no-prototypes", 77.28, 0.25),
+        ("SimCSE", "simcse", 77.37, 0.88), ("PromptBERT", "promptbert", 78.51, 0.77),
     ):  # fmt: skip
         yield _row(
             "conpvp", "4", name, f"roberta-large {method}", average, method=method, deviation=deviation, seeds=4,
@@ -179,9 +179,9 @@ def _other_tasks() -> Iterator[Row]:
     ):
         yield _row("promptbert", "15", name, f"{base} {pooling}", numbers, "transfer")
     for name, backbone, train, average in (
-        ("PromptBERT", base, "", "85.49"), ("PromptRoBERTa", "roberta-base", "", "87.36"),
-        ("PromptBERT, supervised", base, "--supervised", "86.90"),
-        ("PromptRoBERTa, supervised", "roberta-base", "--supervised", "89.00"),
+        ("PromptBERT", base, "", 85.49), ("PromptRoBERTa", "roberta-base", "", 87.36),
+        ("PromptBERT, supervised", base, "--supervised", 86.90),
+        ("PromptRoBERTa, supervised", "roberta-base", "--supervised", 89.00),
     ):  # fmt: skip
         supervised = " supervised" if train else ""
         yield _row(
@@ -189,10 +189,10 @@ def _other_tasks() -> Iterator[Row]:
             train=train,
         )  # fmt: skip
     for name, backbone, method, average, deviation in (
-        ("ConPVP, RoBERTa-base", "roberta-base", "conpvp", "86.27", 0.11),
-        ("ConPVP, RoBERTa-large", "roberta-large", "conpvp", "88.60", 0.14),
-        ("SimCSE, RoBERTa-base", "roberta-base", "simcse", "85.06", 0.13),
-        ("SimCSE, RoBERTa-large", "roberta-large", "simcse", "86.42", 0.23),
+        ("ConPVP, RoBERTa-base", "roberta-base", "conpvp", 86.27, 0.11),
+        ("ConPVP, RoBERTa-large", "roberta-large", "conpvp", 88.60, 0.14),
+        ("SimCSE, RoBERTa-base", "roberta-base", "simcse", 85.06, 0.13),
+        ("SimCSE, RoBERTa-large", "roberta-large", "simcse", 86.42, 0.23),
     ):
         yield _row(
             "conpvp", "5", name, f"{backbone} {method}", average, "transfer", method=method, deviation=deviation,
@@ -204,8 +204,8 @@ def _other_tasks() -> Iterator[Row]:
     ):
         yield _row("conpvp", "6", backbone, f"{backbone} mean", numbers, "clustering")
     for backbone, method, average in (
-        (base, "conpvp", "63.86"), ("bert-large-uncased", "conpvp", "64.14"),
-        (base, "simcse", "57.58"), ("bert-large-uncased", "simcse", "63.06"),
+        (base, "conpvp", 63.86), ("bert-large-uncased", "conpvp", 64.14),
+        (base, "simcse", 57.58), ("bert-large-uncased", "simcse", 63.06),
     ):  # fmt: skip
         yield _row(
             "conpvp", "6", f"{method}, {backbone}", f"{backbone} {method}", average, "clustering", method=method,
@@ -231,10 +231,10 @@ def _geometry() -> Iterator[Row]:
         "-Freq&Sub&Case&Pun": (63.10, 66.05, 67.64),
     }  # fmt: skip
     for rung, values in ladder.items():
-        for backbone, value in zip((base, cased, roberta), values, strict=True):
-            if value is not None:
+        for backbone, average in zip((base, cased, roberta), values, strict=True):
+            if average is not None:
                 yield Row(
-                    "promptbert", "3", f"{backbone} {rung}", f"{backbone} static", "geometry", value,
+                    "promptbert", "3", f"{backbone} {rung}", f"{backbone} static", "geometry", average,
                     read=("static-bias", rung, "average"), source="on SentEval's tokenised, lower-cased text",
                 )  # fmt: skip
 
@@ -244,10 +244,10 @@ def _figures() -> Iterator[Row]:
     yield Row("promptbert", "figure-1", "static embeddings in two dimensions", f"{base} static", "geometry")
     for template, value in TEMPLATES.items():
         yield Row("promptbert", "4", template, f"{base} prompt", "templates", value)
-    for length, value in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
+    for length, average in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
         yield Row(
-            "dcpcse", "figure-2", f"prompt length {length}", f"{base} dcpcse", "sts", value, method="dcpcse",
-            train=f"--prefix {length}", source="read off the figure" if value == 76.50 else "",
+            "dcpcse", "figure-2", f"prompt length {length}", f"{base} dcpcse", "sts", average, method="dcpcse",
+            train=f"--prefix {length}", source="read off the figure" if average == 76.50 else "",
         )  # fmt: skip
     for figure, task in (("figure-4", "geometry"), ("figure-5", "geometry"), ("figure-7", "few-shot")):
         yield Row("conpvp", figure, "untrained [CLS]", "roberta-large cls", task)
