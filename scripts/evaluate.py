@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
     model: Annotated[list[str], typer.Option(help="A model or a file of word vectors; repeat for several.")],
-    data: Annotated[Path, typer.Option(help="The task's folder (README, Evaluate).")],
+    data: Annotated[
+        Path, typer.Option(help="The task's folder (README, Evaluate); hub downloads STS or transfer sets.")
+    ],
     pooling: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,6 +64,7 @@ def main(
     if compare and task != "sts":
         raise typer.BadParameter("--compare is for the sts task")
     path = Path(json_output) if json_output not in (None, "-") else None
+    data = _fetched(task) if str(data) == "hub" and not data.exists() else data
     lineup = Lineup(model, pooling or (), postprocess, fit)
     shared = _units(task, data, details, tokenised)
     protocol = {"data": data.resolve().name, "details": details, "final_period": final_period}
@@ -94,6 +97,14 @@ def main(
     print_seeds(task, results["models"])
     if compare:
         print_comparisons(results["models"])
+
+
+def _fetched(task: str) -> Path:
+    from datasets.config import HF_CACHE_HOME
+
+    from cse.evaluation.hubsets import fetch
+
+    return fetch(task, Path(HF_CACHE_HOME) / "cse")
 
 
 def _units(task: str, data: Path, details: bool, tokenised: Path | None) -> dict[str, Unit]:

@@ -72,7 +72,11 @@ def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
     [
         ([TRANSFORMER, POOLING, {"path": "2", "type": "x.Dense"}], {"pooling_mode_mean_tokens": True}, "Dense"),
         ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, "pooling_mode_max_tokens"),
-        ([TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "is not a backbone"),
+        (
+            [TRANSFORMER, POOLING],
+            {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True},
+            "is not a backbone",
+        ),
         ([TRANSFORMER], {}, "pooling unknown"),
         (["x"], {}, "damaged"),
     ],

@@ -1,0 +1,79 @@
+"""The STS and transfer sets from the data hub, written once in the layout that the tasks read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PAIR = ("score", "sentence1", "sentence2")
+LABELLED = ("label", "text")
+
+
+@dataclass(frozen=True)
+class HubSet:
+    """A file's hub id, the splits joined into it, its columns in the file's order, and the rows it must have."""
+
+    source: str
+    splits: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+
+
+SETS: dict[str, dict[str, HubSet]] = {
+    "sts": {
+        **{
+            f"STS{year}/all.tsv": HubSet(f"mteb/sts{year}-sts", ("test",), PAIR, rows)
+            for year, rows in ((12, 3108), (13, 1500), (14, 3750), (15, 3000), (16, 1186))
+        },
+        "STSB/dev.tsv": HubSet("mteb/stsbenchmark-sts", ("validation",), PAIR, 1500),
+        "STSB/test.tsv": HubSet("mteb/stsbenchmark-sts", ("test",), PAIR, 1379),
+    },
+    "transfer": {
+        "CR/all.tsv": HubSet("SetFit/CR", ("train", "test"), LABELLED, 3775),
+        "SUBJ/all.tsv": HubSet("SetFit/subj", ("train", "test"), LABELLED, 10000),
+        "SST2/train.tsv": HubSet("SetFit/sst2", ("train",), LABELLED, 6920),
+        "SST2/dev.tsv": HubSet("SetFit/sst2", ("validation",), LABELLED, 872),
+        "SST2/test.tsv": HubSet("SetFit/sst2", ("test",), LABELLED, 1821),
+        "TREC/train.tsv": HubSet("SetFit/TREC-QC", ("train",), ("label_coarse", "text"), 5452),
+        "TREC/test.tsv": HubSet("SetFit/TREC-QC", ("test",), ("label_coarse", "text"), 500),
+    },
+}
+
+
+def fetch(task: str, folder: Path) -> Path:
+    """`folder`/`task` with every set of the task that is on the hub; files that are there already are kept.
+
+    SICK-R is not among them: the hub's copy joins its splits. Raises ValueError for a task without sets here, and
+    for a set that cannot be loaded or has another number of rows than the papers scored.
+    """
+    if task not in SETS:
+        raise ValueError(f"--data hub knows {' and '.join(SETS)}, not {task}; give a folder")
+    for name, wanted in SETS[task].items():
+        target = folder / task / name
+        if not target.is_file():
+            _write(target, _rows(wanted), wanted)
+    return folder / task
+
+
+def _rows(wanted: HubSet) -> list[Mapping[str, Any]]:
+    from datasets import load_dataset
+
+    try:
+        rows = [row for split in wanted.splits for row in load_dataset(wanted.source, split=split)]
+    except Exception as error:  # whatever the hub and its many loaders raise, the cure is the same
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        raise ValueError(f"cannot load {wanted.source} from the hub ({reason}); give --data a folder") from error
+    if len(rows) != wanted.rows:
+        raise ValueError(f"{wanted.source}: {len(rows)} rows, not the {wanted.rows} that are scored; give a folder")
+    return rows
+
+
+def _write(target: Path, rows: Iterable[Mapping[str, Any]], wanted: HubSet) -> None:
+    lines = ("\t".join(" ".join(str(row[column]).split()) for column in wanted.columns) for row in rows)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    fresh.replace(target)
