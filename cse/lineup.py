@@ -153,10 +153,9 @@ def static_side(encoder: Encoder) -> Static:
     from cse.evaluation.static_bias import Static
 
     tokenizer, template = encoder.tokenizer, encoder.views[0][0]
-    around = tokenizer.build_inputs_with_special_tokens([])
     return Static(
         encoder.model.get_input_embeddings().weight.detach().cpu().numpy(),
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
         lambda texts: encoder.tokenise(texts, [template] * len(texts)),
-        tuple(around),
+        tuple(tokenizer("")["input_ids"]),
     )

@@ -182,7 +182,7 @@ def train(
         )
     encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
     learned = encoder.learned(training=True)
-    optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0, fused=True)
     model, _ = accelerator.prepare(encoder, optimizer)
     work, first = partial_folder(output), accelerator.is_main_process
     recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}

@@ -63,6 +63,8 @@ def main(
     check_choice("task", task, TASKS)
     if compare and task != "sts":
         raise typer.BadParameter("--compare is for the sts task")
+    if figures and task not in ("few-shot", "geometry"):
+        raise typer.BadParameter(f"{task} has no figure; few-shot and geometry have")
     path = Path(json_output) if json_output not in (None, "-") else None
     data = _fetched(task) if str(data) == "hub" and not data.exists() else data
     lineup = Lineup(model, pooling or (), postprocess, fit)

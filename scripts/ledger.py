@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from scripts.cli import log
+from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ class Plan:
         model = str(self.checkpoint(row, seed)) if seed is not None else self.backbone_of(row)
         pooling = [] if seed is not None else ["--pooling", row.key.split()[1]]
         parts = ["scripts.evaluate", row.task, "--model", model, *pooling, "--data", str(self.data / FOLDERS[row.task])]
-        figures = ["--figures", str(self.output / "figures")] if row.table.startswith("figure") else []
-        return shlex.join(
-            ["python", "-m", *parts, *shlex.split(row.evaluate), *figures, "--json", str(self.results(row, seed))]
-        )
+        return shlex.join(["python", "-m", *parts, *shlex.split(row.evaluate), "--json", str(self.results(row, seed))])
 
     def templates(self) -> str:
         """The template search on STS-B dev."""
@@ -199,6 +197,27 @@ def markdown(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 def _spread(value: float | None, deviation: float | None) -> str:
     return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
+
+
+def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Plan) -> None:
+    """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
+    first, name = rows[0], Path(plan.backbone_of(rows[0])).name
+    stem = plan.output / "figures" / f"{first.paper}-{first.table}"
+    runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
+    if first.task == "templates":
+        scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
+        draw_templates(scores, name, stem.with_suffix(".png"))
+    elif (first.paper, first.table) == ("dcpcse", "figure-2"):
+        lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
+        draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
+    elif first.table.startswith("figure"):
+        models = {
+            f"{row.name} {seed or ''}".strip(): record
+            for row in rows
+            for seed in plan.runs(row)
+            for record in json.loads(plan.results(row, seed).read_text())["models"].values()
+        }
+        draw(first.task, models, stem)
 
 
 def show(entries: Sequence[dict[str, Any]]) -> None:

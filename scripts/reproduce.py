@@ -31,7 +31,7 @@ def main(
     --data DATA --train-data wiki.txt --output runs/reproduce --seed 42 --seed 43
     """
     from cse.evaluation.published import rows
-    from scripts.ledger import Plan, fill_in, show, write_ledger
+    from scripts.ledger import Plan, draw_figure, fill_in, show, write_ledger
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
@@ -49,6 +49,8 @@ def main(
         log(f"{row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}")
         entries.append(fill_in(row, plan))
         write_ledger(output / f"{paper}-{table}", paper, table, entries)
+    if any(not row.copied for row in chosen):
+        draw_figure(chosen, entries, plan)
     show(entries)
 
 

@@ -120,3 +120,27 @@ def test_copied_rows_are_marked_and_missing_text_is_asked_for(
     refused(run("reproduce", "conpvp", "3", *options, "--only", "gpt"), 3, "'gpt'")
     shown = run("reproduce", "promptbert", "5", *options, "--only", "manual", "--dry-run").stdout
     assert shown.startswith("python -m scripts.evaluate sts --model bert-base-uncased --pooling prompt")
+
+
+@pytest.mark.usefixtures("in_process")
+def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    (sts / "STSB" / "dev.tsv").write_text((sts / "STSB" / "test.tsv").read_text())
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    options = (
+        "--data", sts.parent, "--output", tmp_path / "out", "--backbone", bert_folder,
+        "--train-data", tmp_path / "text.txt", "--train-options", "--max-steps 1",
+    )  # fmt: skip
+    for paper, table, only in (
+        ("promptbert", "figure-1", "static"), ("dcpcse", "figure-2", "length 1"), ("conpvp", "figure-5", "cls"),
+        ("promptbert", "4", "means"),
+    ):  # fmt: skip
+        done = run("reproduce", paper, table, *options, "--only", only)
+        assert done.exit_code == 0, done.output
+    figures = sorted(str(path.relative_to(tmp_path / "out" / "figures")) for path in tmp_path.rglob("*.png"))
+    assert figures == [
+        "conpvp-figure-5/removal.png", "conpvp-figure-5/similarity.png",
+        "conpvp-figure-5/static-embeddings-untrained-[CLS].png", "dcpcse-figure-2.png", "promptbert-4.png",
+        "promptbert-figure-1/removal.png", "promptbert-figure-1/similarity.png",
+        "promptbert-figure-1/static-embeddings-static-embeddings-in-two-dimensions.png",
+    ]  # fmt: skip
+    assert all((tmp_path / "out" / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in figures)
