@@ -33,6 +33,7 @@ COMMANDS = [
 SHORTENED = {
     "scripts.pretrain": "--tokens 8192 --vocabulary 400 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2",
+    "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2' --only 'uncased, same'",
 }
 SCRIPTS = [line for line in COMMANDS if line.startswith("python -m scripts.")]
 
@@ -52,6 +53,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file = folder / "sts" / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(pairs)
+    labelled = "".join(f"{topic}\t{text}\n" for topic, text in TOPICS if topic in dict(TOPICS[:250]))
+    for name in ("transfer/CR/all", "clustering/demo"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / f"{name}.tsv").write_text(labelled)
+    documents = [text for _, text in TOPICS[:40]]
+    (folder / "retrieval" / "demo").mkdir(parents=True)
+    for name, rows in (
+        ("corpus", [f"{number}\t{text}" for number, text in enumerate(documents)]),
+        ("queries", ["q\tWhere can I hear music?"]),
+        ("qrels", ["q\t3\t1"]),
+    ):
+        (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
     for name in ("cse", "app.py"):

@@ -1,0 +1,81 @@
+"""Labelled texts: `label<TAB>text` and `label<TAB>text<TAB>text` files, and the vectors a classifier reads.
+
+A row is a tuple whose first item is the label, as written in the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.data import text_lines
+
+if TYPE_CHECKING:
+    from cse.evaluation import Encode
+
+Row = tuple[str, ...]
+
+
+def labelled_rows(path: Path, texts: int = 1) -> list[Row]:
+    """Rows of one label and `texts` texts, all stripped, from a tab-separated file without a header; never empty.
+
+    Empty lines are skipped. Raises ValueError naming file and line for a wrong column count and for an empty label or
+    text, and naming the file where there is none, where it holds no row or where all rows have the same label.
+    """
+    wanted = "<TAB>".join(["label", *["text"] * texts])
+    rows: list[Row] = []
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line.strip():
+            continue
+        row = tuple(cell.strip() for cell in line.split("\t"))
+        if len(row) != 1 + texts:
+            raise ValueError(f"{path}: line {number} has {len(row)} columns; give {wanted}, tab-separated")
+        if not all(row):
+            missing = "text" if row[0] else "label"
+            raise ValueError(f"{path}: line {number} has an empty {missing}; complete it or remove the line")
+        rows.append(row)
+    if len({row[0] for row in rows}) < 2:
+        held = f"only label {rows[0][0]!r}" if rows else "no row"
+        raise ValueError(f"{path}: {held} in it; give lines of {wanted} with two labels or more")
+    return rows
+
+
+def labels(rows: Sequence[Row]) -> np.ndarray:
+    """(N,) labels of the rows, as strings."""
+    return np.array([row[0] for row in rows])
+
+
+def check_counts(path: Path, rows: Sequence[Row], least: int) -> None:
+    """Raise ValueError naming file, label and count where a label has fewer than `least` rows."""
+    label, count = min(Counter(row[0] for row in rows).items(), key=lambda item: item[1])
+    if count < least:
+        raise ValueError(
+            f"{path}: label {label!r} has {count} of the {least} rows it needs; add some, or remove the label "
+            "(a header line counts as one)"
+        )
+
+
+def check_known(path: Path, rows: Sequence[Row], training: Sequence[Row]) -> None:
+    """Raise ValueError naming the file and the first label of `rows` that `training` does not have."""
+    known = {row[0] for row in training}
+    if unknown := next((row[0] for row in rows if row[0] not in known), None):
+        raise ValueError(f"{path}: label {unknown!r} is not among those trained on ({', '.join(sorted(known)[:9])})")
+
+
+def features(encode: Encode, rows: Sequence[Row]) -> np.ndarray:
+    """(N, d) vectors of rows with one text, (N, 2d) [|u - v|; u * v] of rows with two (SentEval's for MRPC).
+
+    One call of `encode`, with each distinct text once.
+    """
+    texts = list(dict.fromkeys(text for row in rows for text in row[1:]))
+    place = {text: number for number, text in enumerate(texts)}
+    vectors = encode(texts)
+    views = [vectors[[place[text] for text in column]] for column in list(zip(*rows, strict=True))[1:]]
+    if len(views) == 1:
+        return views[0]
+    first, second = views
+    return np.hstack([np.abs(first - second), first * second])

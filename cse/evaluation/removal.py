@@ -1,0 +1,77 @@
+"""What frequent tokens contribute: the score of pairs as more and more of them leave the input (ConPVP Figure 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cse.data import Pair
+from cse.evaluation.sts import cosines
+
+Tokenise = Callable[[list[str]], list[list[int]]]
+EncodeIds = Callable[[list[list[int]]], np.ndarray]
+
+STEPS = tuple(range(0, 101, 10))
+
+
+def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:
+    """The k token ids that occur most often in lists of ids, the most frequent first; of equals the lower id first."""
+    counts = Counter(token for content in contents for token in content)
+    return sorted(counts, key=lambda token: (-counts[token], token))[:k]
+
+
+def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair]]) -> dict[str, float]:
+    """Spearman x 100 of each set's cosines with its grades, and their `average`, from a vector (d,) per sentence.
+
+    0 where all cosines of a set are equal. Raises ValueError where all its grades are.
+    """
+    from scipy.stats import spearmanr
+
+    scores: dict[str, float] = {}
+    for name, pairs in sets.items():
+        grades = [grade for grade, _, _ in pairs]
+        if len(set(grades)) < 2:
+            raise ValueError(f"{name}: all {len(pairs)} pairs have the same grade; a correlation needs different ones")
+        first, second = (np.array([rows[str(pair[side])] for pair in pairs], np.float64) for side in (1, 2))
+        found = cosines(first, second)
+        scores[name] = round(100 * float(spearmanr(found, grades).statistic), 2) if np.ptp(found) > 0 else 0.0
+    return {**scores, "average": round(sum(scores.values()) / len(scores), 2)}
+
+
+def removal_curve(
+    tokenise: Tokenise,
+    encode_ids: EncodeIds,
+    sets: Mapping[str, Sequence[Pair]],
+    *,
+    counted: Iterable[str],
+    steps: Sequence[int] = STEPS,
+) -> dict[str, Any]:
+    """Average Spearman x 100 of `sets` without the K most frequent tokens, for each K of `steps` (ConPVP Figure 5).
+
+    The tokens are counted in the sentences `counted` (the paper's: STS-B test) and leave the input, for every method
+    alike: a prompt method reads one vector, so ConSERT's removal from the pooling average alone cannot be done to it.
+    ConSERT's first two tokens are [CLS] and [SEP]; `tokenise` gives none and `encode_ids` adds them, so they stay.
+    A sentence may become [] for `encode_ids` ((N, d) from N lists), which is called once, with every distinct list.
+    Result: "K=0" ... "K=100" and `curve` with `removed` (the steps), `average`, and `kept` (percent of tokens left).
+    Raises ValueError without a set or a step.
+    """
+    if not sets or not steps:
+        raise ValueError("a removal curve needs at least one set of pairs and one step")
+    texts = list(dict.fromkeys(text for pairs in sets.values() for pair in pairs for text in pair[1:]))
+    contents = tokenise(texts)
+    rank = {token: number for number, token in enumerate(most_frequent(tokenise(list(counted)), max(steps)))}
+    left = {
+        step: [tuple(token for token in content if rank.get(token, step) >= step) for content in contents]
+        for step in steps
+    }
+    distinct = list(dict.fromkeys(content for kept in left.values() for content in kept))
+    vectors = dict(zip(distinct, encode_ids([list(content) for content in distinct]), strict=True))
+    curve: dict[str, list[Any]] = {"removed": list(left), "average": [], "kept": []}
+    for kept in left.values():
+        scored = task_scores({text: vectors[content] for text, content in zip(texts, kept, strict=True)}, sets)
+        curve["average"].append(scored["average"])
+        curve["kept"].append(round(100 * sum(map(len, kept)) / max(1, sum(map(len, contents))), 2))
+    return {**{f"K={step}": score for step, score in zip(left, curve["average"], strict=True)}, "curve": curve}

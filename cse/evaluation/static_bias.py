@@ -1,0 +1,200 @@
+"""The bias of static token embeddings by frequency, subword and case (PromptBERT section 3: Tables 1-3, Figure 1).
+
+What sentence vectors score as plain averages of static embeddings, and how tokens of one kind crowd together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from cse.data import Pair
+from cse.evaluation.geometry import DIGITS, anisotropy
+from cse.evaluation.removal import Tokenise, most_frequent, task_scores
+
+FREQUENT = 36  # PromptBERT section 3
+# The released code's sets; the paper's Table 11 prints the same ones.
+WORDPIECE_FREQUENT = tuple(
+    ". a the in , is to of and ' on man - s with for \" at ##s woman are it two that you dog said playing i an as was "
+    "from : by white".split()
+)
+BYTE_FREQUENT = tuple(
+    "Ġ. Ġa Ġthe Ġin a Ġ, Ġis Ġto Ġof Ġand Ġon Ġ' s . the Ġman - Ġwith Ġfor Ġat Ġwoman Ġare Ġ\" Ġthat Ġit Ġdog Ġsaid "
+    "Ġplaying Ġwas Ġas Ġfrom Ġ: Ġyou Ġan i Ġby".split()
+)
+# Vocabulary sizes of the models these sets were counted for: BERT uncased and cased, RoBERTa.
+PUBLISHED = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
+CONTINUES, SPACE = "##", "Ġ"  # a WordPiece continues a word; a byte-level token begins one
+# Byte-level tokens spell each byte as a printable letter: itself, or the next one from 256 on.
+PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
+BYTES = {chr(byte): byte for byte in PRINTABLE} | {
+    chr(256 + number): byte for number, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)
+}
+BANDS = ("frequent", "middle", "rare")
+ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
+MOST_POINTS = 2000
+
+
+@dataclass(frozen=True)
+class Static:
+    """A model's static side: `embeddings` (V, d), its V token strings, and its tokenizer.
+
+    `tokenise` turns texts into ids without special tokens; `specials` are those that stand around a sentence.
+    """
+
+    embeddings: np.ndarray
+    tokens: Sequence[str]
+    tokenise: Tokenise
+    specials: tuple[int, ...]
+
+
+def frequent_tokens(static: Static, sentences: Sequence[str]) -> tuple[str, ...]:
+    """The 36 tokens whose removal Table 3 calls Freq: the released list for BERT's and RoBERTa's vocabularies.
+
+    For any other they are counted in `sentences` (the papers': STS-B test). Raises ValueError where these hold none.
+    """
+    listed = PUBLISHED.get(len(static.tokens), ())
+    if listed and {*listed} <= {*static.tokens}:
+        return listed
+    counted = most_frequent(_contents(static, sentences), FREQUENT)
+    if not counted:
+        raise ValueError(f"no token in {len(sentences)} sentences; give sentences to count frequent tokens in")
+    return tuple(static.tokens[token] for token in counted)
+
+
+def removal_ladder(
+    static: Static, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
+) -> dict[str, dict[str, float]]:
+    """Spearman x 100 per set, and their average, of averaged static embeddings as biased tokens go (Tables 1 and 3).
+
+    Rows: `static` (all tokens and the specials), `-Freq`, `-Freq&Sub`, `-Freq&Sub&Case`, `-Freq&Sub&Case&Pun`, the last
+    four without specials. As released, tokens are dropped first and what is left is lower-cased and cut anew, which
+    may bring back subwords. Sub: what continues a word. Pun: tokens without letter or digit, and [UNK]. A sentence
+    with nothing left is a zero vector (released: the embedding of [PAD]), and no blank token is added for RoBERTa. The
+    published numbers are of SentEval's tokenised, lower-cased text. Raises ValueError without a set.
+    """
+    if not sets:
+        raise ValueError("a ladder needs at least one set of pairs")
+    texts = list(dict.fromkeys(text for pairs in sets.values() for pair in pairs for text in pair[1:]))
+    plain = [[*static.specials, *content] for content in static.tokenise(texts)]
+    return {
+        name: task_scores(dict(zip(texts, _averages(static.embeddings, contents), strict=True)), sets)
+        for name, contents in ((ROWS[0], plain), *_rungs(static, _contents(static, texts), frequent))
+    }
+
+
+def _rungs(
+    static: Static, contents: Sequence[Sequence[int]], frequent: Collection[str]
+) -> list[tuple[str, list[list[int]]]]:
+    def keep(kept: Callable[[int], bool], among: Sequence[Sequence[int]]) -> list[list[int]]:
+        return [[token for token in content if kept(token)] for content in among]
+
+    texts, continues = _read(static)
+    dropped = {*frequent}
+    common = keep(lambda token: static.tokens[token] not in dropped, contents)
+    whole = keep(lambda token: not continues[token], common)
+    words = keep(lambda token: any(map(str.isalnum, texts[token])), whole)
+    lowered = [_lowered(static, texts, left) for left in (whole, words)]
+    return list(zip(ROWS[1:], (common, whole, *lowered), strict=True))
+
+
+def _contents(static: Static, texts: Sequence[str]) -> list[list[int]]:
+    """Ids of the texts, each after a space: byte-level tokenizers then see that the first word begins one."""
+    return static.tokenise([f" {text}" for text in texts])
+
+
+def _read(static: Static) -> tuple[list[str], list[bool]]:
+    """What each token says, "" for special and unused ones ([MASK], <pad>); and whether it continues a word."""
+    tokens = static.tokens
+    # The commoner mark decides: either kind of vocabulary has a few tokens that look like the other's.
+    byte_level = sum(token.startswith(SPACE) for token in tokens) > sum(token.startswith(CONTINUES) for token in tokens)
+    named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
+    texts = [_decoded(token) if byte_level else token.removeprefix(CONTINUES) for token in tokens]
+    continues = [not token.startswith(SPACE) if byte_level else token.startswith(CONTINUES) for token in tokens]
+    return ["" if special else text for special, text in zip(named, texts, strict=True)], continues
+
+
+def _decoded(token: str) -> str:
+    if not {*token} <= {*BYTES}:
+        return token
+    return bytes(BYTES[letter] for letter in token).decode("utf-8", "replace").strip()
+
+
+def _lowered(static: Static, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> list[list[int]]:
+    cased = {token: texts[token] for token in chain.from_iterable(contents) if texts[token] != texts[token].lower()}
+    # Tokenizers refuse an empty list.
+    lowered = _contents(static, [text.lower() for text in cased.values()]) if cased else []
+    anew = dict(zip(cased, lowered, strict=True))
+    return [list(chain.from_iterable(anew.get(token, [token]) for token in content)) for content in contents]
+
+
+def _averages(embeddings: np.ndarray, contents: Sequence[Sequence[int]]) -> np.ndarray:
+    """(N, d) mean embedding of each list of ids; zero for an empty one."""
+    return np.array([embeddings[content].mean(0) if content else 0 * embeddings[0] for content in map(list, contents)])
+
+
+def token_groups(static: Static, sentences: Sequence[str]) -> dict[str, list[str]]:
+    """For each of "frequency", "piece" and "case" the group of every token, V names ("" for none) (Figure 1).
+
+    Frequency: thirds of the tokens that occur in `sentences` (frequent, middle, rare), of equals the lower id first.
+    Piece: whole word, subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused
+    tokens have none. Raises ValueError where fewer than three tokens occur.
+    """
+    texts, continues = _read(static)
+    ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
+    if len(ranked) < len(BANDS):
+        raise ValueError(f"{len(ranked)} tokens occur in {len(sentences)} sentences; thirds need more text")
+    bands = [""] * len(texts)
+    for band, members in zip(BANDS, np.array_split(ranked, len(BANDS)), strict=True):
+        for token in members:
+            bands[token] = band
+    pieces = ["subword" if continued else "whole word" for continued in continues]
+    cases = ["lower" if text == text.lower() else "upper" for text in texts]
+    return {
+        "frequency": bands,
+        "piece": [piece if text else "" for piece, text in zip(pieces, texts, strict=True)],
+        "case": [case if any(map(str.isalpha, text)) else "" for case, text in zip(cases, texts, strict=True)],
+    }
+
+
+def group_cosines(static: Static, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
+    """Mean cosine between the tokens of each group (Table 2 for parts of the vocabulary), all tokens first as `all`.
+
+    Each row: `tokens`, `cosine` (4 decimals) and `excess` over `all`, which is what a random group of tokens would
+    have. `groups` come from `token_groups`; those of fewer than two tokens are left out.
+    """
+    level = anisotropy(static.embeddings)
+    found = {"all": {"tokens": len(static.tokens), "cosine": round(level, DIGITS), "excess": 0.0}}
+    for names in groups.values():
+        labels = np.array(names)
+        for group in (name for name in sorted({*names} - {""}) if names.count(name) > 1):
+            inside = anisotropy(static.embeddings[labels == group])
+            row = {"tokens": names.count(group), "cosine": inside, "excess": inside - level}
+            found[group] = {key: round(value, DIGITS) for key, value in row.items()}
+    return found
+
+
+def picture(static: Static, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
+    """At most 2,000 tokens on the first two principal components of all embeddings, and their groups (Figure 1).
+
+    Lists of one entry per drawn token: `x`, `y`, `tokens` and each kind of `groups`; and `explained`, the percent of
+    variance on each axis. Tokens of no group at all are not drawn.
+    """
+    centred = static.embeddings.astype(np.float64) - static.embeddings.mean(0, dtype=np.float64)
+    directions, variances, _ = np.linalg.svd(centred.T @ centred)
+    axes = directions[:, :2] * np.sign(directions[np.abs(directions[:, :2]).argmax(0), [0, 1]])  # SVD leaves signs open
+    drawn = np.array([token for token, names in enumerate(zip(*groups.values(), strict=True)) if any(names)])
+    if len(drawn) > MOST_POINTS:
+        drawn = np.sort(np.random.default_rng(seed).choice(drawn, MOST_POINTS, replace=False))
+    x, y = np.round(centred[drawn] @ axes, DIGITS).T
+    return {
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "tokens": [static.tokens[token] for token in drawn],
+        **{kind: [names[token] for token in drawn] for kind, names in groups.items()},
+        "explained": np.round(100 * variances[:2] / variances.sum(), 2).tolist(),
+    }

@@ -1,0 +1,154 @@
+"""Transfer: accuracy x 100 of a linear classifier on frozen vectors, on SentEval's seven sets (its "test" protocol).
+
+The files of a set decide how it is scored, each in a folder named after the set:
+
+- `all.tsv` (MR CR SUBJ MPQA): nested cross-validation, the mean accuracy of 10 outer folds; inside each, 5 folds of its
+  training part choose the L2 strength. SentEval's inner folds are 10: twice the time, within 0.1 here.
+- `train.tsv` `dev.tsv` `test.tsv` (SST2): trained on train, chosen on dev, scored on test.
+- `train.tsv` `test.tsv` (TREC MRPC): 10 folds of train choose, then all of train is fitted and test scored. MRPC's
+  lines hold two sentences, its features are [|u - v|; u * v], and it has an F1 beside the accuracy.
+
+Folds are stratified and shuffled with SentEval's seed 1111. The classifier is SentEval's hypothesis class, a linear
+layer under a softmax with an L2 penalty, but solved to convergence by scikit-learn's LogisticRegression where SentEval
+takes early-stopped Adam steps: no seed of its own, no GPU. Features are standardised with the mean and deviation of the
+rows trained on, so that the penalty means the same for vectors of any length; the solver then needs a third of the
+steps. The strengths are C = 1e-4 … 1; of equally good ones the strongest penalty is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.evaluation.labelled import Row, check_counts, check_known, features, labelled_rows, labels
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import Pipeline
+
+    from cse.evaluation import Encode, Unit
+
+WHOLE, SPLIT = ("all.tsv",), ("train.tsv", "test.tsv")
+SETS = {
+    "MR": WHOLE,
+    "CR": WHOLE,
+    "SUBJ": WHOLE,
+    "MPQA": WHOLE,
+    "SST2": ("train.tsv", "dev.tsv", "test.tsv"),
+    "TREC": SPLIT,
+    "MRPC": SPLIT,
+}
+PAIRED = ("MRPC",)
+PARAPHRASE = "1"  # the label MRPC's F1 is of
+FOLDS, INNER_FOLDS = 10, 5
+STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+SEED = 1111
+
+Part = tuple[np.ndarray, np.ndarray]  # (N, d) features, (N,) labels
+
+
+def units(folder: Path) -> dict[str, Unit]:
+    """A unit for each set found under `folder`: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
+
+    A unit encodes each distinct text of its set in one call. Raises ValueError where `folder` has no known set or a set
+    only some of its files; a unit raises as `labelled_rows` does, and where a label has too few rows for the folds.
+    """
+    return {name: partial(_score, name, paths) for name, paths in found_sets(folder).items()}
+
+
+def found_sets(folder: Path) -> dict[str, list[Path]]:
+    """The files of each set that lies under `folder`, in the order of `SETS`.
+
+    Raises ValueError where there is none, and where some files of a set are there but not all.
+    """
+    found: dict[str, list[Path]] = {}
+    for name, files in SETS.items():
+        paths = [Path(folder) / name / file for file in files]
+        absent = [path.name for path in paths if not path.is_file()]
+        if absent and len(absent) < len(paths):
+            raise ValueError(f"{Path(folder) / name}: no {', '.join(absent)}; {name} needs {', '.join(files)}")
+        if not absent:
+            found[name] = paths
+    if not found:
+        known = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items())
+        raise ValueError(f"{folder}: none of the transfer sets in it; give the folder above any of {known}")
+    return found
+
+
+def read_set(name: str, path: Path) -> list[Row]:
+    """Rows of one file of the set `name`: (label, text), or (label, text, text) for MRPC, whose labels must be 0 and 1.
+
+    Raises ValueError as `labelled_rows` does, and naming the file for another label of MRPC's.
+    """
+    rows = labelled_rows(path, texts=2 if name in PAIRED else 1)
+    if name in PAIRED and (strange := {row[0] for row in rows} - {"0", PARAPHRASE}):
+        raise ValueError(f"{path}: label {min(strange)!r}; {name} has 0 and, for a paraphrase, {PARAPHRASE}")
+    return rows
+
+
+def classifier(strength: float = 1.0) -> Pipeline:
+    """Unfitted standardisation and logistic regression with C = `strength`; 1 is scikit-learn's default."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
+
+
+def nested(whole: Part) -> float:
+    """Mean accuracy in [0, 1] of the outer folds, each with the strength its own inner folds choose."""
+    from sklearn.model_selection import cross_val_score
+
+    return float(cross_val_score(_search(INNER_FOLDS), *whole, cv=_folds(FOLDS), error_score="raise").mean())
+
+
+def chosen_by_folds(train: Part, test: np.ndarray) -> np.ndarray:
+    """Labels predicted for the rows of `test` after 10-fold cross-validation on `train` chose the strength."""
+    return _search(FOLDS).fit(*train).predict(test)
+
+
+def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
+    """Labels predicted for the rows of `test` by that classifier trained on `train` which does best on `dev`."""
+    fitted = [classifier(strength).fit(*train) for strength in STRENGTHS]
+    return max(fitted, key=lambda each: each.score(*dev)).predict(test)
+
+
+def _folds(count: int) -> StratifiedKFold:
+    from sklearn.model_selection import StratifiedKFold
+
+    return StratifiedKFold(count, shuffle=True, random_state=SEED)
+
+
+def _search(folds: int) -> GridSearchCV:
+    from sklearn.model_selection import GridSearchCV
+
+    grid = {"logisticregression__C": STRENGTHS}
+    return GridSearchCV(classifier(), grid, cv=_folds(folds), error_score="raise")
+
+
+def _score(name: str, paths: Sequence[Path], encode: Encode) -> dict[str, Any]:
+    from sklearn.metrics import f1_score
+
+    parts = _read(name, paths, encode)
+    if len(parts) == 1:
+        return {"accuracy": round(100 * nested(parts[0]), 2)}
+    *chosen, (test, gold) = parts
+    predicted = chosen_by_folds(chosen[0], test) if len(chosen) == 1 else chosen_on_dev(chosen[0], chosen[1], test)
+    scores = {"accuracy": round(100 * float((predicted == gold).mean()), 2)}
+    if name in PAIRED:
+        scores["f1"] = round(100 * float(f1_score(gold, predicted, pos_label=PARAPHRASE)), 2)
+    return scores
+
+
+def _read(name: str, paths: Sequence[Path], encode: Encode) -> list[Part]:
+    files = [read_set(name, path) for path in paths]
+    check_counts(paths[0], files[0], FOLDS if len(files) < 3 else 1)
+    for path, rows in zip(paths[1:], files[1:], strict=True):
+        check_known(path, rows, files[0])
+    vectors = features(encode, [row for rows in files for row in rows])
+    ends = np.cumsum([len(rows) for rows in files])
+    return [(vectors[end - len(rows) : end], labels(rows)) for end, rows in zip(ends, files, strict=True)]

@@ -1,0 +1,197 @@
+"""Transforms fitted on the vectors of some text and applied to any encoder's: BERT-whitening and BERT-flow.
+
+Su et al. 2021 and Li et al. 2020, the post-processing baselines of PromptBERT's Table 5. The encoder stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from cse.backbone import digest
+from cse.representations import Representation, TextEncoder
+
+LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the rates below
+LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch
+SMALLEST_STD = 1e-6  # a column that never changes stays finite
+SMALLEST_VARIANCE = 1e-10  # of the largest: what is below is rounding, not a direction of the data
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """x -> (x - mean) @ matrix: mean 0 and covariance the identity on the fitted vectors; mean (d,), matrix (d, k)."""
+
+    mean: np.ndarray
+    matrix: np.ndarray
+
+    def transform(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, d) -> (N, k) float32, not normalised."""
+        return ((vectors - self.mean) @ self.matrix).astype(np.float32)
+
+
+def fit_whitening(vectors: np.ndarray, dimensions: int | None = None) -> Whitening:
+    """The whitening of (N, d) vectors, W = U diag(1 / sqrt(s)) of their covariance (BERT-whitening, algorithm 1).
+
+    `dimensions` keeps the k directions of largest variance. Without it all are kept in which the vectors vary: states
+    after a layer norm meet one linear equation, and whitening would blow up the rounding in that direction. Raises
+    ValueError for no more vectors than directions to keep and for vectors that do not vary in so many.
+    """
+    count, width = vectors.shape
+    kept = width if dimensions is None else dimensions
+    if not 1 <= kept <= width:
+        raise ValueError(f"cannot whiten vectors of width {width} to {kept} dimensions; choose between 1 and {width}")
+    if count <= kept:
+        raise ValueError(f"{count} vectors have no covariance of {kept} dimensions; fit on more texts or keep fewer")
+    values = vectors.astype(np.float64)
+    directions, variances, _ = np.linalg.svd(np.cov(values, rowvar=False).reshape(width, width))
+    usable = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
+    if usable < (dimensions or 1):
+        raise ValueError(f"the vectors vary in {usable} directions, not {kept}; keep fewer or fit on other texts")
+    kept = min(kept, usable)
+    return Whitening(values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept]))
+
+
+def whitened(encoder: TextEncoder, texts: Sequence[str], dimensions: int | None = None) -> Representation:
+    """`encoder` followed by the whitening of its vectors of `texts`; repeated texts count repeatedly.
+
+    Raises ValueError as `fit_whitening` does.
+    """
+    whitening = fit_whitening(encoder.encode(texts), dimensions)
+    label = "whitening" if dimensions is None else f"whitening-{dimensions}"
+    tensors = {"mean": torch.from_numpy(whitening.mean), "matrix": torch.from_numpy(whitening.matrix)}
+    return _followed(encoder, label, whitening.transform, tensors)
+
+
+class _Step(nn.Module):
+    """Glow's step on (B, width): activation norm, a linear map that starts as a permutation, an additive coupling.
+
+    The linear map is a permutation and two triangles with unit diagonals, so the norm's scales are the whole
+    determinant; the coupling starts as the identity.
+    """
+
+    order: torch.Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.shift, self.log_scale = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
+        self.register_buffer("order", torch.randperm(width))
+        self.lower, self.upper = nn.Parameter(torch.zeros(width, width)), nn.Parameter(torch.zeros(width, width))
+        self.kept = width // 2
+        last = nn.Linear(HIDDEN, width - self.kept)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.coupling = nn.Sequential(
+            nn.Linear(self.kept, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), last
+        )
+
+    def triangles(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Lower and upper factor of the linear map, (width, width) each."""
+        identity = torch.eye(len(self.shift))
+        return self.lower.tril(-1) + identity, self.upper.triu(1) + identity
+
+    def start(self, x: torch.Tensor) -> None:
+        """Let the activation norm give the columns of x (N, width) mean 0 and variance 1."""
+        self.shift.data.copy_(-x.mean(0))
+        self.log_scale.data.copy_(-x.std(0, correction=0).clamp(min=SMALLEST_STD).log())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        lower, upper = self.triangles()
+        x = ((x + self.shift) * self.log_scale.exp())[:, self.order] @ lower.T @ upper.T
+        kept, moved = x[:, : self.kept], x[:, self.kept :]
+        return torch.cat([kept, moved + self.coupling(kept)], 1)
+
+    def inverse(self, z: torch.Tensor) -> torch.Tensor:
+        kept, moved = z[:, : self.kept], z[:, self.kept :]
+        columns = torch.cat([kept, moved - self.coupling(kept)], 1).T
+        for factor, is_upper in zip(reversed(self.triangles()), (True, False), strict=True):
+            columns = torch.linalg.solve_triangular(factor, columns, upper=is_upper, unitriangular=True)
+        return columns.T[:, self.order.argsort()] * (-self.log_scale).exp() - self.shift
+
+
+class Flow(nn.Module):
+    """A Glow of vectors (B, width), width >= 2: after each level the first half of its columns is final."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.levels: Any = nn.ModuleList()  # untyped: torch does not say that it holds lists of steps
+        for _ in range(LEVELS):
+            if width > 1:  # a single column has no half to couple with
+                self.levels.append(nn.ModuleList(_Step(width) for _ in range(DEPTH)))
+                width -= width // 2
+
+    def forward(self, x: torch.Tensor, start: bool = False) -> torch.Tensor:
+        """(B, width) -> (B, width); `start` sets each activation norm by what reaches it (Glow's initialisation)."""
+        final: list[torch.Tensor] = []
+        for level in self.levels:
+            for step in level:
+                if start:
+                    step.start(x)
+                x = step(x)
+            final.append(x[:, : step.kept])
+            x = x[:, step.kept :]
+        return torch.cat([*final, x], 1)
+
+    def inverse(self, z: torch.Tensor) -> torch.Tensor:
+        """(B, width) -> (B, width), what `forward` maps to z."""
+        sizes = [level[0].kept for level in self.levels]
+        *final, x = z.split([*sizes, z.shape[1] - sum(sizes)], 1)
+        for level, half in zip(reversed(self.levels), reversed(final), strict=True):
+            x = torch.cat([half, x], 1)
+            for step in reversed(level):
+                x = step.inverse(x)
+        return x
+
+    def log_determinant(self) -> torch.Tensor:
+        """(): log |det| of the Jacobian, the same for every vector because the couplings only add."""
+        return torch.stack([step.log_scale.sum() for level in self.levels for step in level]).sum()
+
+    def log_likelihood(self, x: torch.Tensor) -> torch.Tensor:
+        """(B,) nats of vectors (B, width) whose images are standard normal."""
+        return torch.distributions.Normal(0.0, 1.0).log_prob(self(x)).sum(1) + self.log_determinant()
+
+    @torch.no_grad()
+    def transform(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, width) -> (N, width) float32, not normalised."""
+        return self(torch.from_numpy(vectors)).numpy()
+
+
+def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
+    """A flow that makes (N, d) float32 vectors, d >= 2, likely under a standard normal: one epoch of Adam.
+
+    The activation norms start from all vectors instead of Glow's first batch, so no small batch decides their scale.
+    Raises ValueError for fewer than two vectors.
+    """
+    if len(vectors) < 2:
+        raise ValueError(f"{len(vectors)} vectors have no distribution; give more texts to fit the flow on")
+    data = torch.from_numpy(vectors)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        flow = Flow(data.shape[1])
+        with torch.no_grad():
+            flow(data, start=True)
+        optimizer = torch.optim.Adam(flow.parameters(), lr=LEARNING_RATE)
+        for rows in torch.randperm(len(data)).split(BATCH_SIZE):
+            optimizer.zero_grad()
+            (-flow.log_likelihood(data[rows]).mean()).backward()
+            optimizer.step()
+    return flow.requires_grad_(False)
+
+
+def flowed(encoder: TextEncoder, texts: Sequence[str], seed: int = 42) -> Representation:
+    """`encoder` followed by a flow fitted on its vectors of `texts`. Raises ValueError as `fit_flow` does."""
+    flow = fit_flow(encoder.encode(texts), seed)
+    return _followed(encoder, "flow", flow.transform, flow.state_dict())
+
+
+def _followed(
+    encoder: TextEncoder, label: str, transform: Callable[[np.ndarray], np.ndarray], tensors: Mapping[str, torch.Tensor]
+) -> Representation:
+    def embed(texts: list[str], batch_size: int) -> np.ndarray:
+        return transform(encoder.encode(texts, batch_size=batch_size))
+
+    return Representation(f"{encoder.name}+{label}", digest(tensors, encoder.fingerprint), embed)

@@ -1,0 +1,198 @@
+"""Encoders that need no training: word vectors of the tokens a sentence's mask predicts, and averages of word vectors.
+
+Each function gives a `Representation`, which is called as an `Encoder` is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cse.data import text_lines
+
+if TYPE_CHECKING:
+    import torch
+
+    from cse.encoder import Encoder
+
+# Words (hyphens inside belong to them), English contractions apart as in the Penn Treebank ("do", "n't"), and runs of
+# one punctuation sign; what is already tokenised that way stays as it is.
+_WORD = re.compile(r"n't\b|'(?:s|m|d|re|ve|ll)\b|\w+?(?=n't\b)|\w+(?:-\w+)*|([^\w\s])\1*", re.IGNORECASE)
+_HEADER = re.compile(r"\d+ \d+")
+
+
+class TextEncoder(Protocol):
+    """What has a name, a fingerprint and `encode`: an `Encoder` or a `Representation`."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that change with any number its vectors depend on."""
+
+    def encode(self, sentences: str | Sequence[str], batch_size: int = 64) -> Any:
+        """(N, d) float32 vectors of N sentences."""
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A `TextEncoder` made of a function: `embed(texts, batch_size)` gives (N, d) float32."""
+
+    name: str
+    fingerprint: str
+    embed: Callable[[list[str], int], np.ndarray]
+
+    def encode(self, sentences: str | Sequence[str], batch_size: int = 64) -> np.ndarray:
+        """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are not normalised."""
+        vectors = self.embed([sentences] if isinstance(sentences, str) else list(sentences), batch_size)
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+
+def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:
+    """Sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
+
+    PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: the same question where the encoder
+    reads no mask, no special tokens, and denoised as decoder(transform(h - bias)); the paper leaves open where the
+    bias is subtracted. Raises ValueError unless 1 <= k <= vocabulary.
+    """
+    from cse.backbone import digest
+
+    most = len(encoder.tokenizer) - len(set(encoder.tokenizer.all_special_ids))
+    if not 1 <= k <= most:
+        raise ValueError(f"k is {k}; choose between 1 and {most}")
+    label = f"top{k}{'-denoised' if denoise else ''}"
+    embed = partial(_token_vectors, encoder, k, denoise)
+    return Representation(f"{encoder.name}+{label}", digest({}, encoder.fingerprint, label), embed)
+
+
+def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], batch_size: int) -> np.ndarray:
+    import torch
+
+    mode = encoder.training
+    encoder.eval()
+    contents = encoder.tokenise(texts, [encoder.asked] * len(texts))
+    order = sorted(range(len(texts)), key=lambda number: -len(contents[number]))
+    vectors = np.empty((len(texts), encoder.dim), np.float32)
+    with torch.no_grad():
+        for start in range(0, len(texts), batch_size):
+            chosen = order[start : start + batch_size]
+            vectors[chosen] = _predicted(encoder, [contents[number] for number in chosen], k, denoise).cpu().numpy()
+    encoder.train(mode)
+    return vectors
+
+
+def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, denoise: bool) -> torch.Tensor:
+    """(B, d) float32: Eq. 3 of B token id lists."""
+    import torch
+
+    from cse.backbone import mlm_head
+
+    hidden = encoder.read([encoder.asked.row(ids) for ids in contents])
+    if denoise:
+        hidden = hidden - encoder.bias([encoder.asked] * len(contents), list(map(len, contents)))
+    logits = mlm_head(encoder.model)(hidden)  # (B, V)
+    logits[:, encoder.tokenizer.all_special_ids] = float("-inf")
+    best = logits.topk(k)
+    # Probabilities divided by the sum of the chosen ones are the softmax over the chosen logits alone.
+    weights, words = best.values.softmax(-1), encoder.model.get_input_embeddings().weight
+    return torch.nn.functional.embedding_bag(best.indices, words, per_sample_weights=weights, mode="sum").float()
+
+
+def glove(path: Path) -> Representation:
+    """Sentences as the mean vector of their words in a file of word vectors; a zero vector where none is in it.
+
+    PromptBERT, Table 5 (GloVe); SentEval's bag of words. The file has `word v1 v2 ...` on a line, separated by single
+    spaces, plain, .gz or .xz; a first line `N d` (word2vec's text form) is skipped. A word is looked up as written,
+    then lower-cased; of a word's several rows the first counts. Files hold millions of rows: each `encode` streams the
+    file once and keeps only the words of its sentences, so give it many sentences at a time. Raises ValueError for a
+    missing or empty file and for a first row without numbers, while encoding for any row of another width and for
+    no number in a row that is needed.
+    """
+    path = Path(path)
+    first = next(_rows(path), None)
+    if first is None:
+        raise ValueError(f"{path}: no word vector in it; give a file with `word v1 v2 ...` on each line")
+    return Representation(path.name, _file_digest(path), partial(_averages, path, len(first[1])))
+
+
+def word_tokens(text: str) -> list[str]:
+    """The words and punctuation signs of a text, contractions split as in "do n't" and "it 's"."""
+    return [match.group() for match in _WORD.finditer(text)]
+
+
+def _averages(path: Path, width: int, texts: list[str], _batch_size: int) -> np.ndarray:
+    rows = [word_tokens(text) for text in texts]
+    wanted = {form for row in rows for word in row for form in (word, word.lower())}
+    table: dict[str, np.ndarray] = {}
+    for word, vector in _rows(path, wanted):
+        table.setdefault(word, vector)
+    vectors = np.zeros((len(texts), width), np.float32)
+    for number, row in enumerate(rows):
+        forms = (word if word in table else word.lower() for word in row)
+        if found := [table[form] for form in forms if form in table]:
+            vectors[number] = np.mean(found, axis=0)
+    return vectors
+
+
+def _rows(path: Path, wanted: Container[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
+    """Word and vector (d,) of every row, or of the rows of `wanted` words alone, which skips most parsing."""
+    width = 0
+    for number, line in enumerate(text_lines(path), start=1):
+        line = line.rstrip(" ")
+        if not line or (number == 1 and _HEADER.fullmatch(line)):
+            continue
+        width = width or line.count(" ")
+        word = _word(line, width)
+        if word is None:
+            raise ValueError(
+                f"{path}: line {number} has {line.count(' ')} numbers after its word, not {width or 'one or more'}; "
+                "the file is damaged or its columns are not separated by single spaces"
+            )
+        if wanted is None or word in wanted:
+            yield word, _numbers(path, number, line.rsplit(" ", width)[1:])
+
+
+def _word(line: str, width: int) -> str | None:
+    """A row's word; None where the row has not `width` numbers. Some words of glove.840B hold spaces ("at x.com")."""
+    spaces = line.count(" ")
+    if not 0 < width <= spaces:
+        return None
+    if spaces == width:
+        return line.partition(" ")[0]
+    word = line.rsplit(" ", width)[0]
+    return None if _is_number(word.rpartition(" ")[2]) else word
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(path: Path, line: int, cells: list[str]) -> np.ndarray:
+    try:
+        vector = np.array(cells, dtype=np.float32)
+    except ValueError as error:
+        raise ValueError(f"{path}: line {line}: {error}; every column after the word must be a number") from error
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{path}: line {line} has a number that is not finite; correct or remove the row")
+    return vector
+
+
+def _file_digest(path: Path) -> str:
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()[:12]

@@ -1,0 +1,137 @@
+"""Hungarian accuracy by hand and by brute force, the unit against a slow loop; refusals; real files if present."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import DATA
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
+
+from cse.evaluation.clustering import hungarian_accuracy, units
+from cse.evaluation.labelled import labelled_rows
+
+
+def from_confusion(confusion: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Class and cluster of every row that a confusion matrix (classes x clusters) counts."""
+    cells = [(i, j) for i, row in enumerate(confusion) for j, count in enumerate(row) for _ in range(count)]
+    return np.array([i for i, _ in cells]), np.array([j for _, j in cells])
+
+
+def brute_force(gold: Sequence[int], clusters: Sequence[int], size: int) -> float:
+    """The best accuracy of any renaming of `size` clusters."""
+    return max(
+        sum(names[cluster] == label for label, cluster in zip(gold, clusters, strict=True)) / len(gold)
+        for names in permutations(range(size))
+    )
+
+
+def entropies(values: Sequence) -> float:
+    return -sum(n / len(values) * math.log(n / len(values)) for n in Counter(values).values())
+
+
+def information(gold: Sequence[int], clusters: Sequence[int]) -> float:
+    """Mutual information over the mean of the two entropies."""
+    own, other = entropies(gold), entropies(clusters)
+    return (own + other - entropies(list(zip(gold, clusters, strict=True)))) / ((own + other) / 2)
+
+
+def planar(texts: list[str]) -> np.ndarray:
+    return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
+
+
+def blobs(folder: Path, labels: Sequence[str], spread: float) -> list[tuple[str, str]]:
+    """Write 20 points around the centre of each label as toy.tsv, and the first one again; return the rows."""
+    rng = np.random.default_rng(5)
+    centres = {"left": (-4, 0), "right": (4, 0), "top": (0, 6)}
+    points = [(label, centres[label] + spread * rng.normal(size=2)) for label in labels for _ in range(20)]
+    rows = [(label, " ".join(f"{x:.3f}" for x in point)) for label, point in [*points, points[0]]]
+    (folder / "toy.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("confusion", "right", "total"),
+    [
+        ([[3, 1], [2, 4]], 7, 10),
+        ([[1, 3], [4, 2]], 7, 10),  # the same clusters under each other's name
+        ([[5, 4, 0], [4, 0, 0], [0, 0, 1]], 9, 14),  # 4 + 4 + 1; taking the largest cell first gives 5 + 0 + 1
+        ([[2, 2, 1], [0, 1, 3]], 5, 9),  # more clusters than classes: one stays without a class
+        ([[3], [2]], 3, 5),
+    ],
+)
+def test_hungarian_accuracy_is_the_best_one_to_one_matching(confusion: list[list[int]], right: int, total: int) -> None:
+    assert hungarian_accuracy(*from_confusion(confusion)) == right / total
+
+
+def test_hungarian_accuracy_is_the_maximum_over_all_renamings() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        gold, clusters = np.append(rng.integers(0, 4, 30), 3), np.append(rng.integers(0, 4, 30), 3)
+        assert hungarian_accuracy(gold, clusters) == pytest.approx(brute_force(gold, clusters, 4))
+
+
+def test_a_separable_set_gives_100_without_deviation_and_encodes_each_text_once(tmp_path: Path) -> None:
+    rows, calls = blobs(tmp_path, ["left", "right"], spread=0.01), []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        calls.append(texts)
+        return planar(texts)
+
+    scores = units(tmp_path)["toy"](encode)
+    assert scores == {"accuracy": 100.0, "accuracy_deviation": 0.0, "nmi": 100.0, "nmi_deviation": 0.0}
+    assert calls == [list(dict.fromkeys(text for _, text in rows))]
+    assert len(calls[0]) == len(rows) - 1
+
+
+def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path) -> None:
+    rows = blobs(tmp_path, ["left", "right", "top"], spread=3.0)
+    gold = [["left", "right", "top"].index(label) for label, _ in rows]
+    accuracies, shared = [], []
+    for seed in range(10):
+        clusters = KMeans(n_clusters=3, random_state=seed).fit(planar([text for _, text in rows])).labels_.tolist()
+        accuracies.append(100 * brute_force(gold, clusters, 3))
+        shared.append(100 * information(gold, clusters))
+        assert shared[-1] == pytest.approx(100 * normalized_mutual_info_score(gold, clusters))
+    assert len(set(accuracies)) > 1
+    assert units(tmp_path)["toy"](planar) == {
+        "accuracy": round(statistics.mean(accuracies), 2),
+        "accuracy_deviation": round(statistics.stdev(accuracies), 2),
+        "nmi": round(statistics.mean(shared), 2),
+        "nmi_deviation": round(statistics.stdev(shared), 2),
+    }
+
+
+def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no .tsv file in it; give a folder of files with label<TAB>text"):
+        units(tmp_path)
+    for name in ("tweets.tsv", "agnews.tsv", "notes.txt"):
+        (tmp_path / name).write_text("")
+    assert list(units(tmp_path)) == ["agnews", "tweets"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\ta\n2\n", r"bad.tsv: line 2 has 1 columns"),
+        ("1\ta\n2\tb\n3\tb\n", r"bad.tsv: 3 labels for 2 distinct texts"),
+        ("1\ta\n2\tb\n", r"bad.tsv: 2 labels for 2 distinct texts"),
+        ("", r"bad.tsv: no row in it"),
+    ],
+)
+def test_a_set_that_cannot_be_clustered_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "bad.tsv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        units(tmp_path)["bad"](planar)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real clustering sets beside the project (2026-11)")
+def test_the_real_sets_have_the_published_classes() -> None:
+    folder = DATA / "clustering"
+    found = {name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(folder)}
+    assert found == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}

@@ -1,0 +1,262 @@
+"""Biases of static embeddings: hand-cut ladders for both kinds of vocabulary, loops, scipy and scikit-learn."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from scipy.stats import spearmanr
+
+from cse.evaluation import static_bias
+from cse.evaluation.static_bias import (
+    BYTE_FREQUENT,
+    WORDPIECE_FREQUENT,
+    Static,
+    frequent_tokens,
+    group_cosines,
+    picture,
+    removal_ladder,
+    token_groups,
+)
+
+WORDPIECES = ["[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "Dog", "dog", ".", "sun", "Sun", "##ny", "a1"]
+BYTES = ["<s>", "</s>", "<mask>", "Ġthe", "Ġcat", "s", "ĠDog", "Ġdog", ".", "Ġsun", "Ġ.", "Ġ", "cat"]
+CUTS = {"cats": "cat ##s", "Sunny": "Sun ##ny", "sunny": "sun ##ny", "dogs": "dog ##s"}
+
+
+def wordpieces(texts: list[str]) -> list[list[int]]:
+    assert texts, "real tokenizers refuse an empty list"
+    pieces = [" ".join(CUTS.get(word, word) for word in text.split()).split() for text in texts]
+    return [[WORDPIECES.index(piece) for piece in line] for line in pieces]
+
+
+def byte_pieces(texts: list[str]) -> list[list[int]]:
+    """A word after a space begins with Ġ; the longest known piece first."""
+    found = []
+    for text in texts:
+        rest, ids = text.replace(" ", "Ġ"), []
+        while rest:
+            piece = max((piece for piece in BYTES if rest.startswith(piece)), key=len)
+            ids.append(BYTES.index(piece))
+            rest = rest[len(piece) :]
+        found.append(ids)
+    return found
+
+
+def static_of(tokens: list[str]) -> Static:
+    embeddings = np.random.default_rng(3).normal(size=(len(tokens), 6)) + 0.3
+    return Static(embeddings, tokens, wordpieces if tokens is WORDPIECES else byte_pieces, (0, 1))
+
+
+def expected(static: Static, cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
+    """Spearman x 100 of the averages of the pieces listed for each sentence."""
+
+    def average(text: str) -> np.ndarray:
+        ids = [list(static.tokens).index(piece) for piece in cut[text].split()]
+        return sum(static.embeddings[i] for i in ids) / len(ids)
+
+    found = []
+    for _, first, second in pairs:
+        a, b = average(first), average(second)
+        found.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    return round(100 * float(spearmanr(found, [grade for grade, _, _ in pairs]).statistic), 2)
+
+
+GRADES = (3.0, 0.0, 4.5, 1.0, 5.0, 2.0, 0.5, 4.0, 1.5, 2.5)
+
+
+def all_pairs(texts: tuple[str, ...]) -> list[tuple[float, str, str]]:
+    return [(grade, *pair) for grade, pair in zip(GRADES, combinations(texts, 2), strict=True)]
+
+
+def test_the_ladder_on_word_pieces_is_the_average_of_hand_cut_sentences() -> None:
+    texts = ("the cats .", "Dog Sunny", "a1 dogs", "the sun .", "Sun the a1 cat")
+    rows = {
+        "static": [f"[CLS] {cut} [SEP]" for cut in (
+            "the cat ##s .", "Dog Sun ##ny", "a1 dog ##s", "the sun .", "Sun the a1 cat")],
+        "-Freq": ("cat ##s .", "Dog Sun ##ny", "a1 dog ##s", "sun .", "Sun a1 cat"),
+        "-Freq&Sub": ("cat .", "Dog Sun", "a1 dog", "sun .", "Sun a1 cat"),
+        "-Freq&Sub&Case": ("cat .", "dog sun", "a1 dog", "sun .", "sun a1 cat"),
+        "-Freq&Sub&Case&Pun": ("cat", "dog sun", "a1 dog", "sun", "sun a1 cat"),
+    }  # fmt: skip
+    static = static_of(WORDPIECES)
+    ladder = removal_ladder(static, {"set": all_pairs(texts)}, ("the",))
+    assert list(ladder) == list(rows)
+    for name, cuts in rows.items():
+        score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
+        assert ladder[name] == {"set": score, "average": score}, name
+    assert len({row["average"] for row in ladder.values()}) == len(rows)
+
+
+def test_the_ladder_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
+    texts = ("Dog cats.", "the sun", "dog .", "sun Dog .", "cat sun")
+    rows = {
+        "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub": ("ĠDog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub&Case": ("Ġdog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun Ġdog Ġ.", "Ġcat Ġsun"),
+        "-Freq&Sub&Case&Pun": ("Ġdog Ġcat", "Ġsun", "Ġdog", "Ġsun Ġdog", "Ġcat Ġsun"),
+    }
+    static = Static(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
+    ladder = removal_ladder(static, {"set": all_pairs(texts)}, ("Ġthe",))
+    for name, cuts in rows.items():
+        score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
+        assert ladder[name]["set"] == score, name
+    assert len({row["set"] for row in list(ladder.values())[1:]}) == 4
+
+
+def first_without_space(texts: list[str]) -> list[list[int]]:
+    """As `byte_pieces`; a first word without a space before it, which only `static` may ask for, becomes <mask>."""
+    return [byte_pieces([text])[0] if text.startswith(" ") else [2] for text in texts]
+
+
+def test_a_sentence_with_nothing_left_has_cosine_zero_and_no_set_is_refused() -> None:
+    static = static_of(WORDPIECES)
+    pairs = [(0.0, "the", "cat"), (5.0, "cat", "cat"), (2.0, "the .", "sun")]
+    ladder = removal_ladder(static, {"set": pairs}, ("the",))
+    # cosines 0, 1 and, without the full stop, 0: ranks 1.5, 3, 1.5 against 1, 3, 2
+    assert ladder["-Freq&Sub&Case&Pun"]["set"] == pytest.approx(86.6, abs=0.01)
+    with pytest.raises(ValueError, match="at least one set"):
+        removal_ladder(static, {}, ("the",))
+
+
+def test_a_lower_cased_vocabulary_is_not_cut_again() -> None:
+    static = static_of(WORDPIECES)
+    ladder = removal_ladder(static, {"set": [(1.0, "cat", "dog"), (2.0, "cat", "sun"), (3.0, "dog", "sun")]}, ())
+    assert ladder["-Freq&Sub&Case"] == ladder["-Freq&Sub"]
+
+
+def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
+    import cse
+
+    encoder = cse.load(str(bert_folder), pooling="static")
+    tokenizer, count = encoder.tokenizer, len(encoder.tokenizer)
+    static = Static(
+        encoder.model.get_input_embeddings().weight.detach().numpy(),
+        tokenizer.convert_ids_to_tokens(range(count)),
+        lambda texts: tokenizer(texts, add_special_tokens=False)["input_ids"],
+        (tokenizer.cls_token_id, tokenizer.sep_token_id),
+    )
+    pairs = [(float(i * 7 % 5), SENTENCES[i], SENTENCES[(i + 2) % 7]) for i in range(7)]
+    vectors = dict(zip(SENTENCES, encoder.encode(SENTENCES), strict=True))
+    found = [vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]) for _, a, b in pairs]
+    score = round(100 * float(spearmanr(found, [grade for grade, _, _ in pairs]).statistic), 2)
+    assert removal_ladder(static, {"set": pairs}, ())["static"]["set"] == score
+
+
+# -- frequent tokens ----------------------------------------------------------------------------------------------
+
+
+def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies() -> None:
+    for size, listed in ((30522, WORDPIECE_FREQUENT), (28996, WORDPIECE_FREQUENT), (50265, BYTE_FREQUENT)):
+        assert len(set(listed)) == 36
+        tokens = [*listed, *(f"##{number}" for number in range(size - 36))]
+        static = Static(np.zeros((1, 1)), tokens, lambda texts: [[40]], ())
+        assert frequent_tokens(static, ["x"]) == listed
+        shorter = Static(np.zeros((1, 1)), tokens[:-1], lambda texts: [[40]], ())
+        assert frequent_tokens(shorter, ["x"]) == (tokens[40],)
+        foreign = Static(np.zeros((1, 1)), ["x", *tokens[1:]], lambda texts: [[40]], ())
+        assert frequent_tokens(foreign, ["x"]) == (tokens[40],)
+    assert [token for token in BYTE_FREQUENT if not token.startswith("Ġ")] == ["a", "s", ".", "the", "-", "i"]
+
+
+def test_other_vocabularies_are_counted_and_the_first_word_counts_as_a_word() -> None:
+    static = static_of(BYTES)
+    assert frequent_tokens(static, ["cat dog", "cat sun", "cat dog"]) == ("Ġcat", "Ġdog", "Ġsun")
+    with pytest.raises(ValueError, match="no token in 1 sentences"):
+        frequent_tokens(Static(np.zeros((1, 1)), ["x"], lambda texts: [[]], ()), [""])
+
+
+# -- groups -------------------------------------------------------------------------------------------------------
+
+COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
+
+
+def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case() -> None:
+    groups = token_groups(static_of(WORDPIECES), COUNTED)
+    named = {kind: dict(zip(WORDPIECES, names, strict=True)) for kind, names in groups.items()}
+    rest = dict.fromkeys(("[CLS]", "[SEP]", "[MASK]"), "")
+    assert named["frequency"] == {
+        **rest, "the": "frequent", "##s": "frequent", "cat": "frequent", "Dog": "middle", "dog": "middle",
+        ".": "middle", "sun": "rare", "a1": "rare", "Sun": "", "##ny": "",
+    }  # fmt: skip
+    assert {token for token, name in named["piece"].items() if name == "subword"} == {"##s", "##ny"}
+    assert {token for token, name in named["piece"].items() if not name} == {*rest}
+    assert {token for token, name in named["case"].items() if name == "upper"} == {"Dog", "Sun"}
+    assert {token for token, name in named["case"].items() if not name} == {*rest, "."}
+    with pytest.raises(ValueError, match="2 tokens occur in 1 sentences"):
+        token_groups(static_of(WORDPIECES), ["the cat"])
+
+
+def test_byte_level_pieces_without_the_mark_are_subwords() -> None:
+    groups = token_groups(static_of(BYTES), ["the cat", "Dog cats"])
+    assert [t for t, name in zip(BYTES, groups["piece"], strict=True) if name == "subword"] == ["s", ".", "cat"]
+    assert [t for t, name in zip(BYTES, groups["case"], strict=True) if name == "upper"] == ["ĠDog"]
+
+
+def test_the_commoner_mark_decides_what_kind_a_vocabulary_is() -> None:
+    def pieces(*tokens: str) -> list[str]:
+        return token_groups(Static(np.zeros((1, 1)), tokens, lambda texts: [[0, 1, 2]], ()), ["x"])["piece"]
+
+    assert pieces("##s", "##ed", "Ġunju") == ["subword", "subword", "whole word"]
+    assert pieces("##", "Ġa", "Ġb") == ["subword", "whole word", "whole word"]
+    assert token_groups(Static(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ()), ["x"])[
+        "case"
+    ] == ["upper", "lower", ""]  # É, éa and an opening quote
+
+
+def test_group_cosines_are_the_double_loop_inside_each_group() -> None:
+    static = static_of(WORDPIECES)
+    groups = token_groups(static, COUNTED)
+    rows = group_cosines(static, groups)
+    assert list(rows) == ["all", "frequent", "middle", "rare", "subword", "whole word", "lower", "upper"]
+    for kind, names in groups.items():
+        for group in {*names} - {""}:
+            inside = [static.embeddings[i] for i, name in enumerate(names) if name == group]
+            assert rows[group]["tokens"] == len(inside), kind
+            assert rows[group]["cosine"] == pytest.approx(loop(inside), abs=1e-4)
+            assert rows[group]["excess"] == pytest.approx(loop(inside) - loop([*static.embeddings]), abs=2e-4)
+    assert rows["all"] == {"tokens": 13, "cosine": pytest.approx(loop([*static.embeddings]), abs=1e-4), "excess": 0.0}
+    assert set(group_cosines(static, {"case": ["upper", *[""] * 12]})) == {"all"}
+    json.dumps(rows)
+
+
+def loop(rows: list[np.ndarray]) -> float:
+    pairs = [(a, b) for i, a in enumerate(rows) for j, b in enumerate(rows) if i != j]
+    return abs(float(np.mean([a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs])))
+
+
+# -- the picture --------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_is_scikit_learn_s_pca_of_all_embeddings_up_to_signs() -> None:
+    from sklearn.decomposition import PCA
+
+    static = static_of(WORDPIECES)
+    groups = token_groups(static, COUNTED)
+    drawn = picture(static, groups)
+    pca = PCA(2, svd_solver="full").fit(static.embeddings)
+    points = pca.transform(static.embeddings)[3:]  # the specials belong to no group
+    for axis, values in enumerate((drawn["x"], drawn["y"])):
+        sign = np.sign(points[0, axis]) * np.sign(values[0])
+        np.testing.assert_allclose(values, sign * points[:, axis], atol=1e-4)
+    assert drawn["explained"] == pytest.approx(100 * pca.explained_variance_ratio_, abs=0.01)
+    assert drawn["tokens"] == WORDPIECES[3:]
+    assert {kind: drawn[kind] for kind in groups} == {kind: names[3:] for kind, names in groups.items()}
+    json.dumps(drawn)
+
+
+def test_the_sample_of_the_picture_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    static = static_of(WORDPIECES)
+    groups = token_groups(static, COUNTED)
+    every = picture(static, groups)
+    assert static_bias.MOST_POINTS == 2000
+    monkeypatch.setattr(static_bias, "MOST_POINTS", 6)
+    some = picture(static, groups, seed=1)
+    assert some == picture(static, groups, seed=1)
+    assert len({*some["tokens"]}) == 6
+    assert some["tokens"] != picture(static, groups, seed=2)["tokens"]
+    for token, x, y, band in zip(some["tokens"], some["x"], some["y"], some["frequency"], strict=True):
+        place = every["tokens"].index(token)
+        assert (x, y, band) == (every["x"][place], every["y"][place], every["frequency"][place])

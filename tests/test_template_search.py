@@ -1,0 +1,165 @@
+"""Template search: the greedy order, the score of one template by hand, files of templates, and the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from scipy.stats import spearmanr
+from typer.testing import CliRunner, Result
+
+import cse
+from cse.backbone import load_backbone
+from cse.data import scored_pairs
+from cse.encoder import Encoder
+from cse.evaluation.sts import cosines
+from cse.methods import UNTRAINED, When
+from cse.template_search import PUBLISHED, dev_score, greedy, published, read_templates
+from cse.templates import MEANS, Template
+from scripts.search_templates import app
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Path:
+    file = tmp_path / "dev.tsv"
+    file.write_text("".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1) % 7]}\n" for i in range(14)))
+    return file
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    file = tmp_path / "templates.txt"
+    file.write_text('[X] [MASK] .\n\n  "[X]" is a [MASK] one \n')
+    return file
+
+
+def test_greedy_search_is_table_4_where_its_numbers_are_the_scores() -> None:
+    scores = {template.text: score for template, score in greedy(lambda template: PUBLISHED[template.text]).items()}
+    assert list(scores.items()) == list(PUBLISHED.items())
+
+
+def test_the_second_stage_keeps_the_best_relation() -> None:
+    liked = {"[X] is [MASK] .": 2.0, "[X] mean [MASK] .": 1.0}
+    found = [template.text for template in greedy(lambda template: liked.get(template.text, 0.0))]
+    assert found[4:] == [
+        "This [X] is [MASK] .", "This sentence of [X] is [MASK] .", 'This sentence of "[X]" is [MASK] .',
+        'This sentence : "[X]" is [MASK] .',
+    ]  # fmt: skip
+    assert [t.text for t in greedy(lambda _: 1.0)][4] == "This [X] [MASK] ."  # no relation, one space
+
+
+def test_published_numbers_are_found_whatever_the_spaces() -> None:
+    assert published(MEANS) == 73.44
+    assert published(Template("[X] is[MASK].")) == 47.26
+    assert published(Template("[X] was [MASK] .")) is None
+
+
+@pytest.mark.parametrize("denoise", [False, True])
+@pytest.mark.parametrize("final_period", [False, True])
+def test_a_score_is_spearman_of_the_vectors_at_the_mask(
+    backbone: str, dev: Path, denoise: bool, final_period: bool
+) -> None:
+    template, pairs = Template("[X] means [MASK] ."), scored_pairs(dev)
+    when = When.ALWAYS if denoise else When.NEVER
+    asked = Encoder(*load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name="")
+    stop = " ." if final_period else ""
+    first, second = (asked.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))
+    expected = 100 * spearmanr(cosines(first, second), [pair[0] for pair in pairs]).statistic
+    score = dev_score(cse.load(backbone), pairs, denoise=denoise, final_period=final_period)
+    assert score(template) == pytest.approx(expected, abs=0.006)
+
+
+def test_each_distinct_sentence_is_encoded_once_a_template(
+    bert_folder: Path, dev: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode, seen = Encoder.encode, []
+
+    def counting(self: Encoder, sentences: list[str], **options: int) -> np.ndarray:
+        seen.append(sorted(sentences))
+        return encode(self, sentences, **options)
+
+    score = dev_score(cse.load(str(bert_folder)), scored_pairs(dev))
+    monkeypatch.setattr(Encoder, "encode", counting)
+    score(MEANS)
+    assert seen == [sorted(SENTENCES)]
+
+
+def test_a_file_gives_its_templates_in_order(listed: Path) -> None:
+    assert read_templates(listed) == [Template("[X] [MASK] ."), Template('"[X]" is a [MASK] one')]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[X] [MASK]\nThis means [MASK]\n", "line 2: 'This means [MASK]' needs one [X] and one [MASK]"),
+        ("\n[X] means\n", "line 2: '[X] means' needs one [X] and one [MASK]"),
+        ("[X] [X] [MASK]\n", "line 1: '[X] [X] [MASK]' needs one [X]"),
+        ("[X] [MASK] [MASK]\n", "line 1: '[X] [MASK] [MASK]' needs one [X]"),
+        ("[X] [P] [MASK]\n", "line 1: [P] is a learned vector"),
+        ("[X] [MASK]\n\n[X] [MASK]\n", "line 3 repeats line 1: '[X] [MASK]'; remove one"),
+        ("\n \n", "no template in it; give lines such as"),
+    ],
+)
+def test_a_bad_template_is_named_with_file_and_line(tmp_path: Path, dev: Path, text: str, message: str) -> None:
+    file = tmp_path / "templates.txt"
+    file.write_text(text)
+    done = run("--model", "bundled", "--dev", dev, "--templates", file)
+    assert done.exit_code == 3
+    assert done.stdout == ""
+    assert f"Error: {file}: {message}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "scores.json"
+    done = run("--model", bert_folder, "--dev", dev, "--json", file)
+    assert done.exit_code == 0, done.output
+    score = dev_score(cse.load(str(bert_folder)), scored_pairs(dev))
+    expected = greedy(score)
+    written = json.loads(file.read_text())
+    assert [(row["template"], row["score"]) for row in written["templates"]] == [
+        (template.text, value) for template, value in expected.items()
+    ]
+    assert [row["published"] for row in written["templates"]] == [published(template) for template in expected]
+    assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
+    best = max(expected, key=lambda template: expected[template])
+    title, *lines = done.stdout.splitlines()
+    assert title.split() == ["here", "BERT-base", "template"]
+    assert [line for line in lines if line.endswith("  (best)")] == [
+        line for line in lines if f"  {best.text}  (best)" in line and line.startswith(f"{expected[best]:6.2f} ")
+    ]
+    assert lines[0].split(maxsplit=2) == [f"{expected[Template('[X] [MASK] .')]:.2f}", "39.34", "[X] [MASK] ."]
+    assert len(done.stderr.splitlines()) == 8
+
+
+def test_the_command_scores_a_list_with_its_options(bert_folder: Path, dev: Path, listed: Path) -> None:
+    done = run("--model", bert_folder, "--dev", dev, "--templates", listed, "--denoise", "--final-period")
+    score = dev_score(cse.load(str(bert_folder)), scored_pairs(dev), denoise=True, final_period=True)
+    values = [score(template) for template in read_templates(listed)]
+    rows = done.stdout.splitlines()[1:]
+    assert [float(row.split()[0]) for row in rows] == values
+    plain = dev_score(cse.load(str(bert_folder)), scored_pairs(dev))
+    assert values != [plain(template) for template in read_templates(listed)]
+
+
+def test_a_trained_model_and_a_folder_for_json_are_refused(dev: Path, tmp_path: Path) -> None:
+    done = run("--model", "simcse", "--dev", dev)
+    assert (done.exit_code, done.stdout) == (4, "")
+    assert "simcse is a trained checkpoint and has its template; give --model a backbone" in done.stderr
+    done = run("--model", "bundled", "--dev", dev, "--json", tmp_path)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert f"{tmp_path} is a folder; give --json a file" in done.stderr
+    done = run("--model", "bundled", "--dev", tmp_path / "none.tsv")
+    assert done.exit_code == 3
+    assert "no such file" in done.stderr
+
+
+def test_help_shows_an_example() -> None:
+    assert "python -m scripts.search_templates --model bundled" in " ".join(run("--help").stdout.split())
+    assert run().exit_code == 2
