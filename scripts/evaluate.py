@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from cse.evaluation import Encode, Unit
     from cse.representations import TextEncoder
+
+POINTS = ("cosines", "grades", "points", "picture")  # only what --compare and --figures draw from
 
 
 def main(
@@ -57,41 +59,30 @@ def main(
 
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
-    from cse.evaluation.results import new_results, open_results, run_units, save_results
-    from cse.lineup import Lineup, group, key, token_units
+    from cse.evaluation.results import new_results, open_results, save_results
+    from cse.lineup import Lineup
 
-    check_choice("task", task, TASKS)
-    if compare and task != "sts":
-        raise typer.BadParameter("--compare is for the sts task")
-    if figures and task not in ("few-shot", "geometry"):
-        raise typer.BadParameter(f"{task} has no figure; few-shot and geometry have")
+    _check(task, compare, figures)
     path = Path(json_output) if json_output not in (None, "-") else None
     data = _fetched(task) if str(data) == "hub" and not data.exists() else data
     lineup = Lineup(model, pooling or (), postprocess, fit)
+    protocol = {
+        "data": data.resolve().name, "details": details, "final_period": final_period,
+        "tokenised": tokenised is not None, "fit": fit.name if fit else None, "points": compare or figures is not None,
+    }  # fmt: skip
     shared = _units(task, data, details, tokenised)
-    protocol = {"data": data.resolve().name, "details": details, "final_period": final_period}
-    protocol |= {"tokenised": tokenised is not None, "fit": fit.name if fit else None}
     results = new_results(task, protocol, " ".join(["python -m scripts.evaluate", *sys.argv[1:]]))
     results = results if overwrite else open_results(path, results)
+
+    def save() -> None:
+        if path:
+            save_results(path, results)
+
     for name, encoder in lineup.open():
-        label = _label(results["models"], encoder)
-        units = {**shared, **(token_units(encoder, data) if task == "geometry" else {})}
-        record = results["models"].setdefault(label, {"model": name, "fingerprint": encoder.fingerprint, "scores": {}})
-        record |= {"group": group(name, encoder), "key": key(name, encoder)}
-        log(f"{label} ({encoder.fingerprint})")
-
-        def save(unit: str, scores: Mapping[str, Any] = record["scores"]) -> None:
-            log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores[unit].items() if _short(value)))
-            if path:
-                save_results(path, results)
-
-        encode: Encode = partial(encoder.encode, batch_size=batch_size)
-        encode = _with_period(encode) if final_period else encode
-        record["scores"] = run_units(encode, units, record["scores"], save)
+        _score(name, encoder, results, partial(_model_units, shared, task, data), (batch_size, final_period), save)
+    save()
     if figures:
         draw(task, results["models"], figures)
-    if path:
-        save_results(path, results)
     if json_output == "-":
         print_json(results)
         return
@@ -99,6 +90,47 @@ def main(
     print_seeds(task, results["models"])
     if compare:
         print_comparisons(results["models"])
+
+
+def _check(task: str, compare: bool, figures: Path | None) -> None:
+    check_choice("task", task, TASKS)
+    if compare and task != "sts":
+        raise typer.BadParameter("--compare is for the sts task")
+    if figures and task not in ("few-shot", "geometry"):
+        raise typer.BadParameter(f"{task} has no figure; few-shot and geometry have")
+
+
+def _score(
+    name: str, encoder: TextEncoder, results: dict[str, Any], units_of: Callable[[TextEncoder], dict[str, Unit]],
+    encoding: tuple[int, bool], save: Callable[[], None],
+) -> None:  # fmt: skip
+    """Complete the record of one encoder in `results`; `save` is called after every unit."""
+    from cse.evaluation.results import run_units
+    from cse.lineup import group, key
+
+    batch_size, final_period = encoding
+    label = _label(results["models"], encoder)
+    record = results["models"].setdefault(label, {"model": name, "fingerprint": encoder.fingerprint, "scores": {}})
+    record |= {"group": group(name, encoder), "key": key(name, encoder)}
+    log(f"{label} ({encoder.fingerprint})")
+    units = units_of(encoder)
+    if not results["protocol"]["points"]:
+        units = {unit: partial(_summary, score) for unit, score in units.items()}
+
+    def done(unit: str) -> None:
+        scores = record["scores"][unit]
+        log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores.items() if _short(value)))
+        save()
+
+    encode: Encode = partial(encoder.encode, batch_size=batch_size)
+    encode = _with_period(encode) if final_period else encode
+    record["scores"] = run_units(encode, units, record["scores"], done)
+
+
+def _model_units(shared: dict[str, Unit], task: str, data: Path, encoder: TextEncoder) -> dict[str, Unit]:
+    from cse.lineup import token_units
+
+    return {**shared, **token_units(encoder, data)} if task == "geometry" else shared
 
 
 def _fetched(task: str) -> Path:
@@ -114,6 +146,10 @@ def _units(task: str, data: Path, details: bool, tokenised: Path | None) -> dict
     if task == "sts":
         return module.units(data, tokenised, details=details)
     return module.units(data, _index_search) if task == "retrieval" else module.units(data)
+
+
+def _summary(unit: Unit, encode: Encode) -> dict[str, Any]:
+    return {key: value for key, value in unit(encode).items() if key not in POINTS}
 
 
 def _with_period(encode: Encode) -> Encode:

@@ -85,7 +85,10 @@ class Plan:
         model = str(self.checkpoint(row, seed)) if seed is not None else self.backbone_of(row)
         pooling = [] if seed is not None else ["--pooling", row.key.split()[1]]
         parts = ["scripts.evaluate", row.task, "--model", model, *pooling, "--data", str(self.data / FOLDERS[row.task])]
-        return shlex.join(["python", "-m", *parts, *shlex.split(row.evaluate), "--json", str(self.results(row, seed))])
+        results = self.results(row, seed)
+        drawn = row.task in ("few-shot", "geometry")
+        figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
+        return shlex.join(["python", "-m", *parts, *shlex.split(row.evaluate), *figures, "--json", str(results)])
 
     def templates(self) -> str:
         """The template search on STS-B dev."""

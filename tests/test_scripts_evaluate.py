@@ -97,6 +97,29 @@ def test_models_are_compared_on_the_same_pairs(bert_folder: Path, sts: Path) -> 
     assert line.endswith(("inside the noise", "a difference"))
 
 
+def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    options = ("--model", bert_folder, "--data", sts, "--json", "-")
+    for more, kept in (((), False), (("--compare", "--pooling", "cls", "--pooling", "mean"), True)):
+        models = json.loads(run("evaluate", "sts", *options, *more).stdout)["models"]
+        assert all(("cosines" in scores) is kept for one in models.values() for scores in one["scores"].values())
+    path = tmp_path / "results.json"
+    assert run("evaluate", "sts", *options[:-1], path).exit_code == 0
+    refused(run("evaluate", "sts", *options[:-1], path, "--compare"), 3, "'points': True")
+    refused(run("evaluate", "sts", *options, "--figures", tmp_path), 2, "no figure")
+
+
+def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+    done = run("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
+    assert done.exit_code == 0, done.output
+    head, line, _, rungs, ladder = done.stdout.splitlines()
+    assert head.split() == ["anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"]
+    assert line.split()[0] == "bert-mean"
+    assert rungs.split()[2:] == ["static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun"]
+    assert len(ladder.split()) == 6
+    drawn = ["removal.png", "similarity.png", "static-embeddings-bert-mean.png"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == drawn
+
+
 def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     for seed in (1, 2):
