@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cse.data import Pair, text_lines
 from cse.encoder import Encoder
+from cse.evaluation.published import TEMPLATES
 from cse.evaluation.sts import spearman, with_final_period
 from cse.methods import UNTRAINED, When
 from cse.templates import Template
@@ -20,22 +21,10 @@ Score = Callable[[Template], float]
 RELATIONS = ("", "is ", "mean ", "means ")  # stage 1: between [X] and [MASK]
 FRAMES = ("This [X]", "This sentence of [X]", 'This sentence of "[X]"', 'This sentence : "[X]"')  # stage 2: around [X]
 
-# PromptBERT, Table 4: STS-B dev of bert-base-uncased with the final period of section 1.3's released evaluation.
-PUBLISHED = {
-    "[X] [MASK] .": 39.34,
-    "[X] is [MASK] .": 47.26,
-    "[X] mean [MASK] .": 53.94,
-    "[X] means [MASK] .": 63.56,
-    "This [X] means [MASK] .": 64.19,
-    "This sentence of [X] means [MASK] .": 68.97,
-    'This sentence of "[X]" means [MASK] .': 70.19,
-    'This sentence : "[X]" means [MASK] .': 73.44,
-}
-
 
 def published(template: Template) -> float | None:
     """Table 4's number of a template, whatever its spaces; None where it has none."""
-    scores = {_squeezed(text): score for text, score in PUBLISHED.items()}
+    scores = {_squeezed(text): score for text, score in TEMPLATES.items()}
     return scores.get(_squeezed(template.text))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cse.evaluation.published import TEMPLATES
 from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from cse.evaluation.published import Row
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
+TEMPLATES_FILE = "templates.txt"
 LIBRARIES = ("numpy", "scikit-learn", "torch", "transformers")
 
 
@@ -91,8 +93,9 @@ class Plan:
         return shlex.join(["python", "-m", *parts, *shlex.split(row.evaluate), *figures, "--json", str(results)])
 
     def templates(self) -> str:
-        """The template search on STS-B dev."""
+        """Every template of Table 4 on STS-B dev."""
         parts = ["scripts.search_templates", "--model", self.backbone or "bert-base-uncased", "--final-period"]
+        parts += ["--templates", str(self.output / TEMPLATES_FILE)]
         dev = self.data / "sts" / "STSB" / "dev.tsv"
         return shlex.join(["python", "-m", *parts, "--dev", str(dev), "--json", str(self.template_scores)])
 
@@ -118,7 +121,7 @@ def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
     whole = [run for run in runs if run is not None]
     entry |= {"backbone": plan.backbone_of(row), "seeds": list(plan.seeds) if row.method else [], "runs": runs}
     if len(whole) < len(runs) or not whole:
-        return {**entry, "note": "sets are missing, so there is no average to compare"}
+        return {**entry, "note": "no number to compare: sets are missing"}
     return {**entry, **judged(whole, row)}
 
 
@@ -152,9 +155,10 @@ def _run(command: str, plan: Plan, row: Row) -> None:
             return
         parts += ["--resume"] if output.with_name(f"{output.name}.partial").is_dir() else []
     if "scripts.search_templates" in parts:
-        plan.template_scores.parent.mkdir(parents=True, exist_ok=True)
         if plan.template_scores.is_file():
             return
+        plan.output.mkdir(parents=True, exist_ok=True)
+        (plan.output / TEMPLATES_FILE).write_text("\n".join(TEMPLATES) + "\n")
     log(f"  {command}")
     done = subprocess.run([sys.executable, *parts[1:]], stdout=subprocess.DEVNULL)
     if done.returncode:

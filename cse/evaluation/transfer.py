@@ -10,10 +10,10 @@ The files of a set decide how it is scored, each in a folder named after the set
 
 Folds are stratified and shuffled with SentEval's seed 1111. The classifier is SentEval's hypothesis class, a linear
 layer under a softmax with an L2 penalty, but solved to convergence by scikit-learn's LogisticRegression where SentEval
-takes early-stopped Adam steps: no seed of its own, no GPU, and on CR, where both were tried, 73.3 against 71.9. Features
-are standardised with the mean and deviation of the rows trained on, so that the penalty means the same for vectors of
-any length; the solver then needs a third of the steps. The strengths are C = 1e-4 … 1; of equally good ones the
-strongest penalty is taken.
+takes early-stopped Adam steps (on CR 73.3 this way, 71.9 that way): no seed of its own, no GPU. Features are
+standardised with the mean and deviation of the rows trained on, so that the penalty means the same for vectors of any
+length; the solver then needs a third of the steps. The strengths are C = 1e-4 … 1; of equally good ones the strongest
+penalty is taken.
 """
 
 from __future__ import annotations
