@@ -135,6 +135,8 @@ def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
         for name, pairs in SETS.items()
     }
     assert task_scores(rows, SETS) == {**expected, "average": round((expected["one"] + expected["two"]) / 2, 2)}
+    assert task_scores(rows, {"one": SETS["one"]}) == {"one": expected["one"], "average": expected["one"]}
+    assert expected["one"] != round(expected["one"], 1)
     assert task_scores(dict.fromkeys(rows, np.ones(2)), {"one": SETS["one"]}) == {"one": 0.0, "average": 0.0}
     with pytest.raises(ValueError, match="flat: all 2 pairs have the same grade"):
         task_scores(rows, {"flat": [(1.0, "a b", "c"), (1.0, "c", "a b")]})

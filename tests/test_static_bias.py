@@ -170,7 +170,7 @@ def test_other_vocabularies_are_counted_and_the_first_word_counts_as_a_word() ->
 
 # -- groups -------------------------------------------------------------------------------------------------------
 
-COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
+COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats", "[MASK]"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
 
 
 def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case() -> None:
@@ -199,11 +199,13 @@ def test_the_commoner_mark_decides_what_kind_a_vocabulary_is() -> None:
     def pieces(*tokens: str) -> list[str]:
         return token_groups(Static(np.zeros((1, 1)), tokens, lambda texts: [[0, 1, 2]], ()), ["x"])["piece"]
 
-    assert pieces("##s", "##ed", "Ġunju") == ["subword", "subword", "whole word"]
-    assert pieces("##", "Ġa", "Ġb") == ["subword", "whole word", "whole word"]
-    assert token_groups(Static(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ()), ["x"])[
-        "case"
-    ] == ["upper", "lower", ""]  # É, éa and an opening quote
+    assert pieces("##s", "##ed", "Ġunju", "dog") == ["subword", "subword", "whole word", "whole word"]
+    assert pieces("##", "Ġa", "Ġb", "dog") == ["subword", "whole word", "whole word", "subword"]
+
+
+def test_byte_level_letters_are_read_as_the_bytes_they_spell() -> None:
+    static = Static(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ())
+    assert token_groups(static, ["x"])["case"] == ["upper", "lower", ""]  # É, éa and an opening quote
 
 
 def test_group_cosines_are_the_double_loop_inside_each_group() -> None:
