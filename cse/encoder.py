@@ -285,7 +285,9 @@ class Encoder(nn.Module):
         template = self.views[0][0]
         order = np.argsort([-len(ids) for ids in contents], kind="stable")
         vectors = torch.empty(len(contents), self.dim)
-        for start in tqdm(range(0, len(contents), batch_size), desc=self.name, unit="batch", disable=not progress):
+        for start in tqdm(
+            range(0, len(contents), batch_size), desc=self.name, unit="batch", leave=False, disable=not progress
+        ):
             chosen = order[start : start + batch_size]
             # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
             vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).cpu()

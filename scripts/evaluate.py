@@ -105,6 +105,7 @@ def _score(
     encoding: tuple[int, bool], save: Callable[[], None],
 ) -> None:  # fmt: skip
     """Complete the record of one encoder in `results`; `save` is called after every unit."""
+    from cse.encoder import Encoder
     from cse.evaluation.results import run_units
     from cse.lineup import group, key
 
@@ -122,7 +123,8 @@ def _score(
         log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores.items() if _short(value)))
         save()
 
-    encode: Encode = partial(encoder.encode, batch_size=batch_size)
+    bar = {"show_progress_bar": True} if isinstance(encoder, Encoder) and sys.stderr.isatty() else {}
+    encode: Encode = partial(encoder.encode, batch_size=batch_size, **bar)
     encode = _with_period(encode) if final_period else encode
     record["scores"] = run_units(encode, units, record["scores"], done)
 

@@ -129,14 +129,15 @@ def test_the_most_frequent_tokens_are_ranked_and_ties_go_to_the_lower_id() -> No
 
 
 def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
-    rows = {text: counts(letters([text]))[0] for pairs in SETS.values() for pair in pairs for text in pair[1:]}
+    sets = {**SETS, "back": [(-grade, *texts) for grade, *texts in SETS["one"][:3]]}
+    rows = {text: counts(letters([text]))[0] for pairs in sets.values() for pair in pairs for text in pair[1:]}
     expected = {
         name: round(100 * spearmanr([cosine(rows[a], rows[b]) for _, a, b in pairs], [g for g, _, _ in pairs])[0], 2)
-        for name, pairs in SETS.items()
+        for name, pairs in sets.items()
     }
-    assert task_scores(rows, SETS) == {**expected, "average": round((expected["one"] + expected["two"]) / 2, 2)}
-    assert task_scores(rows, {"one": SETS["one"]}) == {"one": expected["one"], "average": expected["one"]}
-    assert expected["one"] != round(expected["one"], 1)
+    average = round(sum(expected.values()) / 3, 2)
+    assert average == 33.33  # of 100, 100 and -100: both decimals count
+    assert task_scores(rows, sets) == {**expected, "average": average}
     assert task_scores(dict.fromkeys(rows, np.ones(2)), {"one": SETS["one"]}) == {"one": 0.0, "average": 0.0}
     with pytest.raises(ValueError, match="flat: all 2 pairs have the same grade"):
         task_scores(rows, {"flat": [(1.0, "a b", "c"), (1.0, "c", "a b")]})

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cse import hub
+
 PAIR = ("score", "sentence1", "sentence2")
 LABELLED = ("label", "text")
 
@@ -59,6 +61,8 @@ def fetch(task: str, folder: Path) -> Path:
 
 
 def _rows(wanted: HubSet) -> list[Mapping[str, Any]]:
+    if not hub.reachable():
+        raise ValueError(f"{wanted.source}: the data hub cannot be reached; give --data a folder")
     from datasets import load_dataset
 
     try:
