@@ -122,7 +122,7 @@ def untrained(backbone: str, pooling: str | None = None) -> Encoder:
     pooling = pooling or (recorded.pooling if recorded else "mean")
     encoder = Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
     if recorded and recorded.max_length:
-        encoder.max_content = min(encoder.max_content, recorded.max_length - encoder.views[0][0].length)
+        encoder.longest = recorded.max_length
     return encoder
 
 

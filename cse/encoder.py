@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +68,7 @@ class Encoder(nn.Module):
         self.name, self.backbone = name, backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
+        self.longest: int | None = None  # tokens of a row, where a model was made for fewer than it has positions
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
         self.question = method.template  # what [MASK] is read in
         if self.views[0][0].mask_index is None:
@@ -110,17 +110,19 @@ class Encoder(nn.Module):
         """The `pooling` that `cse.load` needs to open this encoder again; None for a method that learns."""
         return self.method.name if self.method.name in UNTRAINED else None
 
-    @cached_property
+    @property
     def max_content(self) -> int:
         """Tokens of a sentence that fit beside the longest template and the prefix."""
         positions = int(self.model.config.max_position_embeddings) - first_position(self.model) - self.method.prefix
-        return positions - max(template.length for view in (*self.views, (self.asked,)) for template in view)
+        room = positions - max(template.length for view in (*self.views, (self.asked,)) for template in view)
+        return room if self.longest is None else min(room, self.longest - self.views[0][0].length)
 
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
         method = {key: value for key, value in to_json(self.method).items() if key not in ("summary", "citation")}
-        return digest(self.learned(), self.backbone_fingerprint, json.dumps(method))
+        cut = () if self.longest is None else (str(self.longest),)
+        return digest(self.learned(), self.backbone_fingerprint, json.dumps(method), *cut)
 
     # -- what is learned ----------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse.backbone import digest
 from cse.checkpoint import CONFIG, load
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
 from cse.evaluation.sts import TASKS
-from cse.methods import UNTRAINED
+from cse.methods import UNTRAINED, to_json
 from cse.names import BACKBONE, location
 from cse.representations import TextEncoder, glove, top_k_tokens
 
@@ -26,6 +27,16 @@ TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
 POSTPROCESSES = ("whitening", "flow")
 FIT_SENTENCES = 20_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An opened model: its name as given, its `key` in the published rows, its `group` of seeds, its encoder."""
+
+    model: str
+    key: str
+    group: str | None
+    encoder: TextEncoder
 
 
 @dataclass(frozen=True)
@@ -47,12 +58,14 @@ class Lineup:
         if (self.postprocess is None) != (self.fit is None):
             raise ValueError("a postprocess is fitted on text: give --postprocess and --fit together")
 
-    def open(self) -> Iterator[tuple[str, TextEncoder]]:
-        """(the model as it was named, its encoder), one after the other, so that one is in memory at a time."""
+    def open(self) -> Iterator[Entry]:
+        """Every encoder, one after the other."""
         for model in self.models:
             plain = not is_word_vectors(model) and settings(model) is None
             for pooling in self.poolings if plain and self.poolings else (None,):
-                yield model, self._follow(_encoder(model, pooling))
+                encoder = _encoder(model, pooling)
+                key = _key(model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
+                yield Entry(model, key, None if self.postprocess else group(model, encoder), self._follow(encoder))
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
@@ -86,38 +99,39 @@ def group(model: str, encoder: TextEncoder) -> str | None:
     if not known or not isinstance(encoder, Encoder):
         return None
     decisive = {key: value for key, value in sorted(known.items()) if key != "seed"}
-    return json.dumps([encoder.method.name, encoder.method.supervised, encoder.backbone_fingerprint, decisive])
+    return digest({}, json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
 
 
-def key(model: str, encoder: TextEncoder) -> str | None:
-    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`.
-
-    None where it cannot be one of the papers'.
-    """
+def _key(model: str, pooling: str | None, encoder: TextEncoder) -> str:
+    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`."""
     if not isinstance(encoder, Encoder):
-        return None
+        return f"{Path(model).name} {pooling}" if pooling else "glove"
     supervised = " supervised" if encoder.method.supervised else ""
     return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
 
 
-def token_units(encoder: TextEncoder, folder: Path) -> dict[str, Unit]:
+def token_units(encoder: TextEncoder, folder: Path, batch_size: int) -> dict[str, Unit]:
     """The geometry units that ask for tokens: `removal` (ConPVP Figure 5) and `static-bias` (PromptBERT section 3).
 
-    On the STS tasks under `folder`, tokens counted in STS-B test; none for an encoder that has no tokens.
+    On the seven STS tasks under `folder`, tokens counted in STS-B test; none where a task is missing, since these are
+    averages over all, and none for an encoder that has no tokens.
     """
-    if not isinstance(encoder, Encoder):
+    if not isinstance(encoder, Encoder) or not all(any(Path(folder).glob(pattern)) for pattern in TASKS.values()):
         return {}
-    return {"removal": partial(_removal, encoder, folder), "static-bias": partial(_static_bias, encoder, folder)}
+    return {
+        "removal": partial(_removal, encoder, folder, batch_size),
+        "static-bias": partial(_static_bias, encoder, folder),
+    }
 
 
-def _removal(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
+def _removal(encoder: Encoder, folder: Path, batch_size: int, _: Encode) -> dict[str, Any]:
     from cse.evaluation.removal import removal_curve
 
     sets, counted = _sets(folder)
     template = encoder.views[0][0]
     return removal_curve(
         lambda texts: encoder.tokenise(texts, [template] * len(texts)),
-        lambda contents: encoder.encode_ids(contents, batch_size=256).numpy(),
+        lambda contents: encoder.encode_ids(contents, batch_size=batch_size).numpy(),
         sets,
         counted=counted,
     )
@@ -130,7 +144,7 @@ def _static_bias(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
     static = static_side(encoder)
     groups = token_groups(static, counted)
     ladder = removal_ladder(static, sets, frequent_tokens(static, counted))
-    return {**ladder, "cosines": group_cosines(static, groups), "picture": picture(static, groups)}
+    return {**ladder, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
 
 
 def _sets(folder: Path) -> tuple[dict[str, list[Pair]], list[str]]:
@@ -154,7 +168,7 @@ def static_side(encoder: Encoder) -> Static:
 
     tokenizer, template = encoder.tokenizer, encoder.views[0][0]
     return Static(
-        encoder.model.get_input_embeddings().weight.detach().cpu().numpy(),
+        encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
         lambda texts: encoder.tokenise(texts, [template] * len(texts)),
         tuple(tokenizer("")["input_ids"]),

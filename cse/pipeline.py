@@ -35,7 +35,9 @@ def read_pipeline(name: str) -> Pipeline | None:
         chosen = _read(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
         modes = [key for key, on in (chosen or {}).items() if key.startswith("pooling_mode_") and on is True]
         modes = [chosen["pooling_mode"]] if chosen and "pooling_mode" in chosen else modes
-        length = (_read(name, "sentence_bert_config.json") or {}).get("max_seq_length")
+        transformer = kinds.get("Transformer", "")
+        config = _read(name, "sentence_bert_config.json") or {}
+        length, lowers = config.get("max_seq_length"), config.get("do_lower_case")
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
     if kinds.keys() - {"Transformer", "Pooling", "Normalize"} or len(modes) != 1 or modes[0] not in POOLINGS:
@@ -43,6 +45,9 @@ def read_pipeline(name: str) -> Pipeline | None:
             f"{name}: its pipeline ({', '.join(kinds)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
             "backbone with mean or cls pooling; give --pooling to read the backbone alone"
         )
+    if transformer or lowers:
+        odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
+        raise ArtefactError(f"{name}: {odd}, which is not supported; give --pooling to read the backbone alone")
     return Pipeline(POOLINGS[modes[0]], length if isinstance(length, int) else None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,12 +15,13 @@ import typer
 
 from scripts.cli import check_choice, command, log, print_json
 from scripts.figures import draw
-from scripts.tables import TASKS, print_comparisons, print_scores, print_seeds
+from scripts.tables import TASKS, comparisons, print_scores, print_seeds
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse.evaluation import Encode, Unit
+    from cse.lineup import Entry
     from cse.representations import TextEncoder
 
 POINTS = ("cosines", "grades", "points", "picture")  # only what --compare and --figures draw from
@@ -42,6 +44,9 @@ def main(
     fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
     details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
     tokenised: Annotated[Path | None, typer.Option(help="sts: folder with SentEval's tokenised text.")] = None,
+    sentences: Annotated[
+        Path | None, typer.Option(help="geometry: sentences for the anisotropy instead of STS-B test's.")
+    ] = None,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.")
     ] = False,
@@ -59,60 +64,68 @@ def main(
 
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
-    from cse.evaluation.results import new_results, open_results, save_results
+    from cse.evaluation.results import checksum, new_results, open_results, save_results
     from cse.lineup import Lineup
 
-    _check(task, compare, figures)
+    _check(task, {"--compare": compare, "--details": details, "--tokenised": tokenised}, figures, final_period)
     path = Path(json_output) if json_output not in (None, "-") else None
     data = _fetched(task) if str(data) == "hub" and not data.exists() else data
     lineup = Lineup(model, pooling or (), postprocess, fit)
+    shared = _units(task, data, tokenised, details, sentences)
     protocol = {
-        "data": data.resolve().name, "details": details, "final_period": final_period,
-        "tokenised": tokenised is not None, "fit": fit.name if fit else None, "points": compare or figures is not None,
+        "data": checksum(data), "tokenised": checksum(tokenised) if tokenised else None, "details": details,
+        "final_period": final_period, "sentences": sentences.name if sentences else None,
+        "fit": fit.name if fit else None, "points": compare or figures is not None,
     }  # fmt: skip
-    shared = _units(task, data, details, tokenised)
-    results = new_results(task, protocol, " ".join(["python -m scripts.evaluate", *sys.argv[1:]]))
+    results = new_results(task, protocol, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
     results = results if overwrite else open_results(path, results)
 
     def save() -> None:
         if path:
             save_results(path, results)
 
-    for name, encoder in lineup.open():
-        _score(name, encoder, results, partial(_model_units, shared, task, data), (batch_size, final_period), save)
+    save()  # a place that cannot be written is said before the work
+    units_of = partial(_model_units, shared, task, data, batch_size)
+    shown = [_score(entry, results, units_of, (batch_size, final_period), save) for entry in lineup.open()]
+    models = {label: results["models"][label] for label in shown}
+    if compare and len(models) > 1:
+        results["comparisons"] = comparisons(models)
     save()
-    if figures:
-        draw(task, results["models"], figures)
     if json_output == "-":
         print_json(results)
-        return
-    print_scores(task, results["models"])
-    print_seeds(task, results["models"])
-    if compare:
-        print_comparisons(results["models"])
+    else:
+        print_scores(task, models)
+        print_seeds(task, models)
+        for line in results.get("comparisons", ()) if compare else ():
+            typer.echo(line)
+    if figures:
+        draw(task, models, figures)
 
 
-def _check(task: str, compare: bool, figures: Path | None) -> None:
+def _check(task: str, of_sts: Mapping[str, Any], figures: Path | None, final_period: bool) -> None:
     check_choice("task", task, TASKS)
-    if compare and task != "sts":
-        raise typer.BadParameter("--compare is for the sts task")
+    if task != "sts" and (given := [option for option, value in of_sts.items() if value]):
+        raise typer.BadParameter(f"{', '.join(given)}: only for the sts task")
     if figures and task not in ("few-shot", "geometry"):
         raise typer.BadParameter(f"{task} has no figure; few-shot and geometry have")
+    if final_period and task == "geometry":
+        raise typer.BadParameter("--final-period does not reach the tokens that geometry counts; leave it out")
 
 
 def _score(
-    name: str, encoder: TextEncoder, results: dict[str, Any], units_of: Callable[[TextEncoder], dict[str, Unit]],
+    entry: Entry, results: dict[str, Any], units_of: Callable[[TextEncoder], dict[str, Unit]],
     encoding: tuple[int, bool], save: Callable[[], None],
-) -> None:  # fmt: skip
-    """Complete the record of one encoder in `results`; `save` is called after every unit."""
+) -> str:  # fmt: skip
+    """Complete the record of one encoder in `results`, whose label there comes back; `save` runs after every unit."""
     from cse.encoder import Encoder
-    from cse.evaluation.results import run_units
-    from cse.lineup import group, key
+    from cse.evaluation.results import provenance, run_units
+    from cse.lineup import settings
 
     batch_size, final_period = encoding
-    label = _label(results["models"], encoder)
-    record = results["models"].setdefault(label, {"model": name, "fingerprint": encoder.fingerprint, "scores": {}})
-    record |= {"group": group(name, encoder), "key": key(name, encoder)}
+    encoder, label = entry.encoder, _label(results["models"], entry.encoder)
+    new = {"model": entry.model, "fingerprint": encoder.fingerprint, **provenance(), "scores": {}}
+    record = results["models"].setdefault(label, new)
+    record |= {"group": entry.group, "seed": (settings(entry.model) or {}).get("seed"), "key": entry.key}
     log(f"{label} ({encoder.fingerprint})")
     units = units_of(encoder)
     if not results["protocol"]["points"]:
@@ -123,16 +136,23 @@ def _score(
         log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores.items() if _short(value)))
         save()
 
-    bar = {"show_progress_bar": True} if isinstance(encoder, Encoder) and sys.stderr.isatty() else {}
+    bar: dict[str, Any] = {"show_progress_bar": True} if isinstance(encoder, Encoder) and sys.stderr.isatty() else {}
     encode: Encode = partial(encoder.encode, batch_size=batch_size, **bar)
-    encode = _with_period(encode) if final_period else encode
-    record["scores"] = run_units(encode, units, record["scores"], done)
+    record["scores"] = run_units(_with_period(encode) if final_period else encode, units, record["scores"], done)
+    return label
 
 
-def _model_units(shared: dict[str, Unit], task: str, data: Path, encoder: TextEncoder) -> dict[str, Unit]:
+def _model_units(
+    shared: dict[str, Unit], task: str, data: Path, batch_size: int, encoder: TextEncoder
+) -> dict[str, Unit]:
     from cse.lineup import token_units
 
-    return {**shared, **token_units(encoder, data)} if task == "geometry" else shared
+    if task != "geometry":
+        return shared
+    more = token_units(encoder, data, batch_size)
+    if not more:
+        log("  removal and static-bias need an encoder with tokens and all seven STS tasks: left out")
+    return {**shared, **more}
 
 
 def _fetched(task: str) -> Path:
@@ -143,10 +163,12 @@ def _fetched(task: str) -> Path:
     return fetch(task, Path(HF_CACHE_HOME) / "cse")
 
 
-def _units(task: str, data: Path, details: bool, tokenised: Path | None) -> dict[str, Unit]:
+def _units(task: str, data: Path, tokenised: Path | None, details: bool, sentences: Path | None) -> dict[str, Unit]:
     module = import_module(f"cse.evaluation.{task.replace('-', '')}")
     if task == "sts":
         return module.units(data, tokenised, details=details)
+    if task == "geometry":
+        return module.units(data, sentences=sentences)
     return module.units(data, _index_search) if task == "retrieval" else module.units(data)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 import platform
 import shlex
 import subprocess
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cse.evaluation.published import TEMPLATES
+from cse.evaluation.results import save_results
 from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
@@ -64,22 +65,25 @@ class Plan:
         return self.seeds if row.method else (None,)
 
     def checkpoint(self, row: Row, seed: int) -> Path:
-        """The folder of a trained row; rows of several tables that are the same training share it."""
+        """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train.split(), str(seed)]))
-        return self.output / "checkpoints" / name.replace("--", "")
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{digest(*self._training(row, seed))}"
+
+    def _training(self, row: Row, seed: int) -> list[str]:
+        parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
+        parts += ["--dev", str(self.data / "sts" / "STSB" / "dev.tsv"), "--seed", str(seed)]
+        return ["python", "-m", *parts, *shlex.split(row.train), *shlex.split(self.train_options)]
 
     def train(self, row: Row, seed: int) -> str:
         """The training command of one seed."""
-        output = self.checkpoint(row, seed)
-        parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
-        parts += ["--dev", str(self.data / "sts" / "STSB" / "dev.tsv"), "--output", str(output), "--seed", str(seed)]
-        return shlex.join(["python", "-m", *parts, *shlex.split(row.train), *shlex.split(self.train_options)])
+        return shlex.join([*self._training(row, seed), "--output", str(self.checkpoint(row, seed))])
 
     def results(self, row: Row, seed: int | None) -> Path:
         """The results file of one evaluation."""
         options = "-".join(option.strip("-") for option in row.evaluate.split())
         name = self.checkpoint(row, seed).name if seed is not None else "-".join(row.key.split()[1:])
-        owner = "" if seed is not None else Path(self.backbone_of(row)).name
+        backbone = self.backbone_of(row)
+        owner = "" if seed is not None else f"{Path(backbone).name}-{digest(backbone)}"
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
 
     def evaluate(self, row: Row, seed: int | None) -> str:
@@ -102,7 +106,13 @@ class Plan:
     @property
     def template_scores(self) -> Path:
         """Where the template search leaves its scores."""
-        return self.output / "results" / f"templates-{Path(self.backbone or 'bert-base-uncased').name}.json"
+        backbone = self.backbone or "bert-base-uncased"
+        return self.output / "results" / f"templates-{Path(backbone).name}-{digest(backbone, str(self.data))}.json"
+
+
+def digest(*parts: str) -> str:
+    """8 hex digits that keep work done with other settings apart."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
 def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
@@ -126,23 +136,23 @@ def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
 
 
 def judged(runs: Sequence[float], row: Row) -> dict[str, Any]:
-    """Mean, deviation and difference of runs, and whether it is inside two standard errors of both sides.
+    """Mean, deviation and difference of runs, and whether no difference lies inside its 95 % interval.
 
-    A side with one run has no error of its own; where neither has one nothing can be said, and nothing is.
+    Where neither side has several runs nothing can be said of noise, and nothing is.
     """
-    from cse.evaluation.comparison import over_seeds
+    from cse.evaluation.comparison import Sample, margin, over_seeds
 
     mean, deviation = over_seeds(runs)
-    found: dict[str, Any] = {"mean": round(mean, 2), "deviation": None if deviation is None else round(deviation, 2)}
+    digits = 4 if abs(mean) < 1 else 2  # cosines are not in percent
+    found: dict[str, Any] = {"mean": round(mean, digits)}
+    found["deviation"] = None if deviation is None else round(deviation, digits)
     if row.average is None:
         return found
-    errors = [
-        spread / math.sqrt(count) for spread, count in ((deviation, len(runs)), (row.deviation, row.seeds)) if spread
-    ]
     difference = mean - row.average
-    found["difference"] = round(difference, 2)
-    if errors:
-        found["verdict"] = "inside the noise" if abs(difference) <= 2 * math.hypot(*errors) else "a difference"
+    found["difference"] = round(difference, digits)
+    noise = margin(Sample(deviation, len(runs)), Sample(row.deviation, row.seeds))
+    if noise is not None:
+        found["verdict"] = "inside the noise" if abs(difference) <= noise else "a difference"
     return found
 
 
@@ -169,7 +179,7 @@ def _obtained(row: Row, plan: Plan, seed: int | None) -> float | None:
     if row.task == "templates":
         scores = json.loads(plan.template_scores.read_text())["templates"]
         return next((entry["score"] for entry in scores if entry["template"] == row.name), None)
-    (record,) = json.loads(plan.results(row, seed).read_text())["models"].values()
+    *_, record = json.loads(plan.results(row, seed).read_text())["models"].values()  # an earlier one is outdated
     if not row.read:
         return average(row.task, record["scores"])
     value: Any = record["scores"]
@@ -179,26 +189,32 @@ def _obtained(row: Row, plan: Plan, seed: int | None) -> float | None:
 
 
 def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[dict[str, Any]]) -> None:
-    """Write `stem.json` and `stem.md`."""
+    """Write `stem.json` and `stem.md`; rows of an earlier call that are not among `entries` stay."""
+    path = stem.with_name(f"{stem.name}.json")
+    earlier = json.loads(path.read_text())["rows"] if path.is_file() else []
+    fresh = {entry["row"]: entry for entry in entries}
+    kept = [fresh.pop(entry["row"], entry) for entry in earlier] + list(fresh.values())
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     head = {"paper": paper, "table": table, "date": date.today().isoformat(), "versions": versions}
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    stem.with_name(f"{stem.name}.json").write_text(json.dumps({**head, "rows": list(entries)}, indent=1))
-    stem.with_name(f"{stem.name}.md").write_text("\n".join(markdown(entries)) + "\n")
+    save_results(path, {**head, "rows": kept})
+    stem.with_name(f"{stem.name}.md").write_text("\n".join(markdown(kept)) + "\n")
 
 
 def markdown(entries: Sequence[dict[str, Any]]) -> list[str]:
     """The ledger as a Markdown table."""
-    lines = ["| row | published | obtained | difference | backbone, seeds |", "|---|---|---|---|---|"]
+    head = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for entry in entries:
         published = _spread(entry["published"], entry["published_deviation"])
         if entry["copied"]:
-            lines.append(f"| {entry['row']} | {published} | copied, not run | | {entry['source']} |")
+            lines.append(f"| {entry['row']} | {published} | copied, not run | | | {entry['source']} |")
             continue
         difference = f"{entry['difference']:+.2f} {entry.get('verdict', '')}".strip() if "difference" in entry else ""
         obtained = _spread(entry.get("mean"), entry.get("deviation")) or entry.get("note", "-")
         seeds = " ".join(map(str, entry["seeds"])) or "untrained"
-        lines.append(f"| {entry['row']} | {published} | {obtained} | {difference} | {entry['backbone']}, {seeds} |")
+        origin = ", ".join(filter(None, [entry["published_on"], entry["source"]]))
+        setting = f"{entry['backbone']}, {seeds} | {origin}"
+        lines.append(f"| {entry['row']} | {published} | {obtained} | {difference} | {setting} |")
     return lines
 
 
@@ -211,18 +227,18 @@ def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Pl
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
     runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
-    if first.task == "templates":
+    if first.task == "templates" and any(runs):
         scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
         draw_templates(scores, name, stem.with_suffix(".png"))
-    elif (first.paper, first.table) == ("dcpcse", "figure-2"):
+    elif (first.paper, first.table) == ("dcpcse", "figure-2") and any(runs):
         lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
         draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
-    elif first.table.startswith("figure"):
+    elif first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         models = {
             f"{row.name} {seed or ''}".strip(): record
             for row in rows
             for seed in plan.runs(row)
-            for record in json.loads(plan.results(row, seed).read_text())["models"].values()
+            for record in list(json.loads(plan.results(row, seed).read_text())["models"].values())[-1:]
         }
         draw(first.task, models, stem)
 

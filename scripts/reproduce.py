@@ -36,7 +36,7 @@ def main(
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
         raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
-    plan = Plan(data, output, train_data, triplets, backbone, tuple(seeds or (42,)), train_options)
+    plan = Plan(data, output, train_data, triplets, backbone, tuple(dict.fromkeys(seeds or (42,))), train_options)
     if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
         raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
     if dry_run:
@@ -45,13 +45,14 @@ def main(
                 typer.echo(line)
         return
     entries = []
-    for row in chosen:
-        log(f"{row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}")
+    for number, row in enumerate(chosen, start=1):
+        log(
+            f"{number}/{len(chosen)} {row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}"
+        )
         entries.append(fill_in(row, plan))
         write_ledger(output / f"{paper}-{table}", paper, table, entries)
-    if any(not row.copied for row in chosen):
-        draw_figure(chosen, entries, plan)
     show(entries)
+    draw_figure(chosen, entries, plan)
 
 
 app = command(main)

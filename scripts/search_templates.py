@@ -21,7 +21,9 @@ def main(
     final_period: Annotated[
         bool, typer.Option("--final-period", help="End sentences without . ? \" or ' by a period, as PromptBERT does.")
     ] = False,
-    json_output: Annotated[Path | None, typer.Option("--json", help="A file to write the scores to.")] = None,
+    json_output: Annotated[
+        Path | None, typer.Option("--json", help="A file for the scores, kept after each template and gone on with.")
+    ] = None,
 ) -> None:
     """Find the template that suits a backbone: Spearman x 100 of its vectors at [MASK], before any training.
 
@@ -32,11 +34,10 @@ def main(
     import cse
     from cse.data import scored_pairs
     from cse.errors import ArtefactError
+    from cse.evaluation.results import save_results
     from cse.template_search import dev_score, greedy, published, read_templates
     from cse.templates import Template
 
-    if json_output is not None and json_output.is_dir():
-        raise ValueError(f"{json_output} is a folder; give --json a file")
     listed = None if templates is None else read_templates(templates)
     pairs = scored_pairs(dev)
     encoder = cse.load(model)
@@ -44,25 +45,43 @@ def main(
         raise ArtefactError(f"{model} is a trained checkpoint and has its template; give --model a backbone")
     score = dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
+    settings = {
+        "model": model, "backbone": encoder.backbone_fingerprint, "dev": str(dev), "pairs": len(pairs),
+        "denoise": denoise, "final_period": final_period,
+    }  # fmt: skip
+    known = _earlier(json_output, settings)
+
+    def rows(scores: dict[str, float]) -> list[dict[str, Any]]:
+        return [{"template": t, "score": value, "published": published(Template(t))} for t, value in scores.items()]
+
+    def save() -> None:
+        if json_output is not None:
+            save_results(json_output, {**settings, "templates": rows(known)})
+
     def scored(template: Template) -> float:
-        value = score(template)
-        log(f"{value:6.2f}  {template.text}")
-        return value
+        if template.text not in known:
+            known[template.text] = score(template)
+            save()
+        log(f"{known[template.text]:6.2f}  {template.text}")
+        return known[template.text]
 
+    save()  # a place that cannot be written is said before the work
     found = greedy(scored) if listed is None else {template: scored(template) for template in listed}
-    rows = [{"template": t.text, "score": value, "published": published(t)} for t, value in found.items()]
-    if json_output is not None:
-        settings = {"model": model, "backbone": encoder.backbone_fingerprint, "dev": str(dev), "pairs": len(pairs)}
-        _write(json_output, {**settings, "denoise": denoise, "final_period": final_period, "templates": rows})
-    _show(rows)
+    _show(rows({template.text: value for template, value in found.items()}))
 
 
-def _write(path: Path, value: dict[str, Any]) -> None:
+def _earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, float]:
+    """The scores that `path` holds for the same settings."""
+    if path is None or not path.exists():
+        return {}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OSError(f"{path}: cannot be written ({error}); give --json another file") from error
+        value = json.loads(path.read_text(encoding="utf-8"))
+        scores = {row["template"]: float(row["score"]) for row in value.pop("templates")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a file of template scores ({error}); give another --json") from error
+    if value != settings:
+        raise ValueError(f"{path}: holds scores of other settings ({value}); give another --json")
+    return scores
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

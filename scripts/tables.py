@@ -51,13 +51,26 @@ def print_scores(task: str, models: Mapping[str, Any]) -> None:
         scores = record["scores"]
         cells = [_cell(scores.get(name, {}).get(key)) for name, key in shown]
         lines.append((label, cells, _cell(average(task, scores)) if task in SETS else ""))
-        if row := published(task, record["key"]):
+        row = published(task, record["key"]) if task in SETS else None
+        if row:
             cells = [_cell(row.values.get(name)) if key == MAIN[task] else "" for name, key in shown]
             spread = f" +-{row.deviation}" if row.deviation else ""
-            lines.append((f"  published ({row.paper} table {row.table})", cells, f"{_cell(row.average)}{spread}"))
+            where = ", ".join(filter(None, [f"{row.paper} table {row.table}", row.evaluate, row.source]))
+            lines.append((f"  published ({where})", cells, f"{_cell(row.average)}{spread}"))
     _print(lines)
+    _log_other_sizes(task, models)
     if task == "geometry":
         _print_ladders(models)
+
+
+def _log_other_sizes(task: str, models: Mapping[str, Any]) -> None:
+    """Name the STS tasks that hold another number of pairs than the papers scored."""
+    from cse.evaluation.sts import PAIRS
+
+    found = {(name, one["pairs"]) for m in models.values() for name, one in m["scores"].items() if "pairs" in one}
+    for name, pairs in sorted(found) if task == "sts" else ():
+        if pairs != PAIRS[name]:
+            log(f"{name} has {pairs} pairs here, {PAIRS[name]} in the papers: not the same task")
 
 
 def _heading(task: str, name: str, key: str) -> str:
@@ -97,8 +110,9 @@ def print_seeds(task: str, models: Mapping[str, Any]) -> None:
 
     groups: dict[str, list[float]] = {}
     for members in seed_groups(models).values():
-        runs = [run for name in members if (run := average(task, models[name]["scores"])) is not None]
-        if len(runs) == len(members) > 1:
+        seeds = {models[name].get("seed"): average(task, models[name]["scores"]) for name in members}
+        runs = [run for run in seeds.values() if run is not None]
+        if len(runs) == len(seeds) > 1:
             groups[", ".join(members)] = runs
     for label, runs in groups.items():
         mean, deviation = over_seeds(runs)
@@ -108,18 +122,24 @@ def print_seeds(task: str, models: Mapping[str, Any]) -> None:
         typer.echo(f"  {first} minus {second}: {seeds_differ(groups[first], groups[second])}")
 
 
-def print_comparisons(models: Mapping[str, Any]) -> None:
-    """The first model against every other on the same STS pairs, with the bootstrap's 95 % interval."""
+def comparisons(models: Mapping[str, Any]) -> list[str]:
+    """The first model against every other on the same STS pairs, with the bootstrap's 95 % interval.
+
+    Raises ValueError where two models share no task.
+    """
     import numpy as np
 
     from cse.evaluation.comparison import SAMPLES, paired_bootstrap
 
     (first, record), *others = models.items()
+    lines = []
     for other, compared in others:
-        shared = [name for name in record["scores"] if name in compared["scores"]]
         pairs = {}
-        for name in shared:
+        for name in (name for name in record["scores"] if name in compared["scores"]):
             ours, theirs = record["scores"][name], compared["scores"][name]
             pairs[name] = (np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"]))
+        if not pairs:
+            raise ValueError(f"{first} and {other} share no task to be compared on")
         difference = paired_bootstrap(pairs)
-        typer.echo(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")
+        lines.append(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")
+    return lines

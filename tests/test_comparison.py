@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.comparison import Difference, over_seeds, paired_bootstrap, seed_groups, seeds_differ
+from cse.evaluation.comparison import (
+    Difference,
+    Sample,
+    margin,
+    over_seeds,
+    paired_bootstrap,
+    seed_groups,
+    seeds_differ,
+)
 
 
 def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,6 +73,9 @@ def test_seeds_are_compared_by_welch() -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.006)
     assert found.noise == (expected.low <= 0 <= expected.high)
     assert seeds_differ([1.0], second) is None
+    assert margin(Sample(None, 1), Sample(None, 1)) is None
+    # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall
+    assert margin(Sample(None, 1), Sample(0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
     assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
 
 

@@ -11,7 +11,7 @@ from test_scripts import refused, run
 
 from cse.evaluation.published import PAPERS, ROWS, SETS, published, rows
 from cse.methods import METHODS, SUPERVISED, UNTRAINED
-from scripts.ledger import judged
+from scripts.ledger import Plan, judged
 
 RUNNABLE = [row for row in ROWS if not row.copied]
 
@@ -51,14 +51,28 @@ def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
         rows("dcpcse", "9")
 
 
-def test_a_difference_is_judged_by_the_errors_of_both_sides() -> None:
+def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
     row = replace(RUNNABLE[0], average=78.54, deviation=0.15, seeds=10)
-    # standard errors 0.5 / sqrt(3) and 0.15 / sqrt(10): two of both together are 0.585
-    near, far = judged([78.0, 78.5, 77.5], row), judged([77.0, 77.5, 76.5], row)
+    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
     assert (near["mean"], near["deviation"], near["difference"]) == (78.0, 0.5, -0.54)
     assert (near["verdict"], far["verdict"]) == ("inside the noise", "a difference")
+    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
+    assert one["verdict"] == "inside the noise"
     assert "verdict" not in judged([78.0], replace(row, deviation=None, seeds=1))
     assert judged([78.0], replace(row, average=None)) == {"mean": 78.0, "deviation": None}
+    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1))["difference"] == 0.0077
+
+
+def test_other_settings_are_other_work(tmp_path: Path) -> None:
+    row = next(row for row in ROWS if row.method == "simcse")
+    plan = Plan(tmp_path, tmp_path / "out", "a.txt", None, "bundled", (1,), "--max-steps 1")
+    plans = [
+        plan,
+        replace(plan, train_data="b.txt"),
+        replace(plan, train_options=""),
+        replace(plan, backbone="x/bundled"),
+    ]
+    assert len({one.checkpoint(row, 1) for one in plans}) == len({one.results(row, 1) for one in plans}) == 4
 
 
 @pytest.fixture
@@ -95,7 +109,7 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     (entry,) = ledger["rows"]
     assert len(entry["runs"]) == 2
     assert entry["mean"] == pytest.approx(sum(entry["runs"]) / 2, abs=0.006)
-    assert entry["difference"] == pytest.approx(entry["mean"] - 78.16, abs=0.006)
+    assert entry["difference"] == pytest.approx(entry["mean"] - 78.16, abs=0.011)
     assert [line.split()[2] for line in entry["commands"]] == ["scripts.train"] * 2 + ["scripts.evaluate"] * 2
     assert ledger["versions"].keys() >= {"torch", "transformers"}
     stamps = {path: path.stat().st_mtime_ns for path in (output / "checkpoints").rglob("*.safetensors")}
@@ -104,6 +118,11 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     assert run("reproduce", *options).exit_code == 0
     assert "scripts.train" not in [parts[2] for parts in in_process[4:]]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    other = [*options[: options.index("--only") + 1], "uncased, different templates", *options[-2:], "--seed", 1]
+    assert run("reproduce", *other).exit_code == 0
+    names = [row["row"] for row in json.loads((output / "promptbert-8.json").read_text())["rows"]]
+    assert names[0] == "bert-base-uncased, same template"  # what was done before stays in the ledger
+    assert len(names) == 3
 
 
 @pytest.mark.usefixtures("in_process")
@@ -115,7 +134,7 @@ def test_copied_rows_are_marked_and_missing_text_is_asked_for(
     failed = (*options, "--train-data", tmp_path / "none.txt", "--backbone", "bundled", "--only", "SCPCSE")
     refused(run("reproduce", "dcpcse", "1", *failed), 3, "SCPCSE", "scripts.train scpcse", "exit code 3")
     done = run("reproduce", "promptbert", "5", *options, "--only", "glove")
-    assert "| GloVe average | 61.32 | copied, not run | | Reimers and Gurevych 2019" in done.stdout
+    assert "| GloVe average | 61.32 | copied, not run | | | Reimers and Gurevych 2019" in done.stdout
     refused(run("reproduce", "conpvp", "3", *options), 3, "--train-data")
     refused(run("reproduce", "conpvp", "3", *options, "--only", "gpt"), 3, "'gpt'")
     shown = run("reproduce", "promptbert", "5", *options, "--only", "manual", "--dry-run").stdout

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cse.evaluation.results import new_results, open_results, remembered, run_units, save_results
+from cse.evaluation.results import checksum, new_results, open_results, remembered, run_units, save_results
 
 
 def test_each_text_is_encoded_once_in_the_order_asked() -> None:
@@ -29,13 +29,15 @@ def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
     found = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
     assert found == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
     assert list(found) == ["a", "b", "c"]
+    other = {"z": {"score": 0}, "b": {"score": 1}}
+    assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
     assert saved == ["a", "c"]
 
 
 def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "r.json"
     fresh = new_results("sts", {"details": False}, "command")
-    fresh["models"]["m"] = {"scores": {"STS12": {"spearman": 1.0}}}
+    fresh["models"]["m"] = {"model": "m", "fingerprint": "f", "scores": {"STS12": {"spearman": 1.0}}}
     save_results(path, fresh)
     assert [file.name for file in path.parent.iterdir()] == ["r.json"]
     again = open_results(path, new_results("sts", {"details": False}, "later"))
@@ -43,7 +45,10 @@ def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path
     assert again["command"] == "later"
     with pytest.raises(ValueError, match="holds sts under"):
         open_results(path, new_results("sts", {"details": True}, "command"))
-    for text in ("[]", "{", json.dumps({"task": "sts"})):
+    path.write_text(json.dumps({**fresh, "models": {"m": {"scores": {}}}}))
+    with pytest.raises(ValueError, match="lacks model, fingerprint or scores"):
+        open_results(path, new_results("sts", {"details": False}, "command"))
+    for text in ("[]", "{", json.dumps({"task": "sts"}), json.dumps({**fresh, "models": {"m": 1}})):
         path.write_text(text)
         with pytest.raises(ValueError, match="not a results file"):
             open_results(path, new_results("sts", {}, "command"))
@@ -57,3 +62,19 @@ def test_a_write_that_fails_leaves_the_earlier_file(tmp_path: Path) -> None:
         save_results(path, {"a": object()})
     assert json.loads(path.read_text()) == {"a": 1}
     assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give --json another file"):
+        save_results(tmp_path / "file" / "r.json", {})
+
+
+def test_other_data_have_another_checksum(tmp_path: Path) -> None:
+    for name, text in (("a", "1"), ("b", "1"), ("c", "2")):
+        (tmp_path / name / "STS12").mkdir(parents=True)
+        (tmp_path / name / "STS12" / "x.tsv").write_text(text)
+    sums = [checksum(tmp_path / name) for name in "abc"]
+    assert sums[0] == sums[1] != sums[2]
+    (tmp_path / "b" / "STS12" / "x.tsv").rename(tmp_path / "b" / "STS12" / "y.tsv")
+    assert checksum(tmp_path / "b") != sums[0]

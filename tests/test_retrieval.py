@@ -53,6 +53,8 @@ def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp
         "ndcg@10": 100.0, "mrr@10": 100.0, "recall@10": 100.0, "recall@100": 100.0, "queries": 2, "documents": 3,
     }  # fmt: skip
     assert list(units(folder, exact)) == ["s"]
+    (folder / "qrels_dev.tsv").write_text("1\t1\t1\nq\t3\t2\n")  # nothing is left for a query that finds itself
+    assert score(lambda texts: np.array([vectors[text] for text in texts]), folder, exact)["queries"] == 1
 
 
 def test_a_title_is_said_once(tmp_path: Path) -> None:
@@ -71,6 +73,7 @@ def test_a_title_is_said_once(tmp_path: Path) -> None:
         ("1\ta\n", "p\t1\t1\n", "line 1: no query 'p'"),
         ("1\ta\n", "q\t1\tgood\n", "the grade 'good' is no number"),
         ("1\ta\n", "q\t1\t-1\n", "no query has a relevant document"),
+        ("q\tsouth\n", "q\tq\t1\n", "no query has a relevant document but itself"),
     ],
 )
 def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels: str, message: str) -> None:

@@ -51,15 +51,15 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     options = ("--model", bert_folder, "--data", sts, "--json", path)
     assert run("evaluate", "sts", *options).exit_code == 0
     whole = json.loads(path.read_text())
-    assert whole["versions"].keys() >= {"torch", "transformers"}
+    assert whole["models"]["bert-mean"]["versions"].keys() >= {"torch", "transformers"}
     cut = json.loads(path.read_text())
-    cut["models"]["bert-mean"]["scores"] = {"STS12": {"spearman": 12.34}}  # as an interruption leaves it
+    cut["models"]["bert-mean"]["scores"] = {"STS12": {"spearman": 12.34, "pairs": 10}}  # as an interruption leaves it
     path.write_text(json.dumps(cut))
     again = run("evaluate", "sts", *options)
-    assert "STS12" not in again.stderr
-    assert "STS13" in again.stderr
+    assert "STS12  spearman" not in again.stderr
+    assert "STS13  spearman" in again.stderr
     found = json.loads(path.read_text())["models"]["bert-mean"]["scores"]
-    assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34}}
+    assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34, "pairs": 10}}
     refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "--overwrite")
     assert run("evaluate", "sts", *options, "--final-period", "--overwrite").exit_code == 0
 
@@ -84,6 +84,7 @@ def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder: Path
     done = run("evaluate", "sts", "--model", named, "--data", sts)
     line = done.stdout.splitlines()[2]
     assert line.strip().startswith("published (promptbert table 5)")
+    assert "STS12 has 10 pairs here, 3108 in the papers" in done.stderr
     assert line.split()[-8:] == ["30.87", "59.89", "47.73", "60.29", "63.73", "47.29", "58.22", "52.57"]
 
 
@@ -106,6 +107,8 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     assert run("evaluate", "sts", *options[:-1], path).exit_code == 0
     refused(run("evaluate", "sts", *options[:-1], path, "--compare"), 3, "'points': True")
     refused(run("evaluate", "sts", *options, "--figures", tmp_path), 2, "no figure")
+    refused(run("evaluate", "geometry", *options, "--details"), 2, "--details", "only for the sts task")
+    refused(run("evaluate", "geometry", *options, "--final-period"), 2, "--final-period")
 
 
 def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
@@ -130,6 +133,8 @@ def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, 
         assert trained.exit_code == 0, trained.output
     done = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s2", "--data", sts)
     averages = [float(line.split()[-1]) for line in done.stdout.splitlines()[1:3]]
+    twice = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s1", "--data", sts)
+    assert "seeds" not in twice.stdout
     mean, deviation = np.mean(averages), np.std(averages, ddof=1)
     assert done.stdout.splitlines()[3] == f"over 2 seeds: {mean:.2f} +- {deviation:.2f}  (s1, s2)"
 

@@ -69,7 +69,7 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(
     template, pairs = Template("[X] means [MASK] ."), scored_pairs(dev)
     when = When.ALWAYS if denoise else When.NEVER
     asked = Encoder(*load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name="")
-    stop = " ." if final_period else ""
+    stop = "." if final_period else ""
     first, second = (asked.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))
     expected = 100 * spearmanr(cosines(first, second), [pair[0] for pair in pairs]).statistic
     score = dev_score(cse.load(backbone), pairs, denoise=denoise, final_period=final_period)
@@ -129,6 +129,14 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     ]
     assert [row["published"] for row in written["templates"]] == [published(template) for template in expected]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
+    killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": 99.0}]}  # as a kill leaves it
+    file.write_text(json.dumps(killed))
+    assert run("--model", bert_folder, "--dev", dev, "--json", file).exit_code == 0
+    resumed = {row["template"]: row["score"] for row in json.loads(file.read_text())["templates"]}
+    assert resumed["[X] [MASK] ."] == 99.0
+    assert {**resumed, "[X] [MASK] .": 0} == {**{t.text: v for t, v in expected.items()}, "[X] [MASK] .": 0}
+    other = run("--model", bert_folder, "--dev", dev, "--json", file, "--denoise")
+    assert (other.exit_code, "holds scores of other settings" in other.stderr) == (3, True)
     best = max(expected, key=lambda template: expected[template])
     title, *lines = done.stdout.splitlines()
     assert title.split() == ["here", "BERT-base", "template"]
@@ -155,7 +163,7 @@ def test_a_trained_model_and_a_folder_for_json_are_refused(dev: Path, tmp_path: 
     assert "simcse is a trained checkpoint and has its template; give --model a backbone" in done.stderr
     done = run("--model", "bundled", "--dev", dev, "--json", tmp_path)
     assert (done.exit_code, done.stdout) == (3, "")
-    assert f"{tmp_path} is a folder; give --json a file" in done.stderr
+    assert f"{tmp_path}: not a file of template scores" in done.stderr
     done = run("--model", "bundled", "--dev", tmp_path / "none.tsv")
     assert done.exit_code == 3
     assert "no such file" in done.stderr

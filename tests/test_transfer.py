@@ -247,7 +247,7 @@ def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, uni
 @pytest.mark.parametrize(
     ("name", "files", "message"),
     [
-        ("MR", {"all": [("label", "1 1"), *separable(40)]}, r"all.tsv: label 'label' has 1 of the 10 rows .*header"),
+        ("MR", {"all": [("label", "1 1"), *separable(40)]}, r"all.tsv: label 'label' has 1 of the 12 rows .*header"),
         ("TREC", {"train": separable(19), "test": separable(4)}, r"train.tsv: label 'b' has 9 of the 10 rows"),
         ("TREC", {"train": separable(20), "test": separable(4, "ax")}, r"test.tsv: label 'x' is not among .*\(a, b\)"),
         (

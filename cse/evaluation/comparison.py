@@ -64,21 +64,42 @@ def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:
     return float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None
 
 
-def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
-    """First minus second mean over seeds with Welch's 95 % interval; None where either has a single run."""
-    if min(len(first), len(second)) < 2:
-        return None
+@dataclass(frozen=True)
+class Sample:
+    """What is known of one side: the sample deviation of its `count` runs, None for a single one."""
+
+    deviation: float | None
+    count: int
+
+
+def margin(first: Sample, second: Sample) -> float | None:
+    """Half the 95 % interval of the difference of two means: Welch's where both have a deviation.
+
+    A side without one counts as a single run that scatters as the other side does. None where neither has any.
+    """
     from scipy.stats import t
 
-    parts = [np.var(runs, ddof=1) / len(runs) for runs in (first, second)]
-    value = float(np.mean(first) - np.mean(second))
+    known = [side for side in (first, second) if side.deviation is not None]
+    if not known:
+        return None
+    if len(known) == 1:
+        (side,) = known
+        return float(t.ppf(0.975, side.count - 1) * (side.deviation or 0.0) * np.sqrt(1 + 1 / side.count))
+    parts = [(side.deviation or 0.0) ** 2 / side.count for side in known]
     if not sum(parts):
-        return Difference(round(value, 2), round(value, 2), round(value, 2))
-    freedom = sum(parts) ** 2 / sum(
-        part**2 / (len(runs) - 1) for part, runs in zip(parts, (first, second), strict=True)
-    )
-    margin = float(t.ppf(0.975, freedom) * np.sqrt(sum(parts)))
-    return Difference(round(value, 2), round(value - margin, 2), round(value + margin, 2))
+        return 0.0
+    freedom = sum(parts) ** 2 / sum(part**2 / (side.count - 1) for part, side in zip(parts, known, strict=True))
+    return float(t.ppf(0.975, freedom) * np.sqrt(sum(parts)))
+
+
+def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
+    """First minus second mean over seeds with Welch's 95 % interval; None where either has a single run."""
+    (mean, deviation), (other_mean, other_deviation) = over_seeds(first), over_seeds(second)
+    if deviation is None or other_deviation is None:
+        return None
+    half = margin(Sample(deviation, len(first)), Sample(other_deviation, len(second))) or 0.0
+    value = mean - other_mean
+    return Difference(round(value, 2), round(value - half, 2), round(value + half, 2))
 
 
 def seed_groups(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

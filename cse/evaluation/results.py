@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -21,11 +23,22 @@ LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
 
 def new_results(task: str, protocol: Mapping[str, Any], command: str) -> dict[str, Any]:
     """Results without a score: `protocol` is every option that decides them, `command` what the user ran."""
+    return {"task": task, "protocol": dict(protocol), "command": command, "models": {}}
+
+
+def provenance() -> dict[str, Any]:
+    """When and with which libraries a model is scored."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
-    return {
-        "task": task, "protocol": dict(protocol), "command": command, "date": date.today().isoformat(),
-        "versions": versions, "models": {},
-    }  # fmt: skip
+    return {"date": date.today().isoformat(), "versions": versions}
+
+
+def checksum(folder: Path) -> str:
+    """12 hex digits over the names and contents of the `.tsv` files under `folder`: other data, other scores."""
+    sha = hashlib.sha256()
+    for path in sorted(Path(folder).rglob("*.tsv")):
+        sha.update(str(path.relative_to(folder)).encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:12]
 
 
 def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
@@ -39,8 +52,11 @@ def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
         earlier = json.loads(path.read_text(encoding="utf-8"))
         same = {key: earlier[key] for key in ("task", "protocol")} == {key: fresh[key] for key in ("task", "protocol")}
         models = dict(earlier["models"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        whole = all({"model", "fingerprint", "scores"} <= record.keys() for record in models.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a results file ({error}); give another --json or --overwrite") from error
+    if not whole:
+        raise ValueError(f"{path}: a record lacks model, fingerprint or scores; give another --json or --overwrite")
     if not same:
         raise ValueError(
             f"{path}: holds {earlier['task']} under {earlier['protocol']}, not {fresh['task']} under "
@@ -50,26 +66,30 @@ def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
 
 
 def save_results(path: Path, results: Mapping[str, Any]) -> None:
-    """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError."""
+    """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError naming it."""
+    text = json.dumps(results, ensure_ascii=False, indent=1)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
+        fresh.write_text(text, encoding="utf-8")
         fresh.replace(path)
+    except OSError as error:
+        raise OSError(f"{path}: cannot be written ({error.strerror}); give --json another file") from error
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 def run_units(
     encode: Encode, units: Mapping[str, Unit], done: dict[str, Any], save: Callable[[str], None]
 ) -> dict[str, Any]:
-    """`done` completed by the units it lacks, in the units' order; `save` is called with the name after each."""
+    """`done` completed by the units it lacks, these in the units' order; `save` is called with the name after each."""
     remembering = remembered(encode)
     for name, unit in units.items():
         if name not in done:
             done[name] = unit(remembering)
             save(name)
-    return {name: done[name] for name in units}
+    return {**{name: done[name] for name in units}, **done}
 
 
 def remembered(encode: Encode) -> Encode:

@@ -47,10 +47,12 @@ def score(encode: Encode, folder: Path, search: Search) -> dict[str, Any]:
         itself = (
             query if documents.get(query) == queries[query] else None
         )  # as BEIR does: Quora's queries are documents
-        found = [names[row] for row in ranking if names[row] != itself]
-        measured.append(measures(found, relevant[query] - {itself}))
+        if wanted := relevant[query] - {itself}:
+            measured.append(measures([names[row] for row in ranking if names[row] != itself], wanted))
+    if not measured:
+        raise ValueError(f"{folder}: no query has a relevant document but itself")
     means = {key: round(100 * float(np.mean([one[key] for one in measured])), 2) for key in measured[0]}
-    return {**means, "queries": len(asked), "documents": len(names)}
+    return {**means, "queries": len(measured), "documents": len(names)}
 
 
 def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, float]:

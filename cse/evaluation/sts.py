@@ -5,7 +5,7 @@ SentEval's "all" protocol as the papers score it: a task's subsets are concatena
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ TASKS = {
     "STS-B": "STSB/test.tsv",
     "SICK-R": "SICK/test.tsv",
 }
+PAIRS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
 
 
 def units(folder: Path, tokenised: Path | None = None, *, details: bool = False) -> dict[str, Unit]:
@@ -33,15 +34,16 @@ def units(folder: Path, tokenised: Path | None = None, *, details: bool = False)
 
     A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
     `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where
-    `folder` holds none of them.
+    `folder`, or `tokenised`, holds none of them.
     """
+    for place in (folder, *([tokenised] if tokenised else [])):
+        if not any(next(Path(place).glob(pattern), None) for pattern in TASKS.values()):
+            raise ValueError(f"{place}: no STS files; the layout is {', '.join(TASKS.values())}")
     found: dict[str, Unit] = {}
     for task, pattern in TASKS.items():
         paths = sorted(Path(tokenised).glob(pattern)) if tokenised else []
         if paths := paths or sorted(Path(folder).glob(pattern)):
             found[task] = partial(score, paths=paths, details=details)
-    if not found:
-        raise ValueError(f"{folder}: no STS files; the layout is {', '.join(TASKS.values())}")
     return found
 
 
@@ -53,24 +55,20 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
     grades = np.array([grade for grade, _, _ in pairs])
     if np.ptp(grades) == 0:
         raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
-    scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2)}
+    scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
     if details:
         scores["pearson"] = round(100 * _pearson(found, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
         parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
         scores["subsets"] = {name: round(correlation(cosine, grade), 2) for name, cosine, grade in parts}
-        scores["subset_mean"] = round(float(np.mean(list(scores["subsets"].values()))), 2)
+        if len(subsets) > 1:
+            scores["subset_mean"] = round(float(np.mean(list(scores["subsets"].values()))), 2)
     return {**scores, "cosines": [round(float(value), 6) for value in found], "grades": grades.tolist()}
-
-
-def average(scores: Mapping[str, float]) -> float | None:
-    """The mean of the seven rounded scores, as the papers round it; None where one of them is missing."""
-    return round(sum(scores[task] for task in TASKS) / len(TASKS), 2) if scores.keys() >= TASKS.keys() else None
 
 
 def with_final_period(text: str) -> str:
     """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
-    return text if not text or text[-1] in ".?\"'" else f"{text} ."
+    return text if not text or text[-1] in ".?\"'" else f"{text}."
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -147,7 +147,8 @@ def _score(name: str, paths: Sequence[Path], encode: Encode) -> dict[str, Any]:
 
 def _read(name: str, paths: Sequence[Path], encode: Encode) -> list[Part]:
     files = [read_set(name, path) for path in paths]
-    check_counts(paths[0], files[0], FOLDS if len(files) < 3 else 1)
+    least = (FOLDS + 2, FOLDS, 1)[len(files) - 1]  # so that an outer fold leaves enough for the inner ones
+    check_counts(paths[0], files[0], least)
     for path, rows in zip(paths[1:], files[1:], strict=True):
         check_known(path, rows, files[0])
     vectors = features(encode, [row for rows in files for row in rows])
