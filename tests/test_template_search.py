@@ -129,11 +129,11 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     ]
     assert [row["published"] for row in written["templates"]] == [published(template) for template in expected]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
-    killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": 99.0}]}  # as a kill leaves it
+    killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it
     file.write_text(json.dumps(killed))
     assert run("--model", bert_folder, "--dev", dev, "--json", file).exit_code == 0
     resumed = {row["template"]: row["score"] for row in json.loads(file.read_text())["templates"]}
-    assert resumed["[X] [MASK] ."] == 99.0
+    assert resumed["[X] [MASK] ."] == -99.0
     assert {**resumed, "[X] [MASK] .": 0} == {**{t.text: v for t, v in expected.items()}, "[X] [MASK] .": 0}
     other = run("--model", bert_folder, "--dev", dev, "--json", file, "--denoise")
     assert (other.exit_code, "holds scores of other settings" in other.stderr) == (3, True)
