@@ -166,10 +166,14 @@ def static_side(encoder: Encoder) -> Static:
     """The word embeddings of an encoder and how its tokenizer cuts text."""
     from cse.evaluation.static_bias import Static
 
-    tokenizer, template = encoder.tokenizer, encoder.views[0][0]
+    tokenizer = encoder.tokenizer
+
+    def tokenise(texts: list[str]) -> list[list[int]]:
+        return tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"] if texts else []
+
     return Static(
         encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
-        lambda texts: encoder.tokenise(texts, [template] * len(texts)),
+        tokenise,  # not the encoder's own, which puts a space before a RoBERTa prompt's sentence
         tuple(tokenizer("")["input_ids"]),
     )

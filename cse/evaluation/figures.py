@@ -26,7 +26,7 @@ COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
 BUCKETS = 5
-MOST_COLUMNS = 4
+MOST_COLUMNS = 5
 LINES = (5.8, 3.8)  # inches of a figure with lines
 
 
@@ -142,7 +142,7 @@ def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
 def _panels(
     values: Mapping[str, Any], title: str, size: tuple[float, float], *, names: Sequence[str] = (), shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel of `size` inches per name, or else per key of `values`; at most four in a row."""
+    """A figure with a titled panel of `size` inches per name, or else per key of `values`; at most five in a row."""
     _check(values, title)
     from matplotlib.figure import Figure
 
@@ -165,7 +165,7 @@ def _style(axes: Axes, name: str) -> None:
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=8, length=3)
+    axes.tick_params(colors=INK, labelsize=8, length=3, labelbottom=True)  # in every row, where axes are shared
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set(fontsize=8.5, color=INK, parse_math=False)
 
