@@ -189,6 +189,14 @@ UNTRAINED = {
     "prompt": Method(
         "prompt", ((MEANS,),), "last layer at the template's [MASK]", "PromptBERT, Table 4", head_when=When.NEVER
     ),
+    "prompt-denoised": Method(
+        "prompt-denoised",
+        ((MEANS,),),
+        "last layer at the template's [MASK], minus what the template alone says there",
+        "PromptBERT, Table 9",
+        denoise=When.ALWAYS,
+        head_when=When.NEVER,
+    ),
 }
 
 ROBERTA_VIEWS = {

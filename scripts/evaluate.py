@@ -168,7 +168,9 @@ def _units(task: str, data: Path, tokenised: Path | None, details: bool, sentenc
     if task == "sts":
         return module.units(data, tokenised, details=details)
     if task == "geometry":
-        return module.units(data, sentences=sentences)
+        from cse.evaluation.pairmap import pair_map
+
+        return {**module.units(data, sentences=sentences), "map": partial(pair_map, path=data / module.PAIRS)}
     return module.units(data, _index_search) if task == "retrieval" else module.units(data)
 
 

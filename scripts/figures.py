@@ -23,6 +23,8 @@ def draw(task: str, models: Mapping[str, Any], folder: Path) -> None:
     if task == "geometry":
         points = {label: distribution["points"] for label, distribution in having("distribution").items()}
         _said(figures.similarity_by_grade(points, folder / "similarity.png", "Cosine by grade, STS-B test"))
+        maps = {label: found["points"] for label, found in having("map").items()}
+        _said(figures.pair_maps(maps, folder / "pairs.png", "STS-B test pairs graded 0, 3 and 5, t-SNE"))
         if curves := {label: removal["curve"] for label, removal in having("removal").items()}:
             _said(figures.removal_curves(curves, folder / "removal.png", "Without the most frequent tokens"))
         for label, bias in having("static-bias").items():

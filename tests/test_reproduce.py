@@ -159,9 +159,9 @@ def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Pa
     found = [path for pattern in ("*.png", "*-figure-*/*.png") for path in folder.glob(pattern)]
     figures = sorted(str(path.relative_to(folder)) for path in found)
     assert figures == [
-        "conpvp-figure-5/removal.png", "conpvp-figure-5/similarity.png",
+        "conpvp-figure-5/pairs.png", "conpvp-figure-5/removal.png", "conpvp-figure-5/similarity.png",
         "conpvp-figure-5/static-embeddings-untrained-[CLS].png", "dcpcse-figure-2.png", "promptbert-4.png",
-        "promptbert-figure-1/removal.png", "promptbert-figure-1/similarity.png",
+        "promptbert-figure-1/pairs.png", "promptbert-figure-1/removal.png", "promptbert-figure-1/similarity.png",
         "promptbert-figure-1/static-embeddings-static-embeddings-in-two-dimensions.png",
     ]  # fmt: skip
     assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in figures)

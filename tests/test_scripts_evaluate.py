@@ -119,7 +119,7 @@ def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts:
     assert line.split()[0] == "bert-mean"
     assert rungs.split()[2:] == ["static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun"]
     assert len(ladder.split()) == 6
-    drawn = ["removal.png", "similarity.png", "static-embeddings-bert-mean.png"]
+    drawn = ["pairs.png", "removal.png", "similarity.png", "static-embeddings-bert-mean.png"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == drawn
 
 

@@ -74,6 +74,24 @@ def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], pat
     return _save(figure, path)
 
 
+def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+    """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
+
+    `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` gives them.
+    """
+    figure, panels = _panels(points, title, (3.4, 3.2))
+    for axes, of_model in zip(panels, points.values(), strict=True):
+        ends = np.array([of_model["x"], of_model["y"]], float).reshape(2, 2, -1)  # axis, sentence, pair
+        grades = np.asarray(of_model["grades"], float)
+        for number, grade in enumerate(np.unique(grades)):
+            look = {**_look(number), "linewidth": 0.9}
+            lines = axes.plot(*ends[:, :, grades == grade], **look)
+            lines[0].set_label(f"graded {grade:g}")
+        axes.set(xticks=[], yticks=[])
+    _legend(panels[0])
+    return _save(figure, path)
+
+
 def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
     """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
     figure, (axes,) = _panels(curves, title, LINES, names=[""])
