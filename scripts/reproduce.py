@@ -27,8 +27,9 @@ def main(
 ) -> None:
     """Reproduce a table or figure: published, obtained mean and deviation, difference and command, row by row.
 
-    What is done is not done again, so a killed run goes on. Example: python -m scripts.reproduce promptbert 5
-    --data DATA --train-data wiki.txt --output runs/reproduce --seed 42 --seed 43
+    What is done is not done again, so a killed run goes on.
+
+    Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
     from cse.evaluation.published import rows
     from scripts.ledger import Plan, draw_figure, fill_in, show, write_ledger

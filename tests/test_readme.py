@@ -6,7 +6,6 @@ import lzma
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -130,7 +129,7 @@ def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:
                 time.sleep(0.5)
         pytest.fail("no answer within a minute")
     finally:
-        server.send_signal(signal.SIGINT)
+        server.terminate()
         server.wait(20)
 
 
