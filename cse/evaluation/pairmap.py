@@ -24,8 +24,8 @@ def drawn_pairs(pairs: list[Pair]) -> list[Pair]:
     chosen: list[Pair] = []
     for grade in GRADES:
         of_grade = [pair for pair in pairs if pair[0] == grade]
-        places = rng.choice(len(of_grade), min(PAIRS_EACH, len(of_grade)), replace=False) if of_grade else []
-        chosen += [of_grade[place] for place in sorted(places)]
+        places = rng.permutation(len(of_grade))[:PAIRS_EACH]
+        chosen += [of_grade[place] for place in sorted(places.tolist())]
     return chosen
 
 
@@ -40,7 +40,7 @@ def pair_map(encode: Encode, path: Path) -> dict[str, Any]:
     chosen = drawn_pairs(scored_pairs(path))
     if len(chosen) < 4:
         raise ValueError(f"{path}: {len(chosen)} pairs are graded exactly 0, 3 or 5; a map needs four or more")
-    vectors = encode([pair[side] for side in (1, 2) for pair in chosen]).astype(np.float64)
+    vectors = encode([*(first for _, first, _ in chosen), *(second for _, _, second in chosen)]).astype(np.float64)
     found = cosines(*np.split(vectors, 2))
     grades = np.array([pair[0] for pair in chosen])
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
