@@ -14,7 +14,7 @@ from cse.backbone import digest
 from cse.checkpoint import CONFIG, load
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
-from cse.evaluation.sts import TASKS
+from cse.evaluation.sts import TASKS, distinct_texts
 from cse.methods import UNTRAINED, to_json
 from cse.names import BACKBONE, location
 from cse.representations import TextEncoder, glove, top_k_tokens
@@ -31,11 +31,12 @@ FIT_SENTENCES = 20_000
 
 @dataclass(frozen=True)
 class Entry:
-    """An opened model: its name as given, its `key` in the published rows, its `group` of seeds, its encoder."""
+    """An opened model: its name as given, its `key` in the published rows, its `seed` and `group`, its encoder."""
 
     model: str
     key: str
     group: str | None
+    seed: int | None
     encoder: TextEncoder
 
 
@@ -61,11 +62,13 @@ class Lineup:
     def open(self) -> Iterator[Entry]:
         """Every encoder, one after the other."""
         for model in self.models:
-            plain = not is_word_vectors(model) and settings(model) is None
+            known = settings(model)
+            plain = not is_word_vectors(model) and known is None
             for pooling in self.poolings if plain and self.poolings else (None,):
                 encoder = _encoder(model, pooling)
                 key = _key(model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
-                yield Entry(model, key, None if self.postprocess else group(model, encoder), self._follow(encoder))
+                alike = None if self.postprocess else group(known, encoder)
+                yield Entry(model, key, alike, (known or {}).get("seed"), self._follow(encoder))
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
@@ -93,9 +96,8 @@ def settings(model: str) -> dict[str, Any] | None:
     return config.get("settings", {}) if "method" in config else None
 
 
-def group(model: str, encoder: TextEncoder) -> str | None:
-    """What models that differ in their seed alone have in common; None for a model that was not trained here."""
-    known = settings(model)
+def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
+    """What models whose `settings` differ in the seed alone have in common; None for one that was not trained here."""
     if not known or not isinstance(encoder, Encoder):
         return None
     decisive = {key: value for key, value in sorted(known.items()) if key != "seed"}
@@ -151,7 +153,7 @@ def _sets(folder: Path) -> tuple[dict[str, list[Pair]], list[str]]:
     """Pairs of every STS task under `folder`, and the sentences of STS-B test."""
     found = {task: sorted(Path(folder).glob(pattern)) for task, pattern in TASKS.items()}
     sets = {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in found.items() if paths}
-    return sets, list(dict.fromkeys(text for _, *texts in sets["STS-B"] for text in texts))
+    return sets, distinct_texts(sets["STS-B"])
 
 
 def _encoder(model: str, pooling: str | None) -> TextEncoder:

@@ -119,13 +119,12 @@ def _score(
     """Complete the record of one encoder in `results`, whose label there comes back; `save` runs after every unit."""
     from cse.encoder import Encoder
     from cse.evaluation.results import provenance, run_units
-    from cse.lineup import settings
 
     batch_size, final_period = encoding
     encoder, label = entry.encoder, _label(results["models"], entry.encoder)
     new = {"model": entry.model, "fingerprint": encoder.fingerprint, **provenance(), "scores": {}}
     record = results["models"].setdefault(label, new)
-    record |= {"group": entry.group, "seed": (settings(entry.model) or {}).get("seed"), "key": entry.key}
+    record |= {"group": entry.group, "seed": entry.seed, "key": entry.key}
     log(f"{label} ({encoder.fingerprint})")
     units = units_of(encoder)
     if not results["protocol"]["points"]:

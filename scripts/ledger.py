@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.evaluation.published import TEMPLATES
-from cse.evaluation.results import save_results
+from cse.evaluation.results import provenance, save_results
 from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
-LIBRARIES = ("numpy", "scikit-learn", "torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -194,9 +190,7 @@ def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[dict[str,
     earlier = json.loads(path.read_text())["rows"] if path.is_file() else []
     fresh = {entry["row"]: entry for entry in entries}
     kept = [fresh.pop(entry["row"], entry) for entry in earlier] + list(fresh.values())
-    versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
-    head = {"paper": paper, "table": table, "date": date.today().isoformat(), "versions": versions}
-    save_results(path, {**head, "rows": kept})
+    save_results(path, {"paper": paper, "table": table, **provenance(), "rows": kept})
     stem.with_name(f"{stem.name}.md").write_text("\n".join(markdown(kept)) + "\n")
 
 

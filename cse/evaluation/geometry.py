@@ -5,7 +5,7 @@ Arrays in, numbers out; `units` applies them to STS-B test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.data import Pair, scored_pairs
+from cse.data import scored_pairs
 from cse.data import sentences as read_sentences
-from cse.evaluation.sts import cosines
+from cse.evaluation.sts import cosines, distinct_texts, pair_vectors
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
@@ -108,7 +108,9 @@ def units(folder: Path, *, sentences: Path | None = None) -> dict[str, Unit]:
 
 
 def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> dict[str, Any]:
-    read = _texts(scored_pairs(pairs)) if sentences is None else islice(read_sentences(sentences), MOST_SENTENCES)
+    read = (
+        distinct_texts(scored_pairs(pairs)) if sentences is None else islice(read_sentences(sentences), MOST_SENTENCES)
+    )
     texts = list(dict.fromkeys(read))
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
 
@@ -118,7 +120,7 @@ def _alignment_uniformity(path: Path, encode: Encode) -> dict[str, Any]:
     positive = [number for number, (grade, _, _) in enumerate(pairs) if grade >= POSITIVE_GRADE]
     if not positive:
         raise ValueError(f"{path}: no pair has a grade of {POSITIVE_GRADE:g} or more; alignment needs such positives")
-    vectors, first, second = _encoded(encode, pairs)
+    vectors, first, second = pair_vectors(encode, pairs)
     return {
         "alignment": round(alignment(first[positive], second[positive]), DIGITS),
         "uniformity": round(uniformity(vectors), DIGITS),
@@ -129,20 +131,8 @@ def _alignment_uniformity(path: Path, encode: Encode) -> dict[str, Any]:
 
 def _distribution(path: Path, encode: Encode) -> dict[str, Any]:
     pairs = scored_pairs(path)
-    _, first, second = _encoded(encode, pairs)
+    _, first, second = pair_vectors(encode, pairs)
     return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
-
-
-def _encoded(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors of the distinct sentences (M, d), and of the pairs' first and second ones (N, d)."""
-    texts = _texts(pairs)
-    place = {text: number for number, text in enumerate(texts)}
-    vectors = encode(texts)
-    return vectors, vectors[[place[first] for _, first, _ in pairs]], vectors[[place[second] for _, _, second in pairs]]
-
-
-def _texts(pairs: Iterable[Pair]) -> list[str]:
-    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

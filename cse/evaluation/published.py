@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cse.evaluation import sts, transfer
+
 PAPERS = ("promptbert", "dcpcse", "conpvp")
-STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
-TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
 CLUSTERING = (
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
 )  # fmt: skip
-SETS = {"sts": STS, "transfer": TRANSFER, "clustering": CLUSTERING}
+SETS = {"sts": tuple(sts.TASKS), "transfer": tuple(transfer.SETS), "clustering": CLUSTERING}
 
 
 @dataclass(frozen=True)

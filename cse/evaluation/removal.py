@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from cse.data import Pair
-from cse.evaluation.sts import cosines
+from cse.evaluation.sts import correlation, cosines, distinct_texts
 
 Tokenise = Callable[[list[str]], list[list[int]]]
 EncodeIds = Callable[[list[list[int]]], np.ndarray]
@@ -28,8 +29,6 @@ def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair
 
     0 where all cosines of a set are equal. Raises ValueError where all its grades are.
     """
-    from scipy.stats import spearmanr
-
     scores: dict[str, float] = {}
     for name, pairs in sets.items():
         grades = [grade for grade, _, _ in pairs]
@@ -37,7 +36,7 @@ def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair
             raise ValueError(f"{name}: all {len(pairs)} pairs have the same grade; a correlation needs different ones")
         first, second = (np.array([rows[str(pair[side])] for pair in pairs], np.float64) for side in (1, 2))
         found = cosines(first, second)
-        scores[name] = round(100 * float(spearmanr(found, grades).statistic), 2) if np.ptp(found) > 0 else 0.0
+        scores[name] = round(correlation(found, grades), 2)
     return {**scores, "average": round(sum(scores.values()) / len(scores), 2)}
 
 
@@ -60,7 +59,7 @@ def removal_curve(
     """
     if not sets or not steps:
         raise ValueError("a removal curve needs at least one set of pairs and one step")
-    texts = list(dict.fromkeys(text for pairs in sets.values() for pair in pairs for text in pair[1:]))
+    texts = distinct_texts(chain.from_iterable(sets.values()))
     contents = tokenise(texts)
     rank = {token: number for number, token in enumerate(most_frequent(tokenise(list(counted)), max(steps)))}
     left = {

@@ -15,6 +15,7 @@ import numpy as np
 from cse.data import Pair
 from cse.evaluation.geometry import DIGITS, anisotropy
 from cse.evaluation.removal import Tokenise, most_frequent, task_scores
+from cse.evaluation.sts import distinct_texts
 
 FREQUENT = 36  # PromptBERT section 3
 # The released code's sets; the paper's Table 11 prints the same ones.
@@ -79,7 +80,7 @@ def removal_ladder(
     """
     if not sets:
         raise ValueError("a ladder needs at least one set of pairs")
-    texts = list(dict.fromkeys(text for pairs in sets.values() for pair in pairs for text in pair[1:]))
+    texts = distinct_texts(chain.from_iterable(sets.values()))
     plain = [[*static.specials, *content] for content in static.tokenise(texts)]
     return {
         name: task_scores(dict(zip(texts, _averages(static.embeddings, contents), strict=True)), sets)

@@ -77,13 +77,23 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
 
 
+def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
+    """The distinct sentences of the pairs, in the order they first come."""
+    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
+
+
+def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors of the distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
+    texts = distinct_texts(pairs)
+    row = {text: number for number, text in enumerate(texts)}
+    vectors = encode(texts)
+    return vectors, vectors[[row[first] for _, first, _ in pairs]], vectors[[row[second] for _, _, second in pairs]]
+
+
 def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
     """(N,) the cosine of each pair; each distinct sentence is encoded once."""
-    texts = list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
-    row = {text: number for number, text in enumerate(texts)}
-    vectors = encode(texts).astype(np.float64)
-    first = vectors[[row[text] for _, text, _ in pairs]]
-    return cosines(first, vectors[[row[text] for _, _, text in pairs]])
+    _, first, second = pair_vectors(encode, pairs)
+    return cosines(first.astype(np.float64), second.astype(np.float64))
 
 
 def correlation(found: np.ndarray, grades: Iterable[float]) -> float:
