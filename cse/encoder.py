@@ -96,9 +96,7 @@ class Encoder(nn.Module):
         if not anchor.slot_ids:
             return None
         words = self.model.get_input_embeddings().weight.detach()
-        if self.method.template.soft:
-            return nn.Parameter(words[list(anchor.slot_ids)].clone())
-        return nn.Parameter(torch.randn(len(anchor.slot_ids), self.dim) * words.std())
+        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
 
     @property
     def device(self) -> torch.device:

@@ -2,7 +2,7 @@
 
 Text is tokenised once into a flat memory-mapped array. A row starts at the beginning of a sentence and runs on over
 the following ones to its full length, so nothing is padded; lengths are mixed because short inputs are the use.
-Masking is dynamic: 15 % of the positions, of which 80 % become [MASK], 10 % a random token, 10 % stay (BERT, 3.1).
+`cse.rows` says what a row is and what it teaches.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import torch
 
 from cse.backbone import describe, first_position, load_backbone, mlm_head
 from cse.cooccurrence import word_vectors
-from cse.masking import mask_tokens
+from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_rows, rarity
 from cse.speed import matrix_rate, training_flops
 from cse.state import STATE_FOLDER, check_folder, load_state, save_state, start_accelerator, write_folder
+from cse.templates import PLAIN, TokenTemplate, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
 if TYPE_CHECKING:
@@ -31,15 +32,15 @@ if TYPE_CHECKING:
 
 EVAL_ROWS = 512
 EVAL_LENGTH = 64
-IGNORED = -100
-SOURCE = "source.json"
+SOURCE, RECORD = "source.json", "pretraining.json"
 
 
 @dataclass(frozen=True)
 class PretrainConfig:
     """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps.
 
-    A step's rows go through the model in `accumulate` parts, which changes the memory it needs and not the result.
+    `bag_weight`: share of the bag-of-words term (`cse.rows`); 0 is masked language modelling alone. A step's rows go
+    through the model in `accumulate` parts, which changes the memory it needs and not the result.
     """
 
     vocabulary: int = 12_000
@@ -55,12 +56,18 @@ class PretrainConfig:
     warmup: float = 0.05
     weight_decay: float = 0.01
     head_start: bool = True
+    bag_weight: float = 1.0
     seed: int = 42
 
     @property
     def steps(self) -> int:
         """Optimiser steps of the whole run."""
         return max(1, self.tokens // self.batch_tokens)
+
+
+def token_counts(corpus: TokenFile, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+    """How often (V,) every token occurs, float32."""
+    return np.bincount(corpus.ids, minlength=len(tokenizer)).astype(np.float32)
 
 
 def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
@@ -84,7 +91,7 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    counts = torch.from_numpy(np.bincount(corpus.ids, minlength=len(tokenizer)).astype(np.float32))
+    counts = torch.from_numpy(token_counts(corpus, tokenizer))
     with torch.no_grad():
         model.cls.predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
         if config.head_start:
@@ -93,23 +100,16 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
     return model
 
 
-def masked_rows(
-    rows: torch.Tensor, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(inputs (B, L) with specials around, labels (B, L), -100 where nothing is predicted) of (B, L-2) ids."""
-    changed, chosen = mask_tokens(rows, tokenizer, generator)
-    edge = rows.new_ones(len(rows), 1)
-    inputs = torch.cat([edge * tokenizer.cls_token_id, changed, edge * tokenizer.sep_token_id], 1)
-    return inputs, torch.nn.functional.pad(rows.masked_fill(~chosen, IGNORED), (1, 1), value=IGNORED)
+def read(model: PreTrainedModel, rows: Rows, bag: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits (n, V) of the n masked positions and, with `bag`, (B, V) where the rows are read, else (0, V).
 
-
-def masked_logits(
-    model: PreTrainedModel, inputs: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits (n, V) and wanted ids (n,) of the n masked positions; only these reach the vocabulary."""
-    hidden = model.base_model(input_ids=inputs, attention_mask=torch.ones_like(inputs)).last_hidden_state
-    chosen = labels != IGNORED
-    return mlm_head(model)(hidden[chosen]), labels[chosen]
+    Only these positions reach the vocabulary.
+    """
+    hidden = model.base_model(input_ids=rows.inputs, attention_mask=torch.ones_like(rows.inputs)).last_hidden_state
+    masked = hidden[rows.labels != IGNORED]
+    spoken = hidden[:, rows.at] if bag else masked[:0]
+    logits = mlm_head(model)(torch.cat([masked, spoken]))
+    return logits[: len(masked)], logits[len(masked) :]
 
 
 def masked_loss(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
@@ -189,14 +189,15 @@ def evaluate(
     """Held-out loss (nats) and accuracy over a fixed draw of rows and masks."""
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))
-    rows = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
-    inputs, labels = masked_rows(rows, tokenizer, generator)
+    text = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
+    inputs, labels = masked_rows(text, render(PLAIN, tokenizer), tokenizer, generator)
     model.eval()
     parts = []
     with torch.no_grad():
-        for rows, wanted in zip(inputs.split(64), labels.split(64), strict=True):
-            logits, ids = masked_logits(model, rows.to(device), wanted.to(device))
-            parts.append((float(masked_loss(logits, ids)), float((logits.argmax(-1) == ids).float().mean())))
+        for rows in Rows(inputs, labels, 0, text).split(64):
+            logits, _ = read(model, rows.to(device), bag=False)
+            wanted = rows.labels[rows.labels != IGNORED].to(device)
+            parts.append((float(masked_loss(logits, wanted)), float((logits.argmax(-1) == wanted).float().mean())))
     model.train()
     loss, accuracy = np.mean(parts, axis=0)
     return {"held_out_loss": round(float(loss), 4), "held_out_accuracy": round(float(accuracy), 4)}
@@ -243,15 +244,17 @@ def pretrain(
         if resume
         else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
     )
-    longest = min(row_limit(plain), len(train.ids) + 2)
+    longest = row_limit(plain)
     suit_device(plain, accelerator.device)
     half = accelerator.mixed_precision == "bf16"
     meta["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
     flops = training_flops(plain, float(np.mean([min(length, longest) for length in config.lengths])))
+    forms = [render(form, tokenizer) for form in (FORMS if config.bag_weight else (PLAIN,))]
+    weights = rarity(token_counts(train, tokenizer), tokenizer.all_special_ids).to(accelerator.device)
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
-        batch = _batch(train, tokenizer, config, step, longest)
-        loss = _step(accelerator, model, optimizer, batch, learning_rate(config, step), config.accumulate)
+        batch = _draw(train, forms, tokenizer, config, step, longest)
+        loss = _step(accelerator, model, optimizer, batch, weights, config, learning_rate(config, step))
         done = step + 1
         if done % eval_every == 0 or done == config.steps:
             with accelerator.autocast():
@@ -267,39 +270,57 @@ def pretrain(
             meta = {**meta, "step": done, "curve": [*meta["curve"], entry]}
             save_state(output, learned, optimizer, meta)
             report(entry)
-    return _finish(output, plain, tokenizer, meta, str(accelerator.device))
+    return _finish(output, plain, tokenizer, {**meta, "before": _record(init)}, str(accelerator.device))
 
 
-def _batch(
-    train: TokenFile, tokenizer: PreTrainedTokenizerBase, config: PretrainConfig, step: int, longest: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _draw(
+    train: TokenFile,
+    forms: list[TokenTemplate],
+    tokenizer: PreTrainedTokenizerBase,
+    config: PretrainConfig,
+    step: int,
+    longest: int,
+) -> Rows:
     rng = np.random.default_rng((config.seed, step))
-    length = min(int(rng.choice(config.lengths)), longest)
-    rows = train.rows(max(1, config.batch_tokens // length), length - 2, rng)
-    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    return masked_rows(torch.from_numpy(rows), tokenizer, generator)
+    length = int(rng.choice(config.lengths))
+    form = forms[rng.integers(len(forms))]
+    return draw_rows(train, form, tokenizer, tokens=config.batch_tokens, length=length, longest=longest, rng=rng)
 
 
 def _step(
-    accelerator: Any, model: Any, optimizer: Any, batch: tuple[torch.Tensor, torch.Tensor], rate: float, parts: int
+    accelerator: Any,
+    model: Any,
+    optimizer: Any,
+    batch: Rows,
+    weights: torch.Tensor,
+    config: PretrainConfig,
+    rate: float,
 ) -> torch.Tensor:
     for group in optimizer.param_groups:
         group["lr"] = rate
-    inputs, labels = (tensor.to(accelerator.device, non_blocking=True) for tensor in batch)
-    size, total = -(-len(inputs) // parts), (labels != IGNORED).sum().clamp(min=1)
+    batch = batch.to(accelerator.device)
+    total = (batch.labels != IGNORED).sum().clamp(min=1)
     whole = torch.zeros((), device=accelerator.device)
-    for rows, wanted in zip(inputs.split(size), labels.split(size), strict=True):
+    for rows in batch.split(-(-len(batch.inputs) // config.accumulate)):
+        wanted = rows.labels[rows.labels != IGNORED]
         with accelerator.autocast():
-            logits, ids = masked_logits(model, rows, wanted)
-            share = (
-                masked_loss(logits, ids) * len(ids) / total
-            )  # a mean over the step's masked tokens, not over its parts'
+            logits, spoken = read(model, rows, bag=config.bag_weight > 0)
+            # means over the step's masked tokens and rows, not over its parts'
+            share = masked_loss(logits, wanted) * len(wanted) / total
+            whole += share.detach()
+            if config.bag_weight:
+                share = share + config.bag_weight * bag_loss(spoken, rows.bag, weights) * len(rows.bag) / len(batch.bag)
         accelerator.backward(share)
-        whole += share.detach()
     accelerator.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
     return whole
+
+
+def _record(init: str | None) -> dict[str, Any] | None:
+    """What is known of the pretraining that a run went on from."""
+    path = Path(init or "") / RECORD
+    return json.loads(path.read_text()) if init and path.is_file() else None
 
 
 def _finish(
@@ -314,7 +335,7 @@ def _finish(
     def fill(folder: Path) -> None:
         model.half().save_pretrained(folder, max_shard_size="9MB")
         tokenizer.save_pretrained(folder)
-        (folder / "pretraining.json").write_text(json.dumps(result, indent=1))
+        (folder / RECORD).write_text(json.dumps(result, indent=1))
 
     write_folder(output / "model", fill)
     return result

@@ -22,6 +22,9 @@ def main(
     accumulate: Annotated[int, typer.Option(min=1, help="Parts a batch goes through the model in.")] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
     head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
+    bag_weight: Annotated[
+        float, typer.Option(min=0, help="Share of bag-of-words prediction; 0 is masking alone.")
+    ] = 4.0,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
     seed: Annotated[int, typer.Option(min=0)] = 42,
@@ -39,7 +42,8 @@ def main(
 
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
-        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start, seed=seed,
+        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
+        bag_weight=bag_weight, seed=seed,
     )  # fmt: skip
 
     def report(entry: dict[str, Any]) -> None:

@@ -14,10 +14,13 @@ import torch
 from conftest import ROOT, SENTENCES, WORDS
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from cse.backbone import load_backbone
 from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
-from cse.pretraining import PretrainConfig, learning_rate, masked_logits, masked_loss, masked_rows, pretrain
+from cse.pretraining import PretrainConfig, learning_rate, masked_loss, pretrain, read
+from cse.rows import bag_loss, draw_rows
 from cse.speed import training_flops
+from cse.templates import MEANS, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
 CONFIG = PretrainConfig(
@@ -77,22 +80,6 @@ def test_words_of_like_company_get_like_vectors_and_equal_length() -> None:
         word_vectors(np.arange(9, dtype=np.uint16), 9, 64)
 
 
-def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    rows = torch.full((400, 100), 20)
-    inputs, labels = masked_rows(rows, tokenizer, torch.Generator().manual_seed(0))
-    assert set(inputs[:, 0].tolist()) == {tokenizer.cls_token_id}
-    assert set(inputs[:, -1].tolist()) == {tokenizer.sep_token_id}
-    chosen = labels != -100
-    assert not chosen[:, [0, -1]].any()
-    assert float(chosen[:, 1:-1].float().mean()) == pytest.approx(0.15, abs=0.01)
-    assert set(labels[chosen].tolist()) == {20}
-    masked = (inputs[chosen] == tokenizer.mask_token_id).float().mean()
-    kept = (inputs[chosen] == 20).float().mean()
-    assert (float(masked), float(kept)) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.1, abs=0.02))
-    assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
-
-
 def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corpus: Path, tmp_path: Path) -> None:
     tokenizer = train_tokenizer([corpus], 90)
     tokenise([corpus], tokenizer, tmp_path / "tokens")
@@ -147,6 +134,7 @@ def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path,
     assert curve(first)[-1] < curve(first)[0] - 0.2
     start = str(tmp_path / "a" / "model")
     more = pretrain([corpus], tmp_path / "b", replace(config, tokens=512, learning_rate=1e-9), init=start)
+    assert more["before"]["recipe"]["tokens"] == config.tokens
     assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
     vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
     assert vocabularies[0] == vocabularies[1]
@@ -164,10 +152,24 @@ def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None
     assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
 
 
-def test_a_part_with_nothing_to_guess_costs_nothing(bert_folder: str) -> None:
-    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
-    rows = torch.full((2, 6), 20)
-    assert masked_loss(*masked_logits(model, rows, torch.full((2, 6), -100))).item() == 0.0
+def test_a_part_with_nothing_to_guess_costs_nothing() -> None:
+    assert masked_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0
+
+
+def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=512 * 80, batch_tokens=512, learning_rate=5e-3)
+    losses = {}
+    for weight in (0.0, 1.0):
+        output = tmp_path / str(weight)
+        pretrain([corpus], output, replace(config, bag_weight=weight))
+        model, tokenizer = load_backbone(output / "model")
+        tokens = TokenFile.open(output / "corpus", "train")
+        form, rng = render(MEANS, tokenizer), np.random.default_rng(0)
+        rows = draw_rows(tokens, form, tokenizer, tokens=4000, length=12, longest=40, rng=rng)
+        with torch.no_grad():
+            spoken = read(model, rows, bag=True)[1]
+        losses[weight] = float(bag_loss(spoken, rows.bag, torch.ones(len(tokenizer))))
+    assert losses[1.0] < losses[0.0] - 0.5
 
 
 def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: str) -> None:
