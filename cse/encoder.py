@@ -296,6 +296,16 @@ class Encoder(nn.Module):
 
     # -- vectors to words ---------------------------------------------------------------------------------------
 
+    def token_logits(self, contents: Sequence[Sequence[int]], denoise: bool) -> torch.Tensor:
+        """(B, V) logits at [MASK] of B token id lists, minus those of the template alone where denoised.
+
+        PromptBERT leaves open where tokens are denoised (methods read without a mask are asked with its template). A
+        difference of logits takes out the output bias too, which otherwise puts the corpus's commonest tokens first.
+        """
+        template, head = self.asked, mlm_head(self.model)
+        logits = head(self.read([template.row(ids) for ids in contents]))
+        return logits - head(self.bias([template] * len(contents), list(map(len, contents)))) if denoise else logits
+
     @torch.no_grad()
     def top_tokens(self, sentence: str, k: int = 5, denoise: bool = True) -> list[tuple[str, float]]:
         """The k likeliest tokens at [MASK] and their probability, the template bias subtracted (PromptBERT, Table 7).
@@ -308,12 +318,7 @@ class Encoder(nn.Module):
             raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
         mode = self.training
         self.eval()
-        template = self.asked
-        (ids,) = self.tokenise([_clean(sentence)], [template])
-        hidden = self.read([template.row(ids)])
-        if denoise:
-            hidden = hidden - self.bias([template], [len(ids)])
-        probabilities = mlm_head(self.model)(hidden)[0].softmax(-1)
+        probabilities = self.token_logits(self.tokenise([_clean(sentence)], [self.asked]), denoise)[0].softmax(-1)
         self.train(mode)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]

@@ -61,8 +61,8 @@ def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Repre
     """Sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
 
     PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: the same question where the encoder
-    reads no mask, no special tokens, and denoised as decoder(transform(h - bias)); the paper leaves open where the
-    bias is subtracted. Raises ValueError unless 1 <= k <= vocabulary.
+    reads no mask, no special tokens, denoised by the difference of logits. Raises ValueError unless
+    1 <= k <= vocabulary.
     """
     from cse.backbone import digest
 
@@ -94,12 +94,7 @@ def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, deno
     """(B, d) float32: Eq. 3 of B token id lists."""
     import torch
 
-    from cse.backbone import mlm_head
-
-    hidden = encoder.read([encoder.asked.row(ids) for ids in contents])
-    if denoise:
-        hidden = hidden - encoder.bias([encoder.asked] * len(contents), list(map(len, contents)))
-    logits = mlm_head(encoder.model)(hidden)  # (B, V)
+    logits = encoder.token_logits(contents, denoise)
     logits[:, encoder.tokenizer.all_special_ids] = float("-inf")
     best = logits.topk(k)
     # Probabilities divided by the sum of the chosen ones are the softmax over the chosen logits alone.

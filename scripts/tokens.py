@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scripts.cli import command, print_json
 
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
 
 def main(
-    sentence: Annotated[str, typer.Argument(help="The sentence to ask about.")],
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    sentence: Annotated[str | None, typer.Argument(help="The sentence to ask about.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Ask about every line of a text file, before and after.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
     pooling: Annotated[
         str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
@@ -21,18 +26,49 @@ def main(
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probability, the template's own bias removed.
 
+    With --file: a tab-separated line a sentence, with its tokens before and after denoising.
+
     Example: python -m scripts.tokens --model promptbert "The cat sat by the fire." -k 5
     """
     import cse
+    from cse.data import sentences
 
-    if not sentence.strip():
+    if (sentence is None) == (file is None):
+        raise ValueError("give a sentence or --file, one of them")
+    asked = [sentence or ""] if file is None else list(sentences(file))
+    if not any(text.strip() for text in asked):
         raise ValueError("the sentence is empty; give some words")
-    found = cse.load(model, pooling).top_tokens(sentence, k, denoise)
+    encoder = cse.load(model, pooling)
+    if file is None:
+        _one(encoder.top_tokens(asked[0], k, denoise), json_output)
+    else:
+        _table(encoder, asked, k, json_output)
+
+
+def _one(found: list[tuple[str, float]], json_output: bool) -> None:
     if json_output:
         print_json([{"token": token, "probability": probability} for token, probability in found])
         return
     for token, probability in found:
         typer.echo(f"{probability:.4f}  {token}")
+
+
+def _table(encoder: Encoder, asked: list[str], k: int, json_output: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "sentence": text,
+            **{
+                when: [token for token, _ in encoder.top_tokens(text, k, denoise)]
+                for when, denoise in (("before", False), ("after", True))
+            },
+        }
+        for text in asked
+    ]
+    if json_output:
+        print_json(rows)
+        return
+    for row in rows:
+        typer.echo("\t".join([row["sentence"], " ".join(row["before"]), " ".join(row["after"])]))
 
 
 app = command(main)

@@ -242,13 +242,14 @@ def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
         reading(str(bert_folder), replace(METHODS["dcpcse"], prefix=70))
 
 
-def test_the_denoised_tokens_are_the_head_of_the_difference(bert_folder: str) -> None:
+def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
     template = encoder.asked
     (ids,) = encoder.tokenise(["the dog"], [template])
     with torch.no_grad():
-        difference = encoder.pool([template.row(ids)]) - encoder.bias([template], [len(ids)])
-        expected = encoder.model.cls(difference)[0].softmax(-1)
+        asked = encoder.model.cls(encoder.pool([template.row(ids)]))[0]
+        alone = encoder.model.cls(encoder.bias([template], [len(ids)]))[0]
+    expected = (asked - alone).softmax(-1)
     for token, probability in encoder.top_tokens("the dog", k=3):
         assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
 

@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.backbone import load_backbone
 from cse.encoder import Encoder
-from cse.methods import UNTRAINED, When
+from cse.methods import UNTRAINED
 from cse.representations import glove, top_k_tokens, word_tokens
 
 K = 7
@@ -41,11 +41,12 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
         np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
-def test_denoising_subtracts_the_bias_before_the_head(bert_folder: Path) -> None:
+def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
-    difference = replace(encoder.method, denoise=When.ALWAYS)
-    hidden = torch.from_numpy(Encoder(*load_backbone(bert_folder), difference, name="denoised").encode(SENTENCES))
-    probabilities = encoder.model.cls(hidden).softmax(-1).detach().numpy()
+    contents = encoder.tokenise(SENTENCES, [encoder.asked] * len(SENTENCES))
+    biases = encoder.bias([encoder.asked] * len(SENTENCES), list(map(len, contents)))
+    asked, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
+    probabilities = (asked - alone).softmax(-1).detach().numpy()
     words = encoder.model.get_input_embeddings().weight.detach().numpy()
     special = set(encoder.tokenizer.all_special_ids)
     vectors = top_k_tokens(encoder, k=K, denoise=True).encode(SENTENCES)
