@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
-    for name in ("cse", "app.py"):
+    for name in ("cse", "app.py", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 
