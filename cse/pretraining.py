@@ -226,6 +226,7 @@ def pretrain(
     texts = [[path.name, path.stat().st_size] if path.is_file() else [path.name, 0] for path in corpora]
     claim(output, {"texts": texts, "vocabulary": config.vocabulary, "init": init}, resume, overwrite)
     resume = resume and (output / STATE_FOLDER).is_dir()  # a run killed before its first evaluation begins again
+    before = _record(init)
     start = replace(config, head_start=config.head_start and not resume)  # a state holds the embeddings
     model, tokenizer, train, valid = prepare(corpora, output, start, init)
     accelerator = start_accelerator(precision)
@@ -270,7 +271,7 @@ def pretrain(
             meta = {**meta, "step": done, "curve": [*meta["curve"], entry]}
             save_state(output, learned, optimizer, meta)
             report(entry)
-    return _finish(output, plain, tokenizer, {**meta, "before": _record(init)}, str(accelerator.device))
+    return _finish(output, plain, tokenizer, {**meta, "before": before}, str(accelerator.device))
 
 
 def _draw(

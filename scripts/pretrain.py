@@ -24,7 +24,7 @@ def main(
     head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
     bag_weight: Annotated[
         float, typer.Option(min=0, help="Share of bag-of-words prediction; 0 is masking alone.")
-    ] = 4.0,
+    ] = 1.0,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
     seed: Annotated[int, typer.Option(min=0)] = 42,

@@ -86,7 +86,7 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
         page.get_by_role("button", name="Models").click()
         row = page.locator("#models tr", has_text="dcpcse").first
         row.wait_for()
-        assert "2,048" in row.inner_text()
+        assert "512" in row.inner_text()
 
 
 def test_similarity_follows_the_examples_and_the_list(browser, url):

@@ -25,8 +25,8 @@ SENTENCES = [
 EXPLANATION = (
     "The model's own word predictor is shown the sentence vector and names the likeliest words. A template pulls every "
     "sentence towards the same words; **denoising** subtracts what the template alone would say, so that what is left "
-    "comes from the sentence (PromptBERT, section 4.2). It helps most where the template was never trained: PromptBERT "
-    "and ConPVP were trained with denoising and already name the sentence's words before it."
+    "comes from the sentence (PromptBERT, section 4.2). The bundled backbone was pretrained to name a sentence's words "
+    'at [MASK]; denoising takes the common ones out and moves rarer, telling ones up. Try "I am not happy."'
 )
 
 
