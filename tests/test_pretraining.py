@@ -1,11 +1,12 @@
 """Pretraining: counts and PMI against loops, masking as BERT's, held-out documents, exact resume, clear refusals."""
 
+import inspect
 import json
 import math
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from cse.rows import bag_loss, draw_rows
 from cse.speed import training_flops
 from cse.templates import MEANS, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
+from scripts.pretrain import main
 
 CONFIG = PretrainConfig(
     vocabulary=90,
@@ -98,6 +100,13 @@ def test_the_rate_warms_up_and_decays_to_nothing() -> None:
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == pytest.approx(rates[10])
     assert rates[-1] == pytest.approx(1 / 90)
+
+
+def test_the_commands_options_default_to_the_recipe() -> None:
+    options = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    shared = {field.name: field.default for field in fields(PretrainConfig) if field.name in options}
+    assert len(shared) >= 10
+    assert {name: options[name] for name in shared} == shared
 
 
 def curve(result: dict) -> list[float]:
