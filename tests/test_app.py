@@ -159,7 +159,7 @@ def test_models_describe_themselves(client, encoders):
         assert found[name]["learned"] == sum(tensor.numel() for tensor in encoder.learned().values())
     assert found["simcse"]["pooling"] == "at the first token"
     assert found["promptbert"]["pooling"] == "at [MASK]"
-    assert found["dcpcse"]["learned"] == 16 * 2 * 2 * 32  # prefix x (key, value) x layers x width
+    assert found["dcpcse"]["learned"] == 4 * 2 * 2 * 32  # prefix x (key, value) x layers x width
 
 
 @pytest.mark.parametrize(
