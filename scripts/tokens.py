@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,21 +54,15 @@ def _one(found: list[tuple[str, float]], json_output: bool) -> None:
 
 
 def _table(encoder: Encoder, asked: list[str], k: int, json_output: bool) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "sentence": text,
-            **{
-                when: [token for token, _ in encoder.top_tokens(text, k, denoise)]
-                for when, denoise in (("before", False), ("after", True))
-            },
-        }
-        for text in asked
-    ]
+    def words(text: str, denoise: bool) -> list[str]:
+        return [token for token, _ in encoder.top_tokens(text, k, denoise)]
+
+    rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in asked]
     if json_output:
         print_json(rows)
         return
     for row in rows:
-        typer.echo("\t".join([row["sentence"], " ".join(row["before"]), " ".join(row["after"])]))
+        typer.echo(f"{row['sentence']}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
 
 
 app = command(main)

@@ -84,15 +84,15 @@ def _untrained() -> Iterator[Row]:
     ):  # fmt: skip
         yield _row("promptbert", "1", f"{backbone}, static", f"{backbone} static", static)
         yield _row("promptbert", "1", f"{backbone}, last layer", f"{backbone} mean", last)
-    for name, pooling, average in (
-        ("[MASK], no denoising", "prompt", 67.85),
-        ("[MASK], denoised", "prompt-denoised", 67.43),
-        ("top 200 tokens, no denoising", "top-tokens", 56.19),
-        ("top 200 tokens, denoised", "top-tokens-denoised", 60.39),
+    for name, pooling, average, subtracted in (
+        ("[MASK], no denoising", "prompt", 67.85, ""),
+        ("[MASK], denoised", "prompt-denoised", 67.43, "before the head"),
+        ("top 200 tokens, no denoising", "top-tokens", 56.19, ""),
+        ("top 200 tokens, denoised", "top-tokens-denoised", 60.39, "between logits"),
     ):
         yield _row(
             "promptbert", "9", name, f"{base} {pooling}", average, evaluate="--final-period",
-            source="where the bias is subtracted is not said; here before the head" if "denoised" in pooling else "",
+            source=f"where the bias is subtracted is not said; here {subtracted}" if subtracted else "",
         )  # fmt: skip
 
 
