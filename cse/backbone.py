@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 
 
-def load_backbone(
-    name: str | Path, dropout: float | None = None, revision: str | None = None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_backbone(name: str | Path, revision: str | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `dropout` overrides the configured rates; `revision` is a hub commit.
+    Half-precision files are computed in float32. `revision` is a hub commit.
     A model saved without its masked-language-model head, as sentence-transformers does, opens without one.
     Raises ArtefactError when there is no such model or when it is damaged.
     """
@@ -36,9 +34,8 @@ def load_backbone(
     logging.set_verbosity_error()
     offline = not Path(name).is_dir() and not hub.reachable()
     source: dict[str, Any] = {"revision": revision or "main", "local_files_only": offline}
-    rates = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     try:
-        config = AutoConfig.from_pretrained(name, **source, **rates)
+        config = AutoConfig.from_pretrained(name, **source)
         tokenizer = AutoTokenizer.from_pretrained(name, **source)
         options: dict[str, Any] = {
             "config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True, **source
@@ -59,6 +56,14 @@ def load_backbone(
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
     check_inputs(model)
     return model.eval(), tokenizer
+
+
+def set_dropout(model: PreTrainedModel, rate: float) -> None:
+    """Give every dropout of a model this rate, and its config, which a copy would be made from."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = rate
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = rate
 
 
 def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
@@ -91,6 +96,11 @@ def first_position(model: PreTrainedModel) -> int:
     """The position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
     padding = getattr(model.base_model.embeddings, "padding_idx", None)
     return 0 if padding is None else padding + 1
+
+
+def row_limit(model: PreTrainedModel) -> int:
+    """The longest row the model has positions for."""
+    return int(model.config.max_position_embeddings) - first_position(model)
 
 
 def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:

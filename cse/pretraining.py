@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -19,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import describe, first_position, load_backbone, mlm_head
+from cse.backbone import describe, load_backbone, row_limit, set_dropout
 from cse.cooccurrence import word_vectors
-from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_rows, rarity
+from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
 from cse.speed import matrix_rate, training_flops
-from cse.state import STATE_FOLDER, check_folder, load_state, save_state, start_accelerator, write_folder
+from cse.state import STATE_FOLDER, claim, load_state, save_state, start_accelerator, write_folder
 from cse.templates import PLAIN, TokenTemplate, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 EVAL_ROWS = 512
 EVAL_LENGTH = 64
-SOURCE, RECORD = "source.json", "pretraining.json"
+RECORD = "pretraining.json"
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,6 @@ class PretrainConfig:
         return max(1, self.tokens // self.batch_tokens)
 
 
-def token_counts(corpus: TokenFile, tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-    """How often (V,) every token occurs, float32."""
-    return np.bincount(corpus.ids, minlength=len(tokenizer)).astype(np.float32)
-
-
 def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
     """A fresh BERT without dropout, its output bias at the unigram log-probabilities.
 
@@ -91,31 +85,13 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    counts = torch.from_numpy(token_counts(corpus, tokenizer))
+    counts = torch.from_numpy(corpus.counts(len(tokenizer)))
     with torch.no_grad():
         model.cls.predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
         if config.head_start:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
     return model
-
-
-def read(model: PreTrainedModel, rows: Rows, bag: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits (n, V) of the n masked positions and, with `bag`, (B, V) where the rows are read, else (0, V).
-
-    Only these positions reach the vocabulary.
-    """
-    hidden = model.base_model(input_ids=rows.inputs, attention_mask=torch.ones_like(rows.inputs)).last_hidden_state
-    masked = hidden[rows.labels != IGNORED]
-    spoken = hidden[:, rows.at] if bag else masked[:0]
-    logits = mlm_head(model)(torch.cat([masked, spoken]))
-    return logits[: len(masked)], logits[len(masked) :]
-
-
-def masked_loss(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits (n, V); 0 where n is, as a few short rows may have nothing to guess."""
-    total = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="sum")
-    return total / max(1, len(wanted))
 
 
 def suit_device(model: PreTrainedModel, device: torch.device) -> None:
@@ -131,32 +107,10 @@ def suit_device(model: PreTrainedModel, device: torch.device) -> None:
             block.compile()
 
 
-def row_limit(model: PreTrainedModel) -> int:
-    """The longest row the model has positions for."""
-    return int(model.config.max_position_embeddings) - first_position(model)
-
-
 def learning_rate(config: PretrainConfig, step: int) -> float:
     """Linear warm-up, then linear decay to zero at the last step."""
     warm = max(1, round(config.warmup * config.steps))
     return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))
-
-
-def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
-    """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
-    record = output / SOURCE
-    check_folder(output)
-    if output.is_dir() and any(output.iterdir()):
-        if not record.is_file():
-            raise ValueError(f"{output} already holds something else; give another --output")
-        if json.loads(record.read_text()) != source:
-            raise ValueError(f"{output} was begun with other text, vocabulary or --init; give another --output")
-        if not (resume or overwrite) and ((output / "model").exists() or (output / STATE_FOLDER).exists()):
-            raise ValueError(f"{output} already holds a run; --resume goes on with it, --overwrite begins anew")
-    if overwrite:
-        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later --resume would go on with the old run
-    output.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(source))
 
 
 def prepare(
@@ -167,7 +121,8 @@ def prepare(
 
     tokens, saved = output / "corpus", output / "tokenizer"
     if init:
-        model, tokenizer = load_backbone(init, dropout=0.0)
+        model, tokenizer = load_backbone(init)
+        set_dropout(model, 0.0)
     elif saved.is_dir():
         tokenizer = AutoTokenizer.from_pretrained(saved)
     else:
@@ -238,70 +193,74 @@ def pretrain(
     )  # fmt: skip
     model, optimizer = accelerator.prepare(model.train(), optimizer)
     plain = accelerator.unwrap_model(model)
+    suit_device(plain, accelerator.device)
     recipe = json.loads(json.dumps({**asdict(config), "init": init, "corpora": [path.name for path in corpora]}))
     learned = dict(plain.named_parameters())
-    meta = (
-        load_state(output, learned, optimizer, recipe)
-        if resume
-        else {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
-    )
-    longest = row_limit(plain)
-    suit_device(plain, accelerator.device)
+    begun = {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    meta = load_state(output, learned, optimizer, recipe) if resume else begun
     half = accelerator.mixed_precision == "bf16"
     meta["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
-    flops = training_flops(plain, float(np.mean([min(length, longest) for length in config.lengths])))
-    forms = [render(form, tokenizer) for form in (FORMS if config.bag_weight else (PLAIN,))]
-    weights = rarity(token_counts(train, tokenizer), tokenizer.all_special_ids).to(accelerator.device)
+    lesson = Lesson.of(config, train, tokenizer, row_limit(plain))
+    cost = lesson.flops(plain)
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
-        batch = _draw(train, forms, tokenizer, config, step, longest)
-        loss = _step(accelerator, model, optimizer, batch, weights, config, learning_rate(config, step))
+        loss = _step(accelerator, model, optimizer, lesson, step)
         done = step + 1
         if done % eval_every == 0 or done == config.steps:
             with accelerator.autocast():
                 scores = evaluate(plain, tokenizer, valid, accelerator.device)
-            meta["seconds"] = time.perf_counter() - started
-            speed = done * config.batch_tokens / meta["seconds"]
+            seconds = time.perf_counter() - started
+            speed = done * config.batch_tokens / seconds
             entry = {
                 "step": done, "tokens": done * config.batch_tokens, "loss": round(loss.item(), 4), **scores,
-                "tokens_per_second": round(speed), "mfu": round(speed * flops / meta["matrix_rate"], 3),
+                "tokens_per_second": round(speed), "mfu": round(speed * cost / meta["matrix_rate"], 3),
             }  # fmt: skip
             if not math.isfinite(entry["loss"]):
                 raise ValueError(f"the loss became {entry['loss']} at step {done}; lower --learning-rate")
-            meta = {**meta, "step": done, "curve": [*meta["curve"], entry]}
+            meta = {**meta, "step": done, "seconds": seconds, "curve": [*meta["curve"], entry]}
             save_state(output, learned, optimizer, meta)
             report(entry)
     return _finish(output, plain, tokenizer, {**meta, "before": before}, str(accelerator.device))
 
 
-def _draw(
-    train: TokenFile,
-    forms: list[TokenTemplate],
-    tokenizer: PreTrainedTokenizerBase,
-    config: PretrainConfig,
-    step: int,
-    longest: int,
-) -> Rows:
-    rng = np.random.default_rng((config.seed, step))
-    length = int(rng.choice(config.lengths))
-    form = forms[rng.integers(len(forms))]
-    return draw_rows(train, form, tokenizer, tokens=config.batch_tokens, length=length, longest=longest, rng=rng)
+@dataclass(frozen=True)
+class Lesson:
+    """What steps draw from: the text, the `forms` it is read in, the words' `weights` (V,), the `longest` row."""
+
+    config: PretrainConfig
+    text: TokenFile
+    tokenizer: PreTrainedTokenizerBase
+    forms: list[TokenTemplate]
+    weights: torch.Tensor
+    longest: int
+
+    @classmethod
+    def of(cls, config: PretrainConfig, text: TokenFile, tokenizer: PreTrainedTokenizerBase, longest: int) -> Lesson:
+        """The lesson of a run."""
+        forms = [render(form, tokenizer) for form in (FORMS if config.bag_weight else (PLAIN,))]
+        weights = rarity(text.counts(len(tokenizer)), tokenizer.all_special_ids)
+        return cls(config, text, tokenizer, forms, weights, longest)
+
+    def rows(self, step: int) -> Rows:
+        """The rows of a step: a function of the seed and the step alone."""
+        rng = np.random.default_rng((self.config.seed, step))
+        length = int(rng.choice(self.config.lengths))
+        form, tokens = self.forms[rng.integers(len(self.forms))], self.config.batch_tokens
+        return draw_rows(self.text, form, self.tokenizer, tokens=tokens, length=length, longest=self.longest, rng=rng)
+
+    def flops(self, model: PreTrainedModel) -> float:
+        """FLOP of a token, averaged over the mixed lengths."""
+        lengths = [min(length, self.longest) for length in self.config.lengths]
+        return float(np.mean([training_flops(model, length, bag=self.config.bag_weight > 0) for length in lengths]))
 
 
-def _step(
-    accelerator: Any,
-    model: Any,
-    optimizer: Any,
-    batch: Rows,
-    weights: torch.Tensor,
-    config: PretrainConfig,
-    rate: float,
-) -> torch.Tensor:
+def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: int) -> torch.Tensor:
+    config, device = lesson.config, accelerator.device
     for group in optimizer.param_groups:
-        group["lr"] = rate
-    batch = batch.to(accelerator.device)
+        group["lr"] = learning_rate(config, step)
+    batch, weights = lesson.rows(step).to(device), lesson.weights.to(device)
     total = (batch.labels != IGNORED).sum().clamp(min=1)
-    whole = torch.zeros((), device=accelerator.device)
+    whole = torch.zeros((), device=device)
     for rows in batch.split(-(-len(batch.inputs) // config.accumulate)):
         wanted = rows.labels[rows.labels != IGNORED]
         with accelerator.autocast():
@@ -327,9 +286,7 @@ def _record(init: str | None) -> dict[str, Any] | None:
 def _finish(
     output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, meta: dict[str, Any], device: str
 ) -> dict[str, Any]:
-    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = (
-        0.1  # contrastive training needs the noise
-    )
+    set_dropout(model, 0.1)  # contrastive training needs the noise
     result = {**meta, "device": device, "model": describe(model), "torch": torch.__version__}
     tokenizer.model_max_length = model.config.max_position_embeddings
 

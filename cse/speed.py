@@ -35,15 +35,16 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def training_flops(model: PreTrainedModel, length: float) -> float:
+def training_flops(model: PreTrainedModel, length: int, bag: bool = False) -> float:
     """FLOP that masked-LM training of a token costs, forward and backward, in rows of `length` tokens.
 
     6 for each weight a token meets and 12 x layers x width x length for attention (Chowdhery et al. 2022, appendix
-    B); the vocabulary is met by the masked tokens alone.
+    B); the vocabulary is met by the masked tokens alone and, with a `bag`, by one position of each row.
     """
     config: Any = model.config
     encoder: Any = model.base_model.encoder
     blocks = sum(tensor.numel() for tensor in encoder.parameters() if tensor.dim() > 1)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
     attention = 2 * config.num_hidden_layers * config.hidden_size * length
-    return 6 * (blocks + CHOSEN * head + attention)
+    spoken = CHOSEN + bag / length
+    return 6 * (blocks + spoken * head + attention)

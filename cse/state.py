@@ -22,7 +22,7 @@ from cse.errors import ArtefactError
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-STATE_FOLDER = "state"
+STATE_FOLDER, SOURCE = "state", "source.json"
 
 
 def start_accelerator(precision: str) -> Accelerator:
@@ -44,6 +44,23 @@ def check_folder(output: Path) -> None:
     for path in (output, *output.absolute().parents):
         if path.is_file():
             raise ValueError(f"{path} is a file; give --output a folder")
+
+
+def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
+    """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
+    record = output / SOURCE
+    check_folder(output)
+    if output.is_dir() and any(output.iterdir()):
+        if not record.is_file():
+            raise ValueError(f"{output} already holds something else; give another --output")
+        if json.loads(record.read_text()) != source:
+            raise ValueError(f"{output} was begun with other text, vocabulary or --init; give another --output")
+        if not (resume or overwrite) and ((output / "model").exists() or (output / STATE_FOLDER).exists()):
+            raise ValueError(f"{output} already holds a run; --resume goes on with it, --overwrite begins anew")
+    if overwrite:
+        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later --resume would go on with the old run
+    output.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(source))
 
 
 def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,6 +27,7 @@ from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens
 from cse.methods import TrainConfig, to_json
+from cse.runlog import LOG, open_log
 from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cse.data import Pair
     from cse.templates import TokenTemplate
 
-LOG, BEST = "train_log.jsonl", "best"
+BEST = "best"
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def train(
             "seconds": 0.0,
             "dev": {"start": _dev_score(encoder, run)} if run.dev else {},
         }
-    with _open_log(work, meta["step"], first) as log:
+    with open_log(work, meta["step"], first) as log:
         for step in range(meta["step"], run.steps):
             started = time.perf_counter()
             entry = {"step": step + 1, "loss": _step(accelerator, model, optimizer, run, step)}
@@ -278,36 +278,6 @@ def _info(run: Run, meta: dict[str, Any]) -> dict[str, Any]:
     settings = {key: value for key, value in meta["recipe"].items() if key not in ("method", "backbone")}
     selection = "best on dev" if run.dev else "last step; nothing was selected"
     return {"settings": settings, "selection": selection, "dev": meta["dev"]}
-
-
-def _open_log(work: Path, step: int, main_process: bool) -> IO[str]:
-    """The run's log, what was written after `step` removed; only one of several processes keeps it."""
-    if not main_process:
-        return Path(os.devnull).open("a")
-    path = work / LOG
-    if path.exists():
-        with path.open() as earlier:
-            _lock(earlier)
-    if step == 0:
-        shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    path.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step))
-    log = path.open("a")
-    _lock(log)
-    return log
-
-
-def _lock(log: IO[str]) -> None:
-    """Hold the log until it is closed, or raise ValueError where another run holds it; not on Windows."""
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise ValueError(f"{Path(log.name).parent}: another run is writing there; give another --output") from error
 
 
 def _publish(work: Path, output: Path) -> None:

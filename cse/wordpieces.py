@@ -41,6 +41,10 @@ class TokenFile:
         starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
         return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
 
+    def counts(self, vocabulary: int) -> np.ndarray:
+        """How often (V,) each of `vocabulary` tokens occurs, float32."""
+        return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
+
 
 def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer learned from text files.

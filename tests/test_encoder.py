@@ -1,6 +1,7 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.backbone import first_position, load_backbone
+from cse.backbone import first_position, load_backbone, set_dropout
 from cse.encoder import Encoder
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When, backbone_key, preset
 from cse.templates import MEANS, MEANS_ROBERTA, OPTI, Template
@@ -259,3 +260,21 @@ def test_encoding_leaves_the_mode_as_it_was(bert_folder: str) -> None:
     encoder.encode(SENTENCES)
     encoder.top_tokens("the dog")
     assert encoder.training
+
+
+def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
+    model, tokenizer = load_backbone(bert_folder)
+    set_dropout(model, 0.37)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    configured, _ = load_backbone(tmp_path)  # its rates come from the saved config
+    inputs = {"input_ids": torch.arange(5, 25).view(2, 10)}
+    states = []
+    for read in (model, configured):
+        torch.manual_seed(0)
+        states.append(read.train().base_model(**inputs).last_hidden_state)
+    assert torch.equal(*states)
+    set_dropout(model, 0.0)
+    assert torch.equal(
+        model.base_model(**inputs).last_hidden_state, model.eval().base_model(**inputs).last_hidden_state
+    )

@@ -18,8 +18,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from cse.backbone import load_backbone
 from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
-from cse.pretraining import PretrainConfig, learning_rate, masked_loss, pretrain, read
-from cse.rows import bag_loss, draw_rows
+from cse.pretraining import PretrainConfig, learning_rate, pretrain
+from cse.rows import bag_loss, draw_rows, masked_loss, read
 from cse.speed import training_flops
 from cse.templates import MEANS, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
@@ -187,13 +187,16 @@ def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: s
     block = 4 * width * width + 2 * width * inner
     attention = 2 * 2 * 10 * width  # scores and weighted sum of ten tokens: a multiply-add per head width and token
     head = 0.15 * (width * width + vocabulary * width)
-    assert training_flops(model, 10) == pytest.approx(6 * (layers * block + layers * attention / 2 + head))
+    expected = 6 * (layers * block + layers * attention / 2 + head)
+    assert training_flops(model, 10) == pytest.approx(expected)
+    spoken = width * width + vocabulary * width  # of one position in ten
+    assert training_flops(model, 10, bag=True) == pytest.approx(expected + 6 * spoken / 10)
 
 
 def test_the_log_has_speed_and_its_share_of_the_measured_rate(corpus: Path, tmp_path: Path) -> None:
     result = pretrain([corpus], tmp_path / "out", CONFIG, eval_every=6)
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out" / "model")
-    flops = training_flops(model, np.mean([8, 16, 40]))
+    flops = np.mean([training_flops(model, length, bag=True) for length in (8, 16, 40)])
     assert result["matrix_rate"] > 1e8
     for entry in result["curve"]:
         expected = entry["tokens_per_second"] * flops / result["matrix_rate"]

@@ -9,8 +9,7 @@ import torch
 from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.pretraining import read
-from cse.rows import FORMS, IGNORED, RARITY, Rows, bag_loss, draw_rows, masked_rows, rarity
+from cse.rows import FORMS, IGNORED, RARITY, Rows, bag_loss, draw_rows, masked_rows, rarity, read
 from cse.templates import PLAIN, render
 from cse.wordpieces import TokenFile
 
