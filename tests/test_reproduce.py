@@ -4,6 +4,7 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import SENTENCES
@@ -84,7 +85,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         ran.append(parts)
         return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("scripts."), *parts[3:]).exit_code)
 
-    monkeypatch.setattr("scripts.ledger.subprocess.run", invoke)
+    # the module as the ledger sees it: others start processes of their own
+    monkeypatch.setattr("scripts.ledger.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL))
     return ran
 
 
