@@ -50,7 +50,7 @@ def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -
     """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
     record = output / SOURCE
     check_folder(output)
-    if output.is_dir() and any(output.iterdir()):
+    if output.is_dir() and any(path != record for path in output.iterdir()):  # alone it is of a run that made nothing
         if not record.is_file():
             raise ValueError(f"{output} already holds something else; give another --output")
         if json.loads(record.read_text()) != source:

@@ -243,13 +243,14 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     assert pretrain([corpus], tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
 
 
-def test_too_little_text_is_refused_with_the_number_it_supports(tmp_path: Path) -> None:
+def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.txt").write_text("a b c\n")
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="supports only"):
         pretrain([tmp_path / "tiny.txt"], tmp_path / "out", CONFIG)
     with pytest.raises(ValueError, match="no sentence in it"):
         pretrain([tmp_path / "empty.txt"], tmp_path / "out2", CONFIG)
+    assert pretrain([corpus], tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
 
 
 def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path, tmp_path: Path) -> None:
