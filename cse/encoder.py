@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import digest, fingerprint, first_position, mlm_head, prefix_cache
+from cse.backbone import digest, fingerprint, first_position, mlm_head, prefix_cache, row_limit
 from cse.heads import INIT_STD, TransformHead, tanh_head
 from cse.methods import UNTRAINED, Head, Method, Pooling, When, to_json
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
@@ -84,8 +84,8 @@ class Encoder(nn.Module):
     @property
     def max_content(self) -> int:
         """Tokens of a sentence that fit beside the longest template and the prefix."""
-        positions = int(self.model.config.max_position_embeddings) - first_position(self.model) - self.method.prefix
-        room = positions - max(template.length for view in (*self.views, (self.asked,)) for template in view)
+        around = max(template.length for view in (*self.views, (self.asked,)) for template in view)
+        room = row_limit(self.model) - self.method.prefix - around
         return room if self.longest is None else min(room, self.longest - self.views[0][0].length)
 
     @property

@@ -200,7 +200,7 @@ def pretrain(
     meta = load_state(output, learned, optimizer, recipe) if resume else begun
     half = accelerator.mixed_precision == "bf16"
     meta["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
-    lesson = Lesson.of(config, train, tokenizer, row_limit(plain))
+    lesson = Lesson.of(config, train, tokenizer, plain)
     cost = lesson.flops(plain)
     started = time.perf_counter() - meta["seconds"]
     for step in range(meta["step"], config.steps):
@@ -235,11 +235,13 @@ class Lesson:
     longest: int
 
     @classmethod
-    def of(cls, config: PretrainConfig, text: TokenFile, tokenizer: PreTrainedTokenizerBase, longest: int) -> Lesson:
-        """The lesson of a run."""
+    def of(
+        cls, config: PretrainConfig, text: TokenFile, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel
+    ) -> Lesson:
+        """The lesson of a run, its weights where the model is."""
         forms = [render(form, tokenizer) for form in (FORMS if config.bag_weight else (PLAIN,))]
-        weights = rarity(text.counts(len(tokenizer)), tokenizer.all_special_ids)
-        return cls(config, text, tokenizer, forms, weights, longest)
+        weights = rarity(text.counts(len(tokenizer)), tokenizer.all_special_ids).to(model.device)
+        return cls(config, text, tokenizer, forms, weights, row_limit(model))
 
     def rows(self, step: int) -> Rows:
         """The rows of a step: a function of the seed and the step alone."""
@@ -258,7 +260,7 @@ def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: in
     config, device = lesson.config, accelerator.device
     for group in optimizer.param_groups:
         group["lr"] = learning_rate(config, step)
-    batch, weights = lesson.rows(step).to(device), lesson.weights.to(device)
+    batch = lesson.rows(step).to(device)
     total = (batch.labels != IGNORED).sum().clamp(min=1)
     whole = torch.zeros((), device=device)
     for rows in batch.split(-(-len(batch.inputs) // config.accumulate)):
@@ -269,7 +271,8 @@ def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: in
             share = masked_loss(logits, wanted) * len(wanted) / total
             whole += share.detach()
             if config.bag_weight:
-                share = share + config.bag_weight * bag_loss(spoken, rows.bag, weights) * len(rows.bag) / len(batch.bag)
+                bag = bag_loss(spoken, rows.bag, lesson.weights)
+                share = share + config.bag_weight * bag * len(rows.bag) / len(batch.bag)
         accelerator.backward(share)
     accelerator.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

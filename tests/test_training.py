@@ -17,6 +17,7 @@ from datasets import Dataset
 from test_encoder import ALL, make
 from test_losses import slow_info_nce
 
+from cse.backbone import set_dropout
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.methods import METHODS, TrainConfig, When
@@ -52,11 +53,8 @@ def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(
 def three_vectors(encoder: Encoder, draws: int = 0) -> tuple[list[torch.Tensor], float]:
     """The vectors of each view of three sentences in eval-mode noise but training-mode steps, and the loop's loss."""
     encoder.train()
-    for module in encoder.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    for layer in encoder.model.base_model.encoder.layer:
-        layer.attention.self.dropout.p = 0.0
+    set_dropout(encoder.model, 0.0)
+    encoder.dropout.p = 0.0
     config = replace(CONFIG, batch_size=3)
     batch = {"0": TEXTS[:3], "1": TEXTS[3:6], "2": TEXTS[6:9]} if encoder.method.supervised else {"0": TEXTS[:3]}
     contents, templates = step_inputs(encoder, batch, config, draws)
