@@ -6,7 +6,6 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from torch import nn
 
 from cse.backbone import digest, fingerprint, first_position, mlm_head, prefix_cache, row_limit
 from cse.heads import INIT_STD, TransformHead, tanh_head
-from cse.methods import UNTRAINED, Head, Method, Pooling, When, to_json
+from cse.methods import Head, Method, Pooling, When, encoding_json
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ class Encoder(nn.Module):
             self.head = tanh_head(self.dim) if method.head is Head.TANH else TransformHead(model)
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
         self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
+        self._biases_of = -1
         self.select_learned()
         self.eval()
 
@@ -77,11 +77,6 @@ class Encoder(nn.Module):
         return self.model.get_input_embeddings().weight.device
 
     @property
-    def pooling(self) -> str | None:
-        """The `pooling` that `cse.load` needs to open this encoder again; None for a method that learns."""
-        return self.method.name if self.method.name in UNTRAINED else None
-
-    @property
     def max_content(self) -> int:
         """Tokens of a sentence that fit beside the longest template and the prefix."""
         around = max(template.length for view in (*self.views, (self.asked,)) for template in view)
@@ -91,9 +86,8 @@ class Encoder(nn.Module):
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
-        method = {key: value for key, value in to_json(self.method).items() if key not in ("summary", "citation")}
         cut = () if self.longest is None else (str(self.longest),)
-        return digest(self.learned(), self.backbone_fingerprint, json.dumps(method), *cut)
+        return digest(self.learned(), self.backbone_fingerprint, encoding_json(self.method), *cut)
 
     # -- what is learned ----------------------------------------------------------------------------------------
 
@@ -107,7 +101,7 @@ class Encoder(nn.Module):
     def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
         """The method's parameters by name: what a checkpoint holds, and with `training` the training-only head too."""
         found: dict[str, nn.Parameter] = {}
-        if not (self.method.frozen or self.method.head_when is When.NEVER):
+        if not (self.method.frozen or self.method.untrained):
             words = self.model.get_input_embeddings().weight
             for name, tensor in self.model.base_model.named_parameters():
                 if not (self.freeze_embeddings and tensor is words):
@@ -202,19 +196,25 @@ class Encoder(nn.Module):
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
         """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
 
-        Distinct (template, length) are computed once per call, and once per model where no gradient is needed.
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
         """
         keys = list(zip(templates, lengths, strict=True))
-        known = {} if torch.is_grad_enabled() else self._biases
+        known = self._remembered_biases()
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
             rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
             known.update(zip(new, self.read(rows), strict=True))
         return torch.stack([known[key] for key in keys]).to(self.device)
 
-    def train(self, mode: bool = True) -> Encoder:
-        """Switch mode; what was remembered for inference is forgotten."""
-        self._biases = {}
-        return super().train(mode)
+    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
+        """The biases known so far: those of inference, none where gradients flow or a parameter was written to.
+
+        PyTorch counts writes in `_version`, but not those of fused optimisers, before which gradients flow.
+        """
+        version = sum(parameter._version for parameter in self.parameters())
+        training = self.training or torch.is_grad_enabled()
+        if training or version != self._biases_of:
+            self._biases, self._biases_of = {}, version
+        return {} if training else self._biases
 
     def encode(
         self,

@@ -6,7 +6,8 @@ encoding uses the first view alone. Adding a method is one `METHODS` entry (and 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -24,6 +25,11 @@ from cse.templates import (
     SHALLOW,
     Template,
 )
+
+FORMAT_1 = (
+    "name", "views", "summary", "citation", "denoise", "head", "head_when", "frozen", "prefix", "pooling",
+    "specials_in_bias", "supervised", "mlm_weight",
+)  # fmt: skip
 
 View = tuple[Template, ...]  # one template, or several of which each sentence draws one
 
@@ -53,12 +59,22 @@ class Head(str, Enum):
 
 
 @dataclass(frozen=True)
+class RobertaForm:
+    """What a method has in place of its own `views`, and of its `head` where one is given, on a RoBERTa backbone."""
+
+    views: tuple[View, ...]
+    head: Head | None = None
+
+
+@dataclass(frozen=True)
 class Method:
     """A way to train and read sentence vectors.
 
     `frozen`: the backbone stays as it is. `prefix`: length of the per-layer key/value prompt. `supervised`: view k
     takes text k of an example instead of all views taking the same sentence. `specials_in_bias`: whether the template
-    bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term.
+    bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term. `untrained`: a pooling of
+    a backbone, in which nothing is learned. `roberta` and `settings_of` (the method whose published settings hold,
+    itself where empty) are read by `preset` alone.
     """
 
     name: str
@@ -74,6 +90,9 @@ class Method:
     specials_in_bias: bool = True
     supervised: bool = False
     mlm_weight: float = 0.0
+    untrained: bool = False
+    roberta: RobertaForm | None = field(default=None, compare=False)
+    settings_of: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.views or not all(self.views):
@@ -111,14 +130,17 @@ SIMCSE = Method(
 PROMPTBERT = Method(
     "promptbert", ((MEANS_OF,), (MEANS,)), "two templates read at [MASK], their bias subtracted in training",
     "Jiang et al. 2022 (EMNLP)", denoise=When.TRAINING,
+    roberta=RobertaForm(((MEANS_ROBERTA,), (MEANS_ROBERTA_THE,))),  # released settings: single quotes, spaces inside
+    settings_of="promptbert",
 )  # fmt: skip
 DCPCSE = Method(
     "dcpcse", ((PLAIN,), (PLAIN,)), "frozen backbone; keys and values learned in front of every layer",
-    "Jiang, Zhang and Wang 2022 (Findings of EMNLP)", frozen=True, prefix=16,
+    "Jiang, Zhang and Wang 2022 (Findings of EMNLP)", frozen=True, prefix=16, settings_of="dcpcse",
 )  # fmt: skip
 CONPVP = Method(
     "conpvp", ((CONTINUOUS,), POSITIVE, NEGATIVE), "a continuous prompt against positive and negative prototypes",
     "Zeng et al. 2022 (Findings of EMNLP)", denoise=When.TRAINING, specials_in_bias=False,
+    settings_of="conpvp",
 )  # fmt: skip
 
 METHODS = {
@@ -139,10 +161,12 @@ METHODS = {
         replace(
             CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE),
             summary="ConPVP with a manual anchor (Table 4)",
+            roberta=RobertaForm(((MEANS_ROBERTA,), POSITIVE, NEGATIVE)),
         ),
         replace(
             PROMPTBERT, name="promptbert-same", views=((MEANS_OF,),) * 2, denoise=When.NEVER,
             summary="PromptBERT with one template, dropout differs (Table 8)",
+            roberta=RobertaForm(((MEANS_ROBERTA,),) * 2),
         ),
         replace(
             PROMPTBERT, name="promptbert-no-denoising", denoise=When.NEVER,
@@ -168,41 +192,30 @@ SUPERVISED = {
         denoise=When.ALWAYS,
         head=Head.TRANSFORM,
         head_when=When.ALWAYS,
+        roberta=RobertaForm(((MEANS_ROBERTA,),) * 3, Head.TANH),  # the released one keeps the fresh head
     ),
     "dcpcse": replace(DCPCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS, prefix=12),
 }
 
-UNTRAINED = {
-    "mean": Method("mean", ((PLAIN,),), "mean of the last layer", "", head_when=When.NEVER, pooling=Pooling.MEAN),
-    "cls": Method("cls", ((PLAIN,),), "last layer at the first token", "", head_when=When.NEVER),
-    "first-last": Method(
-        "first-last",
-        ((PLAIN,),),
-        "mean of the embedding layer and the last",
-        "",
-        head_when=When.NEVER,
-        pooling=Pooling.FIRST_LAST,
-    ),
-    "static": Method(
-        "static", ((PLAIN,),), "mean of the word embeddings", "", head_when=When.NEVER, pooling=Pooling.STATIC
-    ),
-    "prompt": Method(
-        "prompt", ((MEANS,),), "last layer at the template's [MASK]", "PromptBERT, Table 4", head_when=When.NEVER
-    ),
-    "prompt-denoised": Method(
-        "prompt-denoised",
-        ((MEANS,),),
-        "last layer at the template's [MASK], minus what the template alone says there",
-        "PromptBERT, Table 9",
-        denoise=When.ALWAYS,
-        head_when=When.NEVER,
-    ),
-}
 
-ROBERTA_VIEWS = {
-    ("promptbert", False): ((MEANS_ROBERTA,), (MEANS_ROBERTA_THE,)),
-    ("promptbert", True): ((MEANS_ROBERTA,),) * 3,
-}  # PromptBERT's released settings: single quotes with spaces inside
+def _pooling(name: str, summary: str, template: Template = PLAIN, citation: str = "", **fields: Any) -> Method:
+    return Method(name, ((template,),), summary, citation, head_when=When.NEVER, untrained=True, **fields)
+
+
+UNTRAINED = {
+    method.name: method
+    for method in (
+        _pooling("mean", "mean of the last layer", pooling=Pooling.MEAN),
+        _pooling("cls", "last layer at the first token"),
+        _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
+        _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),
+        _pooling("prompt", "last layer at the template's [MASK]", MEANS, "PromptBERT, Table 4"),
+        _pooling(
+            "prompt-denoised", "last layer at the template's [MASK], minus what the template alone says there",
+            MEANS, "PromptBERT, Table 9", denoise=When.ALWAYS,
+        ),
+    )
+}  # fmt: skip
 
 # (method, supervised, backbone) -> what differs from TrainConfig's defaults, and the prefix length where there is one.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
@@ -268,20 +281,33 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
         raise ValueError(f"{name} has no supervised form; choose from {', '.join(SUPERVISED)}")
     method = (SUPERVISED if supervised else METHODS)[name]
     family = backbone.split("-")[0]
-    if family == "roberta":
-        method = replace(method, views=ROBERTA_VIEWS.get((name, supervised), method.views))
-        if supervised:
-            method = replace(method, head=Head.TANH)  # PromptBERT's supervised RoBERTa keeps the fresh head
-    source = name.split("-")[0]
-    keys = ((source, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
+    if family == "roberta" and method.roberta:
+        method = replace(method, views=method.roberta.views, head=method.roberta.head or method.head)
+    keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
     settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
     changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
     return replace(method, **changes), TrainConfig(**settings)
 
 
 def to_json(method: Method) -> dict[str, Any]:
-    """The method as plain JSON values."""
-    return asdict(method)
+    """The method as plain JSON values; of the fields that came after format 1, those that are not at their default."""
+    values = asdict(method)
+    written = [field for field in fields(method) if field.compare]
+    return {
+        field.name: values[field.name]
+        for field in written
+        if field.name in FORMAT_1 or values[field.name] != field.default
+    }
+
+
+def encoding_json(method: Method) -> str:
+    """What the fingerprint of an encoder holds of its method: the fields of format 1, in that order.
+
+    A later field belongs in it only where encoding depends on it, and then only when it is not at its default: the
+    fingerprints of existing checkpoints, indexes and results have to stay.
+    """
+    values = asdict(method)
+    return json.dumps({name: values[name] for name in FORMAT_1 if name not in ("summary", "citation")})
 
 
 def from_json(value: dict[str, Any]) -> Method:

@@ -94,3 +94,12 @@ def test_names_hold_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert lasting_name(str(ROOT / "cse" / "bundled" / "simcse")) == "simcse"
     assert lasting_name("org/model") == "org/model"
     assert Path(location(BACKBONE)).is_dir()
+
+
+def test_fingerprints_are_those_the_shipped_results_were_scored_with() -> None:
+    """Indexes and results of earlier versions stay valid: a fingerprint changes with the weights alone."""
+    records = json.loads((BUNDLED / "results" / "sts.json").read_text())["models"]
+    for name in BUNDLED_NAMES:
+        assert cse.load(name).fingerprint == records[name]["fingerprint"], name
+    for pooling in ("mean", "cls", "first-last", "static", "prompt"):
+        assert cse.load(BACKBONE, pooling).fingerprint == records[f"bundled-{pooling}"]["fingerprint"], pooling

@@ -1,6 +1,6 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
-from dataclasses import replace
+from dataclasses import asdict, make_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +278,69 @@ def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, t
     assert torch.equal(
         model.base_model(**inputs).last_hidden_state, model.eval().base_model(**inputs).last_hidden_state
     )
+
+
+def counting_reads(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of every pass through the backbone from now on."""
+    sizes: list[int] = []
+    run = encoder._run
+
+    def counted(rows: list, **options: object) -> object:
+        sizes.append(len(rows))
+        return run(rows, **options)
+
+    monkeypatch.setattr(encoder, "_run", counted)
+    return sizes
+
+
+def test_a_template_bias_is_computed_once_for_many_calls(bert_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = cse.load(str(bert_folder), "prompt")
+    sizes = counting_reads(encoder, monkeypatch)
+    first = [encoder.top_tokens("the dog", k=3) for _ in range(3)]
+    assert sizes == [1, 1, 1, 1]  # three sentences and one bias
+    assert first[0] == first[1] == first[2]
+
+
+def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> None:
+    method = replace(METHODS["promptbert"], denoise=When.ALWAYS)
+    encoder = reading(str(bert_folder), method)
+    encoder.encode(SENTENCES)
+    optimizer = torch.optim.AdamW(encoder.learned().values(), lr=0.01, fused=True)
+    template = encoder.views[0][0]
+    encoder(encoder.tokenise(SENTENCES, [template] * 7), [template] * 7)[:, 0].sum().backward()  # in eval mode, even
+    optimizer.step()
+    found = encoder.encode(SENTENCES)
+    fresh = reading(str(bert_folder), method)
+    fresh.load_state_dict(encoder.state_dict())
+    np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
+
+
+def test_a_method_that_trains_the_backbone_without_a_head_learns_it(bert_folder: str) -> None:
+    headless = reading(str(bert_folder), replace(METHODS["simcse"], head_when=When.NEVER))
+    with_head = reading(str(bert_folder), METHODS["simcse"])
+    assert headless.head is None
+    assert set(headless.learned()) == set(with_head.learned())
+    for pooling in UNTRAINED.values():
+        assert not reading(str(bert_folder), pooling).learned(training=True), pooling.name
+
+
+def test_a_fingerprint_survives_new_fields_of_a_method(bert_folder: str) -> None:
+    later = make_dataclass("Later", [("colour", str, "red")], bases=(Method,), frozen=True)
+    for method in (METHODS["promptbert"], METHODS["conpvp"], UNTRAINED["mean"]):
+        values = {name: getattr(method, name) for name in asdict(method)}
+        torch.manual_seed(0)
+        found = reading(str(bert_folder), method).fingerprint
+        torch.manual_seed(0)
+        assert reading(str(bert_folder), later(**values)).fingerprint == found
+        torch.manual_seed(0)
+        assert reading(str(bert_folder), later(**values, colour="blue")).fingerprint == found
+
+
+def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -> None:
+    method = UNTRAINED["prompt"]
+    changed = [
+        replace(method, views=((MEANS_ROBERTA,),)), replace(method, denoise=When.ALWAYS),
+        replace(method, denoise=When.ALWAYS, specials_in_bias=False), UNTRAINED["cls"], UNTRAINED["mean"],
+    ]  # fmt: skip
+    found = [reading(str(bert_folder), each).fingerprint for each in (method, *changed)]
+    assert len(set(found)) == len(found)

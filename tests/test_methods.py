@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cse.methods import METHODS, PUBLISHED, SUPERVISED, UNTRAINED, When, backbone_key, from_json, preset, to_json
-from cse.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
+from cse.templates import MEANS_ROBERTA, MEANS_ROBERTA_THE, NEGATIVE, POSITIVE
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), *SUPERVISED.values(), *UNTRAINED.values()], ids=lambda m: m.name)
@@ -70,3 +70,18 @@ def test_unknown_methods_and_missing_supervised_forms_are_named() -> None:
 def test_backbones_are_keyed_by_family_and_width() -> None:
     keys = [backbone_key(*pair) for pair in (("bert", 768), ("xlm-roberta", 1024), ("bert", 256), ("roberta", 768))]
     assert keys == ["bert-base", "roberta-large", "bert-small", "roberta-base"]
+
+
+@pytest.mark.parametrize("name", ["promptbert", "promptbert-same", "promptbert-no-denoising", "conpvp-manual"])
+def test_every_method_with_promptberts_template_takes_its_roberta_form_on_roberta(name: str) -> None:
+    anchor, second = (view[0] for view in preset(name, "roberta-base")[0].views[:2])
+    assert anchor == MEANS_ROBERTA
+    if name.startswith("promptbert"):
+        assert second == (MEANS_ROBERTA if name == "promptbert-same" else MEANS_ROBERTA_THE)
+    assert preset(name, "bert-base")[0].template != MEANS_ROBERTA
+
+
+def test_ablations_have_the_published_settings_of_their_method() -> None:
+    for name, parent in (("dcpcse-no-mlm", "dcpcse"), ("conpvp-manual", "conpvp"), ("promptbert-same", "promptbert")):
+        for backbone in ("bert-base", "roberta-large", "bert-small"):
+            assert preset(name, backbone)[1] == preset(parent, backbone)[1], name
