@@ -49,11 +49,13 @@ def check(options: argparse.Namespace) -> None:
 
     `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a port that is in use.
     """
+    from cse.errors import ArtefactError
+    from cse.names import Kind, resolve
     from index.manifest import read_manifest
-    from ui.models import check_model
 
     for model in options.model:
-        check_model(model)
+        if resolve(model).kind is Kind.WORD_VECTORS:
+            raise ArtefactError(f"{model} is a file; give a model's folder")
     for folder in options.index:
         read_manifest(folder)
     with socket.socket() as probe:

@@ -17,6 +17,6 @@ def load(model: str, pooling: str | None = None, device: str | None = None) -> E
     `pooling` (mean, cls, first-last, static or prompt; default mean) says how a plain Hugging Face model pools.
     Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
     """
-    from cse.checkpoint import load as load_model
+    from cse.loading import load as load_model
 
     return load_model(model, pooling=pooling, device=device)

@@ -1,4 +1,4 @@
-"""Checkpoints: exactly the learned tensors and a configuration, and the one door through which any model is opened.
+"""Checkpoints: exactly the learned tensors and a configuration.
 
 A folder holds `config.json`, `model.safetensors` (in shards where it is large) and a model card. The backbone is
 referred to by id or folder and by the fingerprint it had.
@@ -20,13 +20,12 @@ from safetensors.torch import load_file
 from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.methods import UNTRAINED, from_json, to_json
-from cse.names import BACKBONE, BUNDLED_NAMES, lasting_name, location
-from cse.pipeline import read_pipeline
+from cse.methods import from_json, to_json
+from cse.names import CONFIG, location, read_config, read_json
 from cse.state import write_folder
 
 FORMAT = 1
-CONFIG, INDEX = "config.json", "model.safetensors.index.json"
+INDEX = "model.safetensors.index.json"
 
 
 def save(
@@ -82,53 +81,9 @@ def model_card(config: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
-    """The encoder of a bundled name, a checkpoint folder, or a masked language model's folder or hub id."""
-    if pooling is not None and pooling not in UNTRAINED:
-        raise ValueError(f"unknown pooling {pooling!r}; choose from {', '.join(UNTRAINED)}")
-    where = _locate(model)
-    if where is not None:
-        if pooling is not None:
-            raise ValueError(f"{model} is a trained checkpoint and pools its own way; leave out --pooling")
-        encoder = load_checkpoint(where, name=model if model in BUNDLED_NAMES else where.resolve().name)
-    else:
-        encoder = untrained(model, pooling)
-    return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-
-
-def _locate(model: str) -> Path | None:
-    if not model.strip():
-        raise ArtefactError(f"no model given; choose {', '.join(BUNDLED_NAMES)}, a checkpoint folder or a backbone")
-    path = Path(location(model))
-    if path.is_file():
-        raise ArtefactError(f"{model} is a file; give the model's folder")
-    return path if (path / CONFIG).is_file() and "method" in _read_json(path / CONFIG) else None
-
-
-def untrained(backbone: str, pooling: str | None = None) -> Encoder:
-    """A backbone read by a plain pooling; without one by what a sentence-transformers model records, else by mean.
-
-    `bundled` is this project's own backbone.
-    """
-    reference = lasting_name(backbone)
-    try:
-        model, tokenizer = load_backbone(location(reference))
-    except ArtefactError as error:
-        choices = ", ".join((*BUNDLED_NAMES, BACKBONE))
-        raise ArtefactError(
-            f"no model {backbone!r}: choose {choices}, a checkpoint folder or a backbone ({error})"
-        ) from error
-    recorded = None if pooling else read_pipeline(location(reference))
-    pooling = pooling or (recorded.pooling if recorded else "mean")
-    encoder = Encoder(model, tokenizer, UNTRAINED[pooling], name=f"{Path(backbone).name}-{pooling}", backbone=reference)
-    if recorded and recorded.max_length:
-        encoder.longest = recorded.max_length
-    return encoder
-
-
 def load_checkpoint(folder: Path, name: str) -> Encoder:
     """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
-    config = _read_json(folder / CONFIG)
+    config = read_config(folder)
     try:
         if config["format"] != FORMAT:
             raise ArtefactError(f"{folder}: checkpoint format {config['format']}, this version reads {FORMAT}")
@@ -161,25 +116,13 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
     return encoder
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ArtefactError(f"{path.parent}: no {path.name}; give a checkpoint folder") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ArtefactError(f"{path}: damaged ({error}); train or copy it again") from error
-    if not isinstance(value, dict):
-        raise ArtefactError(f"{path}: not a checkpoint's configuration; train or copy it again")
-    return value
-
-
 def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     index = folder / INDEX
     names = ["model.safetensors"]
     if index.is_file():
-        parts = _read_json(index).get("weight_map")
+        parts = read_json(index).get("weight_map")
         if not isinstance(parts, dict):
-            raise ArtefactError(f"{index}: damaged (no weight_map); train or copy it again")
+            raise ArtefactError(f"{index}: damaged (no weight_map); copy or train it again")
         names = sorted({str(name) for name in parts.values()})
     tensors: dict[str, torch.Tensor] = {}
     for name in names:
@@ -187,7 +130,7 @@ def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
         try:
             tensors |= load_file(path)
         except FileNotFoundError as error:
-            raise ArtefactError(f"{folder}: no {path.name}; train or copy it again") from error
+            raise ArtefactError(f"{folder}: no {path.name}; copy or train it again") from error
         except SafetensorError as error:
-            raise ArtefactError(f"{path}: damaged ({error}); train or copy it again") from error
+            raise ArtefactError(f"{path}: damaged ({error}); copy or train it again") from error
     return tensors

@@ -1,11 +1,14 @@
-"""Whether the model hub can be reached, asked once, so that a wrong name fails at once without a network."""
+"""The model hub: whether it can be reached, asked once, so that a wrong name fails at once; and single files of it."""
 
 from __future__ import annotations
 
 import os
 import socket
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import urlparse
+
+from cse.errors import ArtefactError
 
 TIMEOUT = 3.0
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -26,3 +29,31 @@ def reachable() -> bool:
     except OSError:
         return False
     return True
+
+
+def cached_file(model: str, name: str) -> Path | None:
+    """Where the file `name` of a model folder or hub id lies, downloaded if the hub is reachable; None without it."""
+    if Path(model).is_dir():
+        return path if (path := Path(model) / name).is_file() else None
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+
+    online = reachable()
+    try:
+        return Path(hf_hub_download(model, name, local_files_only=not online))
+    except (HFValidationError, RepositoryNotFoundError):
+        return None
+    except (EntryNotFoundError, OSError) as error:
+        if online and not isinstance(error, EntryNotFoundError):
+            raise ArtefactError(f"{model}: cannot fetch {name} from the hub ({error}); try again") from error
+        return None
+
+
+def model_folder(model: str) -> Path:
+    """The folder of a model, a hub id's configuration and weights downloaded where the hub is reachable."""
+    if Path(model).is_dir():
+        return Path(model)
+    from huggingface_hub import snapshot_download
+
+    patterns = ["*.json", "*.safetensors", "*.txt"]
+    return Path(snapshot_download(model, allow_patterns=patterns, local_files_only=not reachable()))

@@ -10,13 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse import hub
 from cse.backbone import digest
-from cse.checkpoint import CONFIG, load
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
 from cse.evaluation.sts import TASKS, distinct_texts
+from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json
-from cse.names import BACKBONE, location
+from cse.names import Kind, ModelReference, location, read_config, resolve
 from cse.representations import TextEncoder, glove, top_k_tokens
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ class Lineup:
     def open(self) -> Iterator[Entry]:
         """Every encoder, one after the other."""
         for model in self.models:
-            known = settings(model)
-            plain = not is_word_vectors(model) and known is None
+            reference = resolve(model)
+            known = settings(reference)
+            plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
             for pooling in self.poolings if plain and self.poolings else (None,):
-                encoder = _encoder(model, pooling)
+                encoder = _encoder(reference, pooling)
                 key = _key(model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
                 alike = None if self.postprocess else group(known, encoder)
                 yield Entry(model, key, alike, (known or {}).get("seed"), self._follow(encoder))
@@ -79,21 +81,11 @@ class Lineup:
         return (whitened if self.postprocess == "whitening" else flowed)(encoder, texts)
 
 
-def is_word_vectors(model: str) -> bool:
-    """Whether a model is a file of word vectors, such as GloVe's."""
-    return Path(model).is_file()
-
-
-def settings(model: str) -> dict[str, Any] | None:
+def settings(reference: ModelReference) -> dict[str, Any] | None:
     """The training settings a checkpoint recorded; None for anything else."""
-    path = Path(location(model)) / CONFIG
-    if model == BACKBONE or not path.is_file():
+    if reference.kind is not Kind.CHECKPOINT:
         return None
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        return {}  # opening it says what is wrong
-    return config.get("settings", {}) if "method" in config else None
+    return read_config(hub.model_folder(location(reference.name))).get("settings", {})
 
 
 def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
@@ -156,12 +148,12 @@ def _sets(folder: Path) -> tuple[dict[str, list[Pair]], list[str]]:
     return sets, distinct_texts(sets["STS-B"])
 
 
-def _encoder(model: str, pooling: str | None) -> TextEncoder:
-    if is_word_vectors(model):
-        return glove(Path(model))
+def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:
+    if reference.kind is Kind.WORD_VECTORS:
+        return glove(Path(reference.name))
     if pooling in TOP_TOKENS:
-        return top_k_tokens(load(model, pooling="prompt"), denoise=TOP_TOKENS[pooling])
-    return load(model, pooling=pooling)
+        return top_k_tokens(open_model(resolve(reference.name, "prompt")), denoise=TOP_TOKENS[pooling])
+    return open_model(resolve(reference.name, pooling) if pooling else reference)
 
 
 def static_side(encoder: Encoder) -> Static:

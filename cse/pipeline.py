@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cse import hub
@@ -43,23 +42,17 @@ def read_pipeline(name: str) -> Pipeline | None:
     if kinds.keys() - {"Transformer", "Pooling", "Normalize"} or len(modes) != 1 or modes[0] not in POOLINGS:
         raise ArtefactError(
             f"{name}: its pipeline ({', '.join(kinds)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
-            "backbone with mean or cls pooling; give --pooling to read the backbone alone"
+            "backbone with mean or cls pooling; give `pooling` to read the backbone alone"
         )
     if transformer or lowers:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
-        raise ArtefactError(f"{name}: {odd}, which is not supported; give --pooling to read the backbone alone")
+        raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
     return Pipeline(POOLINGS[modes[0]], length if isinstance(length, int) else None)
 
 
 def _read(name: str, file: str) -> Any:
-    from transformers.utils import cached_file
-
+    path = hub.cached_file(name, file)
     try:
-        path = cached_file(
-            name, file, local_files_only=Path(name).is_dir() or not hub.reachable(),
-            _raise_exceptions_for_missing_entries=False, _raise_exceptions_for_connection_errors=False,
-            _raise_exceptions_for_gated_repo=False,
-        )  # fmt: skip
-        return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise ArtefactError(f"{name}: {file} is damaged ({error})") from error

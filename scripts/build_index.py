@@ -50,13 +50,14 @@ def main(
     """
     from dataclasses import asdict
 
-    import cse
-    from cse.names import lasting_name
+    from cse.loading import open_model
+    from cse.names import resolve
     from index import BuildSettings, VectorIndex
 
     _check_output(output, factory, overwrite=overwrite, append=append)
     stream = _sentences(corpus, column)
-    encoder = cse.load(model, pooling)
+    reference = resolve(model, pooling)
+    encoder = open_model(reference)
     with _progress() as report:
         batches = _batches(stream, encoder, batch_size)
         if append:
@@ -65,7 +66,7 @@ def main(
             index.save(output)
         else:
             settings = BuildSettings(
-                factory=factory or "Flat", model=lasting_name(model), pooling=encoder.pooling,
+                factory=factory or "Flat", model=reference.name, pooling=reference.pooling,
                 fingerprint=encoder.fingerprint, corpus=corpus, seed=seed,
             )  # fmt: skip
             index = VectorIndex.build(batches, output, settings=settings, report=report)

@@ -26,8 +26,8 @@ def main(
 
     Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
     """
-    import cse
-    from cse.names import lasting_name
+    from cse.loading import open_model
+    from cse.names import lasting_name, resolve
     from index import VectorIndex
     from index.manifest import read_manifest
 
@@ -36,7 +36,7 @@ def main(
     manifest = read_manifest(folder)
     if pooling is None and (model is None or lasting_name(model) == manifest.model):
         pooling = manifest.pooling
-    encoder = cse.load(model or manifest.model, pooling)
+    encoder = open_model(resolve(model or manifest.model, pooling))
     index = VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
     scores, rows = (found[0] for found in index.search(encoder.encode([query], normalize_embeddings=False), k))
     rows = rows[rows >= 0]

@@ -31,18 +31,20 @@ def main(
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
-    import cse
     from cse.data import scored_pairs
     from cse.errors import ArtefactError
     from cse.evaluation.results import save_results
+    from cse.loading import open_model
+    from cse.names import Kind, resolve
     from cse.template_search import dev_score, greedy, published, read_templates
     from cse.templates import Template
 
     listed = None if templates is None else read_templates(templates)
     pairs = scored_pairs(dev)
-    encoder = cse.load(model)
-    if encoder.pooling is None:
+    reference = resolve(model)
+    if reference.kind is Kind.CHECKPOINT:
         raise ArtefactError(f"{model} is a trained checkpoint and has its template; give --model a backbone")
+    encoder = open_model(reference)
     score = dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
     settings = {

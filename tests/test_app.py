@@ -11,12 +11,13 @@ from conftest import ROOT
 
 import cse
 from app import main
+from cse.names import resolve
 from index import BuildSettings, VectorIndex
 from ui import checks, markup
 from ui.canvas import canvas_value, pack
 from ui.clusters import Drawn
 from ui.corpora import Demo
-from ui.models import Column, Failure, Models, check_model, columns, free_name
+from ui.models import Column, Failure, Models, columns, free_name
 from ui.search import search_html
 from ui.similarity import cell_colours, contrast, cosine_html, heat_map_html
 from ui.tokens import Reading, reading_html
@@ -353,7 +354,7 @@ def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, ar
 
 def test_good_models_pass_the_check(folders):
     for folder in [*folders.values(), Path("simcse")]:
-        check_model(str(folder))  # what is in the weights is for the column to tell
+        resolve(str(folder))  # what is in the weights is for the column to tell
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_3(capsys):

@@ -14,9 +14,10 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
 from cse.backbone import describe, load_backbone
-from cse.checkpoint import load, save
+from cse.checkpoint import save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.loading import load
 from cse.methods import preset
 
 
@@ -112,7 +113,7 @@ def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Pa
     for name, message in {
         "nonsense": "simcse, promptbert, dcpcse, conpvp",
         str(tmp_path / "file"): "is a file",
-        str(tmp_path / "empty"): "no model",
+        str(tmp_path / "empty"): "no config.json in it",
         " ": "no model given",
     }.items():
         with pytest.raises(ArtefactError, match=message):

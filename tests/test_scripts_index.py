@@ -1,15 +1,13 @@
-"""build_index and search from the command line, with an encoder that hashes words."""
+"""build_index and search from the command line, with real checkpoints on a tiny backbone."""
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from app_models import write_model
 from typer.testing import CliRunner, Result
 
 import cse
@@ -17,36 +15,32 @@ from index import VectorIndex
 from scripts import build_index, search
 
 CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
+FOLDERS: dict[str, str] = {}  # the tests' model names, and where these models lie
 
 
-class HashEncoder:
-    """Adds one fixed random vector per word."""
-
-    def __init__(self, name: str, pooling: str | None) -> None:
-        self.name, self.pooling = name, pooling
-        self.fingerprint = f"{zlib.crc32(f'{name} {pooling}'.encode()):08x}" * 8
-
-    def encode(self, sentences: Sequence[str], **options: Any) -> np.ndarray:
-        assert options["normalize_embeddings"] is False
-        rows = [np.sum([self.word(word) for word in text.split()], axis=0) for text in sentences]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), 32)
-
-    def word(self, word: str) -> np.ndarray:
-        return np.random.default_rng(zlib.crc32(f"{self.name} {word}".encode())).standard_normal(32)
+@pytest.fixture(scope="module", autouse=True)
+def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, str]:
+    """A PromptBERT and a SimCSE checkpoint, and the backbone they were made from."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    made = {name: str(write_model(folder / f"my-{name}", bert_folder, name)) for name in ("promptbert", "simcse")}
+    FOLDERS.update(made, bert=str(bert_folder))
+    return FOLDERS
 
 
-@pytest.fixture(autouse=True)
-def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
-    """What `cse.load` was asked for; it answers with a `HashEncoder`."""
-    calls: list[tuple[str, str | None]] = []
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that were opened, by name."""
+    from cse import loading
 
-    def load(model: str, pooling: str | None = None) -> HashEncoder:
-        calls.append((model, pooling))
-        trained = model in ("simcse", "promptbert")
-        return HashEncoder(Path(model).name, pooling or (None if trained else "mean"))
+    opened: list[str] = []
+    really = loading.open_model
 
-    monkeypatch.setattr(cse, "load", load)
-    return calls
+    def counted(reference: object, **options: object) -> object:
+        opened.append(reference.name)
+        return really(reference, **options)
+
+    monkeypatch.setattr(loading, "open_model", counted)
+    return opened
 
 
 @pytest.fixture
@@ -57,11 +51,11 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def run_build(*arguments: object) -> Result:
-    return CliRunner().invoke(build_index.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(build_index.app, [FOLDERS.get(str(argument), str(argument)) for argument in arguments])
 
 
 def run_search(*arguments: object) -> Result:
-    return CliRunner().invoke(search.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(search.app, [FOLDERS.get(str(argument), str(argument)) for argument in arguments])
 
 
 @pytest.fixture
@@ -93,14 +87,14 @@ def test_build_prints_recall_of_an_approximate_type(corpus: Path, tmp_path: Path
     assert result.stdout.endswith("MB, recall@10 1.000\n")
 
 
-def test_build_prints_the_manifest(corpus: Path, tmp_path: Path) -> None:
-    arguments = ["--model", "hf/some-bert", "--pooling", "cls", "--factory", "IVF2,Flat", "--seed", 7, "--json"]
+def test_build_prints_the_manifest(corpus: Path, tmp_path: Path, models: dict[str, str]) -> None:
+    arguments = ["--model", "bert", "--pooling", "cls", "--factory", "IVF2,Flat", "--seed", 7, "--json"]
     result = run_build(corpus, "--output", tmp_path / "x", *arguments)
     manifest = json.loads(result.stdout)
     assert manifest == json.loads((tmp_path / "x" / "manifest.json").read_text())
-    expected = {"model": "hf/some-bert", "pooling": "cls", "corpora": [str(corpus)], "count": 5, "nprobe": 2, "seed": 7}
+    expected = {"model": models["bert"], "pooling": "cls", "corpora": [str(corpus)], "count": 5, "nprobe": 2, "seed": 7}
     assert {key: manifest[key] for key in expected} == expected
-    assert manifest["fingerprint"] == HashEncoder("some-bert", "cls").fingerprint
+    assert manifest["fingerprint"] == cse.load(models["bert"], "cls").fingerprint
 
 
 def test_blocks_keep_order(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,38 +104,37 @@ def test_blocks_keep_order(tmp_path: Path, corpus: Path, monkeypatch: pytest.Mon
 
 
 def test_a_model_folder_is_remembered_from_anywhere(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, loaded: list[tuple[str, str | None]]
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, models: dict[str, str]
 ) -> None:
-    (tmp_path / "bert").mkdir()
-    (tmp_path / "simcse").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert run_build(corpus, "--model", "bert", "--output", "x", "--pooling", "cls").exit_code == 0
-    assert run_build(corpus, "--model", "simcse", "--output", "y").exit_code == 0
-    assert run_search("x", "a dog", "--model", "bert").exit_code == 0
+    monkeypatch.chdir(Path(models["bert"]).parent)
+    bert = Path(models["bert"]).name
+    assert run_build(corpus, "--model", f"./{bert}", "--output", tmp_path / "x", "--pooling", "cls").exit_code == 0
+    assert run_build(corpus, "--model", f"./{bert}", "--output", tmp_path / "y").exit_code == 0
+    assert run_search(tmp_path / "x", "a dog", "--model", f"./{bert}").exit_code == 0  # the index knows the pooling
     monkeypatch.chdir("/")
-    assert run_search(tmp_path / "x", "a dog").exit_code == 0
-    assert run_search(tmp_path / "x", "a dog", "--model", tmp_path / "bert").exit_code == 0
-    assert run_search(tmp_path / "y", "a dog").exit_code == 0
-    folder = str(tmp_path / "bert")
-    assert loaded[2:] == [("bert", "cls"), (folder, "cls"), (folder, "cls"), ("simcse", None)]
+    for folder, pooling in ((tmp_path / "x", "cls"), (tmp_path / "y", "mean")):
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert (manifest["model"], manifest["pooling"]) == (models["bert"], pooling)
+        assert run_search(folder, "a dog").exit_code == 0
+        assert run_search(folder, "a dog", "--model", models["bert"]).exit_code == 0
 
 
-def test_search_prints_rank_score_text(folder: Path, loaded: list[tuple[str, str | None]]) -> None:
+def test_search_prints_rank_score_text(folder: Path, models: dict[str, str]) -> None:
     result = run_search(folder, "a man plays guitar", "-k", 2)
     lines = result.stdout.splitlines()
-    encoder = HashEncoder("promptbert", None)
-    stored = encoder.encode(CORPUS, normalize_embeddings=False)
+    stored = cse.load(models["promptbert"]).encode(CORPUS)
     stored /= np.linalg.norm(stored, axis=1, keepdims=True)
     cosines = stored @ stored[0]
     second = int(np.argsort(-cosines)[1])
     assert lines == ["  1  1.0000  a man plays guitar", f"  2  {cosines[second]:.4f}  {CORPUS[second]}"]
-    assert loaded[-1] == ("promptbert", None)
 
 
-def test_search_prints_json(folder: Path) -> None:
+def test_search_prints_json(folder: Path, models: dict[str, str]) -> None:
     result = run_search(folder, "a dog runs", "-k", 99, "--json")
     document = json.loads(result.stdout)
-    assert {key: document[key] for key in ("query", "model")} == {"query": "a dog runs", "model": "promptbert"}
+    assert {key: document[key] for key in ("query", "model")} == {
+        "query": "a dog runs", "model": models["promptbert"],
+    }  # fmt: skip
     assert [entry["rank"] for entry in document["results"]] == [1, 2, 3, 4, 5]
     assert document["results"][0] == {"rank": 1, "score": pytest.approx(1, abs=1e-6), "row": 1, "text": "a dog runs"}
     assert [CORPUS[entry["row"]] for entry in document["results"]] == [entry["text"] for entry in document["results"]]
@@ -157,16 +150,16 @@ def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("arguments", [["--model", "simcse"], ["--model", "bert", "--pooling", "cls"]])
-def test_search_with_another_model_is_refused(arguments: list[str], folder: Path) -> None:
+def test_search_with_another_model_is_refused(arguments: list[str], folder: Path, models: dict[str, str]) -> None:
     result = run_search(folder, "a dog", *arguments)
-    assert_refused(result, 4, "built by promptbert (", f"not {arguments[1]} (", "search with --model promptbert")
+    built, asking = models["promptbert"], {"simcse": "my-simcse", "bert": "bert-cls"}[arguments[1]]
+    assert_refused(result, 4, f"built by {built} (", f"not {asking} (", f"search with --model {built}")
     assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
 
 
-def test_search_refuses_a_blank_query(folder: Path, loaded: list[tuple[str, str | None]]) -> None:
-    loaded.clear()
+def test_search_refuses_a_blank_query(folder: Path, loads: list[str]) -> None:
     assert_refused(run_search(folder, " \t"), 3, "the query is blank")
-    assert loaded == []
+    assert loads == []
 
 
 def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: Path) -> None:
@@ -184,13 +177,11 @@ def test_usage_errors_have_code_2(folder: Path, corpus: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", [b"", b"\n  \n"])
-def test_an_empty_corpus_is_refused_before_the_model_loads(
-    content: bytes, tmp_path: Path, loaded: list[tuple[str, str | None]]
-) -> None:
+def test_an_empty_corpus_is_refused_before_the_model_loads(content: bytes, tmp_path: Path, loads: list[str]) -> None:
     (tmp_path / "empty.txt").write_bytes(content)
     result = run_build(tmp_path / "empty.txt", "--model", "promptbert", "--output", tmp_path / "x")
     assert_refused(result, 3, "empty.txt")
-    assert loaded == []
+    assert loads == []
     assert not (tmp_path / "x").exists()
 
 
@@ -225,7 +216,7 @@ def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> Non
     assert index.texts(range(7)) == [*CORPUS, "a bird sings", "a fish swims"]
     assert index.manifest.corpora == [str(tmp_path / "corpus.txt"), str(more)]
     assert run_search(folder, "a fish swims", "-k", 1).stdout == "  1  1.0000  a fish swims\n"
-    assert_refused(run_build(more, "--model", "simcse", "--output", folder, "--append"), 4, "not simcse (")
+    assert_refused(run_build(more, "--model", "simcse", "--output", folder, "--append"), 4, "not my-simcse (")
     assert_refused(
         run_build(more, "--model", "promptbert", "--output", tmp_path / "no", "--append"), 4, "no such index"
     )

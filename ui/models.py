@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
-from cse.errors import ArtefactError
-from cse.names import BACKBONE, BUNDLED_NAMES, lasting_name
+from cse.names import lasting_name, resolve
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -83,10 +81,19 @@ class Models:
 def columns(models: Sequence[str]) -> tuple[Column, ...]:
     """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
     found: dict[str, Column] = {}
-    for model in dict.fromkeys(map(lasting_name, models)):
+    for model, pooling in dict.fromkeys(map(opened_by, models)):
         name = free_name((Path(model).name, model), found)
-        found[name] = Column(name, model)
+        found[name] = Column(name, model, pooling)
     return tuple(found.values())
+
+
+def opened_by(model: str) -> tuple[str, str | None]:
+    """Name and pooling that `cse.load` opens a model by; of a wrong name, which its column will report, itself."""
+    try:
+        reference = resolve(model)
+    except ValueError:
+        return lasting_name(model), None
+    return reference.name, reference.pooling
 
 
 def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
@@ -98,38 +105,3 @@ def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
 def plain(answers: dict[str, Any]) -> dict[str, Any]:
     """Answers as JSON values: a failure becomes `{"error": reason}`."""
     return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in answers.items()}
-
-
-def check_model(model: str) -> None:
-    """Raise ArtefactError where `model` is plainly no bundled name, model folder or hub id. Opens no weights."""
-    path = Path(model)
-    if model in (*BUNDLED_NAMES, BACKBONE):
-        return
-    if not path.is_dir():
-        if path.is_file() or not _on_hub(model):
-            choices = ", ".join((*BUNDLED_NAMES, BACKBONE))
-            raise ArtefactError(f"no model {model!r}; choose {choices}, a model folder or a hub id that can be reached")
-        return
-    try:
-        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ArtefactError(f"{model}: no config.json in it; give a checkpoint folder or a backbone's") from error
-    except (OSError, ValueError) as error:
-        raise ArtefactError(f"{model}: cannot read config.json ({error}); train or copy it again") from error
-    if not isinstance(config, dict):
-        raise ArtefactError(f"{model}: config.json holds no configuration; train or copy it again")
-    if not any(path.glob("*.safetensors*")):
-        raise ArtefactError(f"{model}: no safetensors file in it; train or copy it again")
-
-
-def _on_hub(model: str) -> bool:
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    from cse import hub
-
-    try:
-        hf_hub_download(model, "config.json", local_files_only=not hub.reachable())
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError):
-        return False
-    return True
