@@ -47,6 +47,9 @@ def main(
     )  # fmt: skip
 
     def report(entry: dict[str, Any]) -> None:
+        if "note" in entry:
+            log(entry["note"])
+            return
         log(
             f"{entry['step']:>7}/{config.steps} steps  "
             + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step")

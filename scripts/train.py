@@ -57,11 +57,11 @@ def main(
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
     """
-    from cse.training import train
+    from cse.training import check_output, train
 
     _check_choices(method, supervised, precision)
     if not dry_run and main_process():
-        _check_output(output, resume, overwrite)
+        check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
     changes = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
@@ -77,7 +77,8 @@ def main(
     else:
         if not run.dev:
             log("no --dev: trains to the end and selects nothing")
-        shown = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
+        options = {"resume": resume, "overwrite": overwrite, "half": half, "precision": precision}
+        shown = _with_progress(train, encoder, run, output, **options)
         if run.dev and shown["best"] <= shown["start"]:
             log("no evaluation beat the untrained start: lower --learning-rate or give more text")
     if main_process():
@@ -91,24 +92,6 @@ def _check_choices(method: str, supervised: bool, precision: str) -> None:
     check_choice("precision", precision, PRECISIONS)
     if supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-
-
-def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
-    from cse.state import check_folder
-    from cse.training import partial_folder
-
-    check_folder(output)
-    if output.is_dir() and any(output.iterdir()):
-        if resume and not partial_folder(output).is_dir():
-            raise ValueError(f"{output} is already finished; there is nothing to resume")
-        if not overwrite:
-            raise ValueError(f"{output} already holds something; give another --output or --overwrite")
-        if not (output / "config.json").is_file():
-            raise ValueError(f"{output} is no checkpoint; --overwrite replaces only checkpoints")
-    if not resume and not overwrite and partial_folder(output).is_dir():
-        raise ValueError(
-            f"{partial_folder(output)} holds an unfinished run; give --resume to go on or --overwrite to drop it"
-        )
 
 
 def _prepare(
@@ -175,6 +158,10 @@ def _with_progress(train: Any, encoder: Encoder, run: Run, output: Path, **optio
     with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
 
         def report(entry: dict[str, Any]) -> None:
+            if "note" in entry:
+                bar.clear()
+                log(entry["note"])
+                return
             values = {
                 "loss": f"{entry['loss']:.4f}",
                 "sentences/s": entry["sentences_per_second"],
