@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import mlm_head
+from cse.backbone import mlm_head, set_dropout
 from cse.checkpoint import LOG, save
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
@@ -183,6 +183,8 @@ def train(
         raise ValueError(
             f"batch size {run.config.batch_size} cannot be shared by {accelerator.num_processes} processes"
         )
+    if run.config.dropout is not None:
+        _set_dropout(encoder, run.config.dropout)
     encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
     learned = encoder.learned(training=True)
     optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0, fused=True)
@@ -223,6 +225,11 @@ def train(
 def learning_rate(run: Run, step: int) -> float:
     """Linear decay to zero without warm-up, as in the released scripts."""
     return run.config.learning_rate * (1 - step / run.steps)
+
+
+def _set_dropout(encoder: Encoder, rate: float) -> None:
+    set_dropout(encoder.model, rate)
+    encoder.dropout.p = rate  # the prefix's, which is no part of the backbone
 
 
 def _step(accelerator: Accelerator, model: Any, optimizer: torch.optim.Optimizer, run: Run, step: int) -> float:

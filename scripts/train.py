@@ -100,7 +100,7 @@ def _prepare(
 ) -> tuple[Encoder, Run]:  # fmt: skip
     import torch
 
-    from cse.backbone import load_backbone, set_dropout
+    from cse.backbone import load_backbone
     from cse.data import load_examples, scored_pairs
     from cse.encoder import Encoder
     from cse.methods import backbone_key, preset
@@ -122,8 +122,6 @@ def _prepare(
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         log(f"only {len(examples)} examples: batch size {config.batch_size}")
-    if config.dropout is not None:
-        set_dropout(model, config.dropout)
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = Encoder(model, tokenizer, value, name=method, backbone=reference)
     encoder.select_learned(config.freeze_embeddings)

@@ -243,6 +243,18 @@ def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_pat
     assert not any("word_embeddings" in name for name in loaded.learned())
 
 
+def test_training_applies_the_dropout_it_records(bert_folder: Path, tmp_path: Path) -> None:
+    """Every rate follows the setting, the prefix's too: as in an encoder made of a backbone with these rates."""
+    applied, expected = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+    set_dropout(expected.model, 0.4)
+    expected.dropout.p = 0.4
+    train(applied, run_of(applied, dropout=0.4), tmp_path / "applied")
+    train(expected, run_of(expected), tmp_path / "expected")
+    assert {module.p for module in applied.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
+    assert applied.model.config.hidden_dropout_prob == applied.model.config.attention_probs_dropout_prob == 0.4
+    assert losses(tmp_path / "applied") == losses(tmp_path / "expected")
+
+
 def test_supervised_training_needs_two_columns(bert_folder: str) -> None:
     with pytest.raises(ValueError, match="two or three columns"):
         view_texts(make(str(bert_folder), "simcse", True), {"0": TEXTS})
