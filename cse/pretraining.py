@@ -20,6 +20,7 @@ import torch
 
 from cse.backbone import describe, load_backbone, row_limit, set_dropout
 from cse.cooccurrence import word_vectors
+from cse.names import lasting_name, location
 from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
 from cse.speed import matrix_rate, training_flops
 from cse.state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator, write_folder
@@ -121,7 +122,7 @@ def prepare(
 
     tokens, saved = output / "corpus", output / "tokenizer"
     if init:
-        model, tokenizer = load_backbone(init)
+        model, tokenizer = load_backbone(location(init))
         set_dropout(model, 0.0)
     elif saved.is_dir():
         tokenizer = AutoTokenizer.from_pretrained(saved)
@@ -174,13 +175,13 @@ def pretrain(
 ) -> dict[str, Any]:
     """Pretrain and write a model folder to `output/model`; the recipe with its curve comes back and is saved beside it.
 
-    `report` gets one dictionary per evaluation, and one
+    `init` is a backbone to go on from, named as in `cse.load`. `report` gets one dictionary per evaluation, and one
     with a "note" where a resumed run begins again. A killed run goes on from its last evaluation with `resume`.
     """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    output = Path(output)
+    output, init = Path(output), init and lasting_name(init)
     saved = resume and check_resume(output, begun=(output / SOURCE).is_file(), report=report)
     texts = [[path.name, path.stat().st_size] if path.is_file() else [path.name, 0] for path in corpora]
     claim(output, {"texts": texts, "vocabulary": config.vocabulary, "init": init}, resume, overwrite)
@@ -286,7 +287,7 @@ def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: in
 
 def _record(init: str | None) -> dict[str, Any] | None:
     """What is known of the pretraining that a run went on from."""
-    path = Path(init or "") / RECORD
+    path = Path(location(init or "")) / RECORD
     return json.loads(path.read_text()) if init and path.is_file() else None
 
 

@@ -18,6 +18,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from cse.backbone import load_backbone
 from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
+from cse.names import BUNDLED
 from cse.pretraining import PretrainConfig, learning_rate, pretrain
 from cse.rows import bag_loss, draw_rows, masked_loss, read
 from cse.speed import training_flops
@@ -254,6 +255,13 @@ def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path
     pretrain([corpus], tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
     assert [entry["step"] for entry in entries] == [0, 6, 12]
     assert "no saved state; the run begins again" in entries[0]["note"]
+
+
+def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=64, lengths=(8,), bag_weight=0.0)
+    more = pretrain([corpus], tmp_path / "out", config, init="bundled")
+    assert more["recipe"]["init"] == "bundled"
+    assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
 
 
 def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
