@@ -20,12 +20,17 @@ from safetensors.torch import load_file
 from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.files import FolderKind
 from cse.methods import from_json, to_json
 from cse.names import CONFIG, location, read_config, read_json
 from cse.state import write_folder
 
 FORMAT = 1
 INDEX = "model.safetensors.index.json"
+LOG = "train_log.jsonl"  # a JSON line per training step
+CHECKPOINT = FolderKind(
+    "a checkpoint", CONFIG, ("method", "format"), (CONFIG, "model*.safetensors", INDEX, "README.md", LOG)
+)
 
 
 def save(
@@ -33,10 +38,12 @@ def save(
 ) -> None:
     """Write a checkpoint folder, replacing an earlier one at once; `info` (settings, scores) goes into its config.
 
-    `half` stores float16, which is computed in float32 again once loaded.
+    `half` stores float16, which is computed in float32 again once loaded. Raises ValueError where `folder` holds
+    anything but a checkpoint.
     """
     from huggingface_hub import save_torch_state_dict
 
+    CHECKPOINT.check_replaceable(Path(folder))
     dtype = torch.float16 if half else torch.float32
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in encoder.learned().items()}
     config = {

@@ -20,9 +20,10 @@ import torch
 
 from cse.backbone import describe, load_backbone, row_limit, set_dropout
 from cse.cooccurrence import word_vectors
+from cse.names import lasting_name, location
 from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
 from cse.speed import matrix_rate, training_flops
-from cse.state import STATE_FOLDER, claim, load_state, save_state, start_accelerator, write_folder
+from cse.state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator, write_folder
 from cse.templates import PLAIN, TokenTemplate, render
 from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 
@@ -121,7 +122,7 @@ def prepare(
 
     tokens, saved = output / "corpus", output / "tokenizer"
     if init:
-        model, tokenizer = load_backbone(init)
+        model, tokenizer = load_backbone(location(init))
         set_dropout(model, 0.0)
     elif saved.is_dir():
         tokenizer = AutoTokenizer.from_pretrained(saved)
@@ -129,7 +130,9 @@ def prepare(
         tokenizer = train_tokenizer(corpora, config.vocabulary)
         write_folder(saved, lambda folder: tokenizer.save_pretrained(folder))
     if len(tokenizer) > np.iinfo(np.uint16).max:
-        raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; use one below 65,536")
+        raise ValueError(
+            f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; give a `vocabulary` below 65,536"
+        )
     if not tokens.is_dir():
         tokenise(corpora, tokenizer, tokens)
     train, valid = TokenFile.open(tokens, "train"), TokenFile.open(tokens, "valid")
@@ -172,15 +175,17 @@ def pretrain(
 ) -> dict[str, Any]:
     """Pretrain and write a model folder to `output/model`; the recipe with its curve comes back and is saved beside it.
 
-    `report` gets one dictionary per evaluation. A killed run goes on from its last evaluation with `resume`.
+    `init` is a backbone to go on from, named as in `cse.load`. `report` gets one dictionary per evaluation, and one
+    with a "note" where a resumed run begins again. A killed run goes on from its last evaluation with `resume`.
     """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    output = Path(output)
+    output, init = Path(output), init and lasting_name(init)
+    saved = resume and check_resume(output, begun=(output / SOURCE).is_file(), report=report)
     texts = [[path.name, path.stat().st_size] if path.is_file() else [path.name, 0] for path in corpora]
     claim(output, {"texts": texts, "vocabulary": config.vocabulary, "init": init}, resume, overwrite)
-    resume = resume and (output / STATE_FOLDER).is_dir()  # a run killed before its first evaluation begins again
+    resume = saved and not overwrite
     before = _record(init)
     start = replace(config, head_start=config.head_start and not resume)  # a state holds the embeddings
     model, tokenizer, train, valid = prepare(corpora, output, start, init)
@@ -216,7 +221,7 @@ def pretrain(
                 "tokens_per_second": round(speed), "mfu": round(speed * cost / meta["matrix_rate"], 3),
             }  # fmt: skip
             if not math.isfinite(entry["loss"]):
-                raise ValueError(f"the loss became {entry['loss']} at step {done}; lower --learning-rate")
+                raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")
             meta = {**meta, "step": done, "seconds": seconds, "curve": [*meta["curve"], entry]}
             save_state(output, learned, optimizer, meta)
             report(entry)
@@ -282,7 +287,7 @@ def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: in
 
 def _record(init: str | None) -> dict[str, Any] | None:
     """What is known of the pretraining that a run went on from."""
-    path = Path(init or "") / RECORD
+    path = Path(location(init or "")) / RECORD
     return json.loads(path.read_text()) if init and path.is_file() else None
 
 

@@ -1,4 +1,4 @@
-"""The log of a training run: a JSON line per step, held by one run at a time and cut back where a run resumes."""
+"""The folder of a run under way: who may begin there or go on, and its log, which one run holds at a time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,55 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-LOG = "train_log.jsonl"
+from cse.checkpoint import CHECKPOINT, LOG
+from cse.files import FolderKind
+from cse.state import STATE_FOLDER, check_folder, check_resume
+
+BEST, RUN = "best", "run.json"
+UNFINISHED = FolderKind(
+    "an unfinished run", RUN, ("recipe",),
+    (
+        RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/meta.json", f"{STATE_FOLDER}/*.safetensors",
+        BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
+        f".{STATE_FOLDER}.*", f".{BEST}.*",  # of a write that was killed
+    ),
+)  # fmt: skip
 
 
-def open_log(work: Path, step: int, main_process: bool) -> IO[str]:
-    """The run's log, what was written after `step` removed; only one of several processes keeps it."""
+def partial_folder(output: Path) -> Path:
+    """Where an unfinished run keeps its state, log and best checkpoint."""
+    return Path(output).with_name(Path(output).name + ".partial")
+
+
+def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
+    """Raise ValueError where a run may not write to `output`, ArtefactError where there is nothing to resume.
+
+    What this project did not write is never replaced, a finished checkpoint only with `overwrite`, an unfinished run
+    in `output.partial` neither dropped without `overwrite` nor gone on with without `resume`.
+    """
+    output, work = Path(output), partial_folder(output)
+    check_folder(output)
+    begun = work.exists()
+    if output.is_dir() and any(output.iterdir()):
+        if resume and not begun:
+            raise ValueError(f"{output} is already finished; there is nothing to resume")
+        if not overwrite:
+            raise ValueError(f"{output} already holds something; give another `output` or pass `overwrite`")
+        CHECKPOINT.check_replaceable(output)
+    UNFINISHED.check_replaceable(work)
+    if resume:
+        check_resume(work, begun)
+    elif begun and not overwrite:
+        raise ValueError(f"{work} holds an unfinished run; pass `resume` to go on or `overwrite` to drop it")
+
+
+def open_log(work: Path, recipe: dict[str, Any], step: int, main_process: bool) -> IO[str]:
+    """The run's log, what was written after `step` removed; only one of several processes keeps it.
+
+    At step 0 the folder is begun anew, marked by the run's `recipe`.
+    """
     if not main_process:
         return Path(os.devnull).open("a")
     path = work / LOG
@@ -20,8 +62,10 @@ def open_log(work: Path, step: int, main_process: bool) -> IO[str]:
         with path.open() as earlier:
             _lock(earlier)
     if step == 0:
+        UNFINISHED.check_replaceable(work)
         shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True, exist_ok=True)
+        work.mkdir(parents=True, exist_ok=True)
+        (work / RUN).write_text(json.dumps({"recipe": recipe}))
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     path.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step))
     log = path.open("a")
@@ -38,4 +82,4 @@ def _lock(log: IO[str]) -> None:
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise ValueError(f"{Path(log.name).parent}: another run is writing there; give another --output") from error
+        raise ValueError(f"{Path(log.name).parent}: another run is writing there; give another `output`") from error

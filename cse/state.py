@@ -43,7 +43,7 @@ def check_folder(output: Path) -> None:
     """Raise ValueError where `output` or a folder above it is a file."""
     for path in (output, *output.absolute().parents):
         if path.is_file():
-            raise ValueError(f"{path} is a file; give --output a folder")
+            raise ValueError(f"{path} is a file; give a folder as `output`")
 
 
 def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
@@ -52,13 +52,13 @@ def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -
     check_folder(output)
     if output.is_dir() and any(path != record for path in output.iterdir()):  # alone it is of a run that made nothing
         if not record.is_file():
-            raise ValueError(f"{output} already holds something else; give another --output")
+            raise ValueError(f"{output} already holds something else; give another `output`")
         if json.loads(record.read_text()) != source:
-            raise ValueError(f"{output} was begun with other text, vocabulary or --init; give another --output")
+            raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
         if not (resume or overwrite) and ((output / "model").exists() or (output / STATE_FOLDER).exists()):
-            raise ValueError(f"{output} already holds a run; --resume goes on with it, --overwrite begins anew")
+            raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
     if overwrite:
-        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later --resume would go on with the old run
+        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
     output.mkdir(parents=True, exist_ok=True)
     record.write_text(json.dumps(source))
 
@@ -112,28 +112,39 @@ def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: tor
     write_folder(Path(output) / STATE_FOLDER, fill)
 
 
+def check_resume(folder: Path, begun: bool, report: Callable[[dict[str, Any]], None] = lambda entry: None) -> bool:
+    """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `report` hears so.
+
+    Raises ArtefactError where no run was `begun`.
+    """
+    if not begun:
+        raise ArtefactError(f"{folder}: nothing to resume; run once without `resume`")
+    saved = (folder / STATE_FOLDER).is_dir()
+    if not saved:
+        report({"step": 0, "note": f"{folder}: no saved state; the run begins again"})
+    return saved
+
+
 def load_state(
     output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: dict[str, Any]
 ) -> dict[str, Any]:
     """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
 
-    Raises ArtefactError when there is no state, when it is damaged, or when it belongs to another recipe.
+    Raises ArtefactError when the state is damaged or belongs to another recipe.
     """
     folder = Path(output) / STATE_FOLDER
     try:
         meta = json.loads((folder / "meta.json").read_text())
         learned = load_file(folder / "learned.safetensors")
         moments = load_file(folder / "optimizer.safetensors")
-    except FileNotFoundError as error:
-        raise ArtefactError(f"{folder}: nothing to resume; run once without --resume") from error
-    except (SafetensorError, json.JSONDecodeError) as error:
+    except (FileNotFoundError, SafetensorError, json.JSONDecodeError) as error:
         raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
     different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
     if different:
         shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)
-        raise ArtefactError(f"{folder}: made by another recipe ({shown}); repeat its options or use a new --output")
+        raise ArtefactError(f"{folder}: made by another recipe ({shown}); repeat its settings or give another `output`")
     if learned.keys() != tensors.keys():
-        raise ArtefactError(f"{folder}: holds other tensors than this model; use a new --output")
+        raise ArtefactError(f"{folder}: holds other tensors than this model; give another `output`")
     fused = optimizer.defaults.get("fused")  # fused AdamW counts its steps on the device
     with torch.no_grad():
         for name, tensor in tensors.items():

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import mlm_head
-from cse.checkpoint import save
+from cse.backbone import mlm_head, set_dropout
+from cse.checkpoint import LOG, save
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens
 from cse.methods import TrainConfig, to_json
-from cse.runlog import LOG, open_log
-from cse.state import STATE_FOLDER, load_state, save_state, start_accelerator, write_folder
+from cse.runlog import BEST, check_output, open_log, partial_folder
+from cse.state import check_resume, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from cse.data import Pair
     from cse.templates import TokenTemplate
-
-BEST = "best"
 
 
 @dataclass(frozen=True)
@@ -165,37 +163,43 @@ def train(
     output: Path,
     *,
     resume: bool = False,
+    overwrite: bool = False,
     half: bool = False,
     precision: str = "auto",
     report: Callable[[dict[str, Any]], None] = lambda entry: None,
 ) -> dict[str, Any]:
     """Train `encoder` and write a checkpoint folder to `output`; a summary with the dev scores comes back.
 
-    With dev pairs the best evaluation is kept, without them the last state. `report` gets one dictionary per step.
-    Until it is done the work lies in `output.partial`; a killed run goes on from its last evaluation with `resume`
-    and ends where it would have ended.
+    With dev pairs the best evaluation is kept, without them the last state. `report` gets one dictionary per step,
+    and one with a "note" where a resumed run begins again. Until it is done the work lies in `output.partial`; a
+    killed run goes on from its last evaluation with `resume` and ends where it would have ended. `overwrite` replaces
+    a checkpoint and drops an unfinished run; see `check_output` for what is refused.
     """
     accelerator = start_accelerator(precision)
+    work, first = partial_folder(output), accelerator.is_main_process
+    if first:
+        check_output(output, resume=resume, overwrite=overwrite)
     if run.config.batch_size % accelerator.num_processes:
         raise ValueError(
             f"batch size {run.config.batch_size} cannot be shared by {accelerator.num_processes} processes"
         )
+    if run.config.dropout is not None:
+        _set_dropout(encoder, run.config.dropout)
     encoder.to(accelerator.device).select_learned(run.config.freeze_embeddings)
     learned = encoder.learned(training=True)
     optimizer = torch.optim.AdamW(learned.values(), lr=run.config.learning_rate, weight_decay=0.0, fused=True)
     model, _ = accelerator.prepare(encoder, optimizer)
-    work, first = partial_folder(output), accelerator.is_main_process
     recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
-    if resume and ((work / STATE_FOLDER).is_dir() or not work.is_dir()):
+    if resume and check_resume(work, begun=True, report=report if first else lambda entry: None):
         meta = load_state(work, learned, optimizer, recipe)
-    else:  # also a run that was killed before its first evaluation
+    else:
         meta = {
             "step": 0,
             "recipe": recipe,
             "seconds": 0.0,
             "dev": {"start": _dev_score(encoder, run)} if run.dev else {},
         }
-    with open_log(work, meta["step"], first) as log:
+    with open_log(work, recipe, meta["step"], first) as log:
         for step in range(meta["step"], run.steps):
             started = time.perf_counter()
             entry = {"step": step + 1, "loss": _step(accelerator, model, optimizer, run, step)}
@@ -214,18 +218,18 @@ def train(
                 save_state(work, learned, optimizer, meta)
             report({**entry, "best": meta["dev"].get("best")})
     if first:
-        _publish(work, Path(output))
+        _publish(work, Path(output), overwrite)
     return {"output": str(output), **meta["dev"], "steps": run.steps, "seconds": round(meta["seconds"], 1)}
-
-
-def partial_folder(output: Path) -> Path:
-    """Where an unfinished run keeps its state, log and best checkpoint."""
-    return Path(output).with_name(Path(output).name + ".partial")
 
 
 def learning_rate(run: Run, step: int) -> float:
     """Linear decay to zero without warm-up, as in the released scripts."""
     return run.config.learning_rate * (1 - step / run.steps)
+
+
+def _set_dropout(encoder: Encoder, rate: float) -> None:
+    set_dropout(encoder.model, rate)
+    encoder.dropout.p = rate  # the prefix's, which is no part of the backbone
 
 
 def _step(accelerator: Accelerator, model: Any, optimizer: torch.optim.Optimizer, run: Run, step: int) -> float:
@@ -252,7 +256,7 @@ def _step(accelerator: Accelerator, model: Any, optimizer: torch.optim.Optimizer
     optimizer.zero_grad()
     value = float(loss.detach())
     if not np.isfinite(value):
-        raise ValueError(f"the loss became {value} at step {step + 1}; lower --learning-rate")
+        raise ValueError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
     return value
 
 
@@ -280,7 +284,10 @@ def _info(run: Run, meta: dict[str, Any]) -> dict[str, Any]:
     return {"settings": settings, "selection": selection, "dev": meta["dev"]}
 
 
-def _publish(work: Path, output: Path) -> None:
+def _publish(work: Path, output: Path, overwrite: bool) -> None:
+    """Swap the best checkpoint and the log in for `output`, unless something came there during the run."""
+    check_output(output, resume=True, overwrite=overwrite)
+
     def fill(target: Path) -> None:
         for file in [*(work / BEST).iterdir(), work / LOG]:
             shutil.copy2(file, target / file.name)

@@ -69,7 +69,7 @@ def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizer
         raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it")
     if len(learned) < vocabulary:
         raise ValueError(
-            f"the corpus supports only {len(learned)} word pieces; give --vocabulary {len(learned)} or more text"
+            f"the corpus supports only {len(learned)} word pieces; give a `vocabulary` of {len(learned)} or more text"
         )
     return BertTokenizer(vocab=learned, do_lower_case=True)
 

@@ -13,7 +13,7 @@ from scripts.cli import PRECISIONS, check_choice, command, log, print_json
 def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
-    init: Annotated[str | None, typer.Option(help="Continue from this model folder or hub id.")] = None,
+    init: Annotated[str | None, typer.Option(help="Continue from this model folder or hub id, or bundled.")] = None,
     vocabulary: Annotated[int, typer.Option(min=30, help="Word pieces of the new vocabulary.")] = 12_000,
     layers: Annotated[int, typer.Option(min=1)] = 4,
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
@@ -47,6 +47,9 @@ def main(
     )  # fmt: skip
 
     def report(entry: dict[str, Any]) -> None:
+        if "note" in entry:
+            log(entry["note"])
+            return
         log(
             f"{entry['step']:>7}/{config.steps} steps  "
             + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step")

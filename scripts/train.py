@@ -57,11 +57,11 @@ def main(
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
     """
-    from cse.training import train
+    from cse.training import check_output, train
 
     _check_choices(method, supervised, precision)
     if not dry_run and main_process():
-        _check_output(output, resume, overwrite)
+        check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
     changes = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
@@ -77,7 +77,8 @@ def main(
     else:
         if not run.dev:
             log("no --dev: trains to the end and selects nothing")
-        shown = _with_progress(train, encoder, run, output, resume=resume, half=half, precision=precision)
+        options = {"resume": resume, "overwrite": overwrite, "half": half, "precision": precision}
+        shown = _with_progress(train, encoder, run, output, **options)
         if run.dev and shown["best"] <= shown["start"]:
             log("no evaluation beat the untrained start: lower --learning-rate or give more text")
     if main_process():
@@ -93,31 +94,13 @@ def _check_choices(method: str, supervised: bool, precision: str) -> None:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
 
 
-def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
-    from cse.state import check_folder
-    from cse.training import partial_folder
-
-    check_folder(output)
-    if output.is_dir() and any(output.iterdir()):
-        if resume and not partial_folder(output).is_dir():
-            raise ValueError(f"{output} is already finished; there is nothing to resume")
-        if not overwrite:
-            raise ValueError(f"{output} already holds something; give another --output or --overwrite")
-        if not (output / "config.json").is_file():
-            raise ValueError(f"{output} is no checkpoint; --overwrite replaces only checkpoints")
-    if not resume and not overwrite and partial_folder(output).is_dir():
-        raise ValueError(
-            f"{partial_folder(output)} holds an unfinished run; give --resume to go on or --overwrite to drop it"
-        )
-
-
 def _prepare(
     method: str, backbone: str, supervised: bool, *, config_changes: dict[str, Any], method_changes: dict[str, Any],
     source: tuple[str, str | None, int | None], dev: Path | None,
 ) -> tuple[Encoder, Run]:  # fmt: skip
     import torch
 
-    from cse.backbone import load_backbone, set_dropout
+    from cse.backbone import load_backbone
     from cse.data import load_examples, scored_pairs
     from cse.encoder import Encoder
     from cse.methods import backbone_key, preset
@@ -139,8 +122,6 @@ def _prepare(
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         log(f"only {len(examples)} examples: batch size {config.batch_size}")
-    if config.dropout is not None:
-        set_dropout(model, config.dropout)
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = Encoder(model, tokenizer, value, name=method, backbone=reference)
     encoder.select_learned(config.freeze_embeddings)
@@ -175,6 +156,10 @@ def _with_progress(train: Any, encoder: Encoder, run: Run, output: Path, **optio
     with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
 
         def report(entry: dict[str, Any]) -> None:
+            if "note" in entry:
+                bar.clear()
+                log(entry["note"])
+                return
             values = {
                 "loss": f"{entry['loss']:.4f}",
                 "sentences/s": entry["sentences_per_second"],

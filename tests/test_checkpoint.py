@@ -60,6 +60,21 @@ def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_
     np.testing.assert_allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
 
 
+def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, folder = make(str(bert_folder), "dcpcse"), tmp_path / "model"
+    save(encoder, folder, {})
+    save(encoder, folder, {"selection": "second"}, max_shard_size="1KB")
+    assert json.loads((folder / "config.json").read_text())["selection"] == "second"
+    save(encoder, folder, {})
+    (folder / "notes.txt").write_text("mine")
+    shutil.copytree(bert_folder, tmp_path / "backbone")
+    for place, named in ((folder, "notes.txt"), (tmp_path / "backbone", "tokenizer")):
+        with pytest.raises(ValueError, match=rf"{place.name}: holds {named}.*, which is no part of a checkpoint"):
+            save(encoder, place, {})
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert describe(load_backbone(tmp_path / "backbone")[0])["layers"] == 2
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     backbone = tiny_bert(tmp_path / "backbone")

@@ -18,6 +18,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from cse.backbone import load_backbone
 from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
+from cse.names import BUNDLED
 from cse.pretraining import PretrainConfig, learning_rate, pretrain
 from cse.rows import bag_loss, draw_rows, masked_loss, read
 from cse.speed import training_flops
@@ -243,6 +244,26 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     assert pretrain([corpus], tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
 
 
+def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
+        pretrain([corpus], tmp_path / "out", CONFIG, resume=True)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="supports only"):
+        pretrain([corpus], tmp_path / "out", replace(CONFIG, vocabulary=5000))  # begun, nothing saved
+    shutil.rmtree(tmp_path / "out" / "corpus", ignore_errors=True)
+    entries: list[dict] = []
+    pretrain([corpus], tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
+    assert [entry["step"] for entry in entries] == [0, 6, 12]
+    assert "no saved state; the run begins again" in entries[0]["note"]
+
+
+def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
+    config = replace(CONFIG, tokens=64, lengths=(8,), bag_weight=0.0)
+    more = pretrain([corpus], tmp_path / "out", config, init="bundled")
+    assert more["recipe"]["init"] == "bundled"
+    assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
+
+
 def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "tiny.txt").write_text("a b c\n")
     (tmp_path / "empty.txt").write_text("\n\n")
@@ -260,7 +281,7 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
         pretrain([corpus], tmp_path / "mine", CONFIG)
     assert (tmp_path / "mine" / "model" / "precious.txt").read_text() == "mine"
     pretrain([corpus], tmp_path / "out", CONFIG)
-    with pytest.raises(ValueError, match="--resume goes on with it, --overwrite begins anew"):
+    with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to begin anew"):
         pretrain([corpus], tmp_path / "out", CONFIG)
     other = tmp_path / "other.txt"
     other.write_text(corpus.read_text() + "one more line\n")

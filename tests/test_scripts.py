@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_an_output_that_is_a_file_or_something_else_is_left_alone(
     refused(run("train", "simcse", *common, "--output", tmp_path / "file"), 3, "is a file")
     refused(run("train", "simcse", *common, "--output", tmp_path / "file" / "deep"), 3, "is a file")
     refused(run("train", "simcse", *common, "--output", tmp_path / "folder"), 3, "already holds")
-    refused(run("train", "simcse", *common, "--output", tmp_path / "folder", "--overwrite"), 3, "no checkpoint")
+    refused(run("train", "simcse", *common, "--output", tmp_path / "folder", "--overwrite"), 3, "precious.txt")
     refused(run("encode", "--model", bert_folder, "--input", text, "--output", tmp_path / "x.txt"), 3, ".npy")
     refused(run("pretrain", text, "--output", tmp_path / "file", "--vocabulary", 100), 3, "file")
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "precious.txt").read_text() == "mine"
@@ -177,7 +178,17 @@ def test_an_output_that_is_a_file_or_something_else_is_left_alone(
 def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder: Path, text: Path, tmp_path: Path) -> None:
     (tmp_path / "out.partial").mkdir()
     common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
-    refused(run("train", "simcse", *common), 3, "unfinished run", "--resume")
+    refused(run("train", "simcse", *common), 3, "unfinished run", "resume")
+    again = run("train", "simcse", *common, "--resume")
+    assert again.exit_code == 0, again.output
+    assert [line for line in again.stderr.splitlines() if line.endswith("no saved state; the run begins again")]
+
+
+def test_a_backbone_is_not_replaced_by_a_checkpoint(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert_folder, tmp_path / "out")
+    common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
+    refused(run("train", "simcse", *common, "--overwrite"), 3, "no part of a checkpoint")
+    assert (tmp_path / "out" / "tokenizer.json").is_file()
 
 
 def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:

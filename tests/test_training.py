@@ -151,17 +151,15 @@ def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) 
 
     def second(entry: dict) -> None:
         if entry["step"] == 4:
-            with pytest.raises(ValueError, match="another run is writing there"):
-                train(other, run_of(other), tmp_path / "out")
+            with pytest.raises(ValueError, match="another run is writing there; give another `output`"):
+                train(other, run_of(other), tmp_path / "out", overwrite=True)
 
     train(encoder, run_of(encoder), tmp_path / "out", report=second)
     assert len(losses(tmp_path / "out")) == 7
 
 
-def test_another_recipe_or_nothing_to_resume_is_refused(bert_folder: str, tmp_path: Path) -> None:
+def test_another_recipe_or_a_damaged_state_is_refused(bert_folder: str, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "dcpcse")
-    with pytest.raises(ArtefactError, match="nothing to resume"):
-        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
 
     def kill(entry: dict) -> None:
         if entry["step"] == 4:
@@ -243,6 +241,18 @@ def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_pat
     loaded = cse.load(str(tmp_path / "out"))
     np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
     assert not any("word_embeddings" in name for name in loaded.learned())
+
+
+def test_training_applies_the_dropout_it_records(bert_folder: Path, tmp_path: Path) -> None:
+    """Every rate follows the setting, the prefix's too: as in an encoder made of a backbone with these rates."""
+    applied, expected = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+    set_dropout(expected.model, 0.4)
+    expected.dropout.p = 0.4
+    train(applied, run_of(applied, dropout=0.4), tmp_path / "applied")
+    train(expected, run_of(expected), tmp_path / "expected")
+    assert {module.p for module in applied.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
+    assert applied.model.config.hidden_dropout_prob == applied.model.config.attention_probs_dropout_prob == 0.4
+    assert losses(tmp_path / "applied") == losses(tmp_path / "expected")
 
 
 def test_supervised_training_needs_two_columns(bert_folder: str) -> None:

@@ -1,0 +1,128 @@
+"""Where a run writes: nothing foreign, unfinished or finished is lost unless asked for, and a killed run goes on."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from test_encoder import make
+from test_training import Killed, losses, run_of
+
+from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.training import partial_folder, train
+
+
+@pytest.fixture
+def encoder(bert_folder: Path) -> Encoder:
+    return make(str(bert_folder), "dcpcse")
+
+
+def kill_after(step: int) -> object:
+    def report(entry: dict) -> None:
+        if entry["step"] == step:
+            raise Killed
+
+    return report
+
+
+def killed_run(encoder: Encoder, output: Path, step: int) -> Path:
+    """The unfinished run of 7 steps that ended after `step`; it saves a state every third."""
+    with pytest.raises(Killed):
+        train(encoder, run_of(encoder), output, report=kill_after(step))
+    return partial_folder(output)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_foreign_folder_is_refused_before_any_work(encoder: Encoder, tmp_path: Path, overwrite: bool) -> None:
+    steps: list[dict] = []
+    for folder in ("out", "other.partial"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "thesis.txt").write_text("mine")
+    for output in (tmp_path / "out", tmp_path / "other"):
+        with pytest.raises(ValueError, match="holds thesis.txt" if overwrite or output.name == "other" else "already"):
+            train(encoder, run_of(encoder), output, overwrite=overwrite, report=steps.append)
+    assert not steps
+    assert (tmp_path / "out" / "thesis.txt").exists()
+    assert (tmp_path / "other.partial" / "thesis.txt").exists()
+
+
+def test_a_backbone_is_never_overwritten(encoder: Encoder, bert_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert_folder, tmp_path / "out")
+    before = sorted(path.name for path in (tmp_path / "out").iterdir())
+    with pytest.raises(ValueError, match="no part of a checkpoint"):
+        train(encoder, run_of(encoder), tmp_path / "out", overwrite=True)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_an_unfinished_run_is_kept_until_told_to_go_on_or_to_drop_it(encoder: Encoder, tmp_path: Path) -> None:
+    work = killed_run(encoder, tmp_path / "out", 4)
+    with pytest.raises(
+        ValueError, match=r"out\.partial holds an unfinished run; pass `resume` to go on or `overwrite`"
+    ):
+        train(encoder, run_of(encoder), tmp_path / "out")
+    assert (work / "state" / "meta.json").exists()
+    steps: list[int] = []
+    train(encoder, run_of(encoder), tmp_path / "out", overwrite=True, report=lambda entry: steps.append(entry["step"]))
+    assert steps == [1, 2, 3, 4, 5, 6, 7]
+    assert not work.exists()
+
+
+def test_a_finished_checkpoint_is_replaced_only_with_overwrite(encoder: Encoder, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    train(encoder, run_of(encoder), output)
+    with pytest.raises(ValueError, match="already holds something; give another `output` or pass `overwrite`"):
+        train(encoder, run_of(encoder), output)
+    with pytest.raises(ValueError, match="already finished; there is nothing to resume"):
+        train(encoder, run_of(encoder), output, resume=True)
+    train(encoder, run_of(encoder), output, overwrite=True)
+    (output / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds notes\.txt"):
+        train(encoder, run_of(encoder), output, overwrite=True)
+    assert (output / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["out", "out.partial"])
+def test_what_appears_while_a_run_works_is_left_and_the_run_can_still_be_published(
+    encoder: Encoder, tmp_path: Path, place: str
+) -> None:
+    def disturb(entry: dict) -> None:
+        if entry["step"] == 7:
+            (tmp_path / place).mkdir(exist_ok=True)
+            (tmp_path / place / "notes.txt").write_text("mine")
+
+    with pytest.raises(ValueError, match="already holds something" if place == "out" else "holds notes.txt"):
+        train(encoder, run_of(encoder), tmp_path / "out", report=disturb)
+    assert (tmp_path / place / "notes.txt").read_text() == "mine"
+    (tmp_path / place / "notes.txt").unlink()
+    train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert len(losses(tmp_path / "out")) == 7
+
+
+def test_what_a_hard_kill_leaves_of_a_half_written_state_is_no_obstacle(encoder: Encoder, tmp_path: Path) -> None:
+    work = killed_run(encoder, tmp_path / "out", 4)
+    for name in (".state.new-123", ".best.old-123"):
+        (work / name).mkdir()
+        (work / name / "learned.safetensors").write_bytes(b"half")
+    train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert len(losses(tmp_path / "out")) == 7
+    assert not work.exists()
+
+
+def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: Encoder, tmp_path: Path) -> None:
+    killed_run(encoder, tmp_path / "out", 1)
+    entries: list[dict] = []
+    train(encoder, run_of(encoder), tmp_path / "out", resume=True, report=entries.append)
+    assert entries[0]["step"] == 0
+    assert "no saved state; the run begins again" in entries[0]["note"]
+    assert [entry["step"] for entry in entries[1:]] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_nothing_begun_is_nothing_to_resume(encoder: Encoder, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_loss_that_is_no_number_names_the_parameter(encoder: Encoder, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="lower `learning_rate`"):
+        train(encoder, run_of(encoder, temperature=float("nan")), tmp_path / "out")
