@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import socket
 import sys
@@ -15,8 +16,9 @@ from cse.names import BUNDLED_NAMES
 if TYPE_CHECKING:
     import gradio as gr
 
-PORT = 7860
+HOST, PORT = "127.0.0.1", 7860
 BAD_DATA = 3
+NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
 
 
 def build_app(models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = ()) -> gr.Blocks:
@@ -31,8 +33,9 @@ def build_app(models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted; the exit code comes back: 0, 3 for a port in use, 4 for a bad model or index."""
+    """Serve until interrupted; the exit code comes back: 0, 3 for a bad host or port, 4 for a bad model or index."""
     options = parser().parse_args(arguments)
+    os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     try:
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def check(options: argparse.Namespace) -> None:
     """Raise for what can be seen to be wrong at once.
 
-    `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a port that is in use.
+    `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
     from cse.names import Kind, resolve
@@ -58,12 +61,30 @@ def check(options: argparse.Namespace) -> None:
             raise ArtefactError(f"{model} is a file; give a model's folder")
     for folder in options.index:
         read_manifest(folder)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    check_address(options.host, options.port)
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise OSError where `host` is no address of this machine, or where `port` is in use on it."""
+    cure = f"give --host an address of this machine, such as {HOST}"
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise OSError(f"cannot listen on {host!r} ({getattr(error, 'strerror', error)}); {cure}") from error
+    absent = []
+    for family, kind, protocol, _, address in found:
         try:
-            probe.bind(("127.0.0.1", options.port))
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as the server does
+                probe.bind(address)
         except OSError as error:
-            raise OSError(f"cannot use port {options.port} ({error.strerror}); give another with --port") from error
+            if error.errno not in NOT_HERE:
+                raise OSError(f"cannot use port {port} ({error.strerror}); give another with --port") from error
+            absent.append(error)
+    if len(absent) == len(found):  # a name may have two addresses; one is enough
+        raise OSError(f"cannot listen on {host!r} ({absent[0].strerror}); {cure}") from absent[0]
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -71,14 +92,18 @@ def serve(options: argparse.Namespace) -> None:
     from ui.page import launch_options
 
     app = build_app([*BUNDLED_NAMES, *options.model], options.index)
-    app.launch(server_name=options.host, server_port=options.port, share=options.share, **launch_options())
+    name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
+    app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(description="Compare contrastive sentence embeddings in the browser.")
     made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
-    made.add_argument("--host", help="address to listen on; default GRADIO_SERVER_NAME or 127.0.0.1")
+    made.add_argument(
+        "--host", type=host, default=os.environ.get("GRADIO_SERVER_NAME", ""),
+        help=f"address to listen on; default GRADIO_SERVER_NAME or {HOST}",
+    )  # fmt: skip
     made.add_argument("--share", action="store_true", help="also serve through a public Gradio link")
     made.add_argument(
         "--model", action="append", default=[], metavar="NAME_OR_DIR",
@@ -89,6 +114,11 @@ def parser() -> argparse.ArgumentParser:
         help="a folder of scripts.build_index to search; repeat for more",
     )  # fmt: skip
     return made
+
+
+def host(text: str) -> str:
+    """A name or address, an IPv6 one without the brackets it has in a URL; the default for an empty text."""
+    return text.removeprefix("[").removesuffix("]") or HOST
 
 
 def port(text: str) -> int:

@@ -1,6 +1,6 @@
 """Text in: sentences, triplets and graded pairs from files of any common kind, or from a hub id.
 
-Plain files are streamed line by line with the standard library; tables and hub ids go through `datasets`.
+Text, .csv and .tsv files are streamed with the standard library, other tables and hub ids through `datasets`.
 Every error is a `ValueError` that names the file, the line and the cure.
 """
 
@@ -10,19 +10,20 @@ import gzip
 import lzma
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse import hub
+from cse.tables import DELIMITED, USUAL_COLUMNS, Rows, delimited
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 TEXT_SUFFIXES = (".txt", ".text", "")
-TABLE_LOADERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet"}
-USUAL_COLUMNS = ("sentence", "text")
+LOADERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet"}  # those of `datasets`
+TABLES = (*DELIMITED, *LOADERS)
 TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -31,8 +32,8 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 Pair = tuple[float, str, str]
 
 
-def text_lines(path: Path) -> Iterator[str]:
-    """Every line of a text file (plain, .gz or .xz) without its newline, empty lines included.
+def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
+    """Every line of a text file (plain, .gz or .xz) without its newline or with it, empty lines included.
 
     Raises ValueError for a missing file, a folder, bytes that are not UTF-8 and NUL bytes (a binary file).
     """
@@ -47,7 +48,7 @@ def text_lines(path: Path) -> Iterator[str]:
                 if b"\x00" in raw:
                     raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield line.rstrip("\r\n")
+                yield line if keep_ends else line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
@@ -69,25 +70,22 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
     """Tuples of texts: (sentence,), or with `supervised` (premise, entailed) or (premise, entailed, contradicted).
 
     Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
-    columns sent0, sent1 and perhaps hard_neg. Empty sentences are skipped. Raises ValueError as the module says.
+    columns sent0, sent1 and perhaps hard_neg. Empty sentences are skipped, empty texts of supervised data refused.
+    Raises ValueError as the module says.
     """
     suffix = _suffix(source)
     if supervised and suffix == ".tsv":
         yield from _tab_separated(Path(source))
-    elif suffix not in TABLE_LOADERS and (
-        Path(source).exists() or suffix in TEXT_SUFFIXES[:2] or "/" not in str(source)
-    ):
+    elif suffix not in TABLES and (Path(source).exists() or suffix in TEXT_SUFFIXES[:2] or "/" not in str(source)):
         if supervised:
             raise ValueError(
                 f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet"
             )
         if column is not None:
-            raise ValueError(f"{source}: a text file has no column {column!r}; leave out --column or give a table")
+            raise ValueError(f"{source}: a text file has no column {column!r}; leave out `column` or give a table")
         yield from ((line.strip(),) for line in text_lines(Path(source)) if line.strip())
     else:
-        for row in _table(source, suffix, [*TRIPLET_COLUMNS] if supervised else [column]):
-            if row[0]:
-                yield row
+        yield from _table(source, suffix, TRIPLET_COLUMNS if supervised else () if column is None else (column,))
 
 
 def _suffix(source: str | Path) -> str:
@@ -109,20 +107,35 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         yield cells
 
 
-def _table(source: str | Path, suffix: str, wanted: list[str | None]) -> Iterator[tuple[str, ...]]:
-    if suffix in TABLE_LOADERS and not Path(source).is_file():
+def _table(source: str | Path, suffix: str, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The texts of the `wanted` columns: those of supervised data, one, or none for the usual one."""
+    names, rows = _open_table(source, suffix, has_header=bool(wanted))
+    if not names:
+        return
+    columns = _choose(source, names, wanted)
+    for where, row in rows:
+        texts = tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
+        if len(wanted) > 1 and not all(texts):
+            raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
+        if texts[0]:
+            yield texts
+
+
+def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list[str], Rows]:
+    path = Path(source)
+    if suffix in TABLES and not path.is_file():
         raise ValueError(f"{source}: no such file")
-    if suffix in TABLE_LOADERS and suffix != ".parquet" and _looks_binary(Path(source)):
+    if suffix in DELIMITED:
+        return delimited(path, suffix, text_lines(path, keep_ends=True), has_header)
+    if suffix in LOADERS and suffix != ".parquet" and _looks_binary(path):
         raise ValueError(f"{source}: holds NUL bytes; give a text table, not a binary file")
-    if suffix not in TABLE_LOADERS and not hub.reachable():
+    if suffix not in LOADERS and not hub.reachable():
         raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
     rows = _readable(source, _rows(source, suffix))
     first = next(rows, None)
     if first is None:
-        return
-    columns = _choose(source, list(first), wanted)
-    for row in chain([first], rows):
-        yield tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
+        return [], iter(())
+    return list(first), ((f"row {number}", row) for number, row in enumerate(chain([first], rows), start=1))
 
 
 def _looks_binary(path: Path) -> bool:
@@ -139,10 +152,8 @@ def _rows(source: str | Path, suffix: str) -> Iterator[dict[str, Any]]:
 
     disable_progress_bar()
     set_verbosity(CRITICAL)  # what went wrong is said once, by the error
-    if suffix in TABLE_LOADERS:
-        options = {"delimiter": "\t"} if suffix == ".tsv" else {}
-        loader = TABLE_LOADERS[suffix]
-        yield from load_dataset(loader, data_files=str(source), split="train", streaming=True, **options)
+    if suffix in LOADERS:
+        yield from load_dataset(LOADERS[suffix], data_files=str(source), split="train", streaming=True)
     else:
         yield from load_dataset(str(source), split="train", streaming=True)
 
@@ -161,21 +172,20 @@ def _readable(source: str | Path, rows: Iterator[dict[str, Any]]) -> Iterator[di
         *DAMAGED,
     ) as error:  # pandas' and Arrow's are ValueErrors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        known = ", ".join((".txt", *TABLE_LOADERS))
+        known = ", ".join((".txt", *TABLES))
         raise ValueError(f"cannot read {str(source)!r} ({reason}); give a file ({known}) or a hub id") from error
 
 
-def _choose(source: str | Path, names: list[str], wanted: list[str | None]) -> list[str]:
-    if wanted == [None]:
-        usual = [name for name in USUAL_COLUMNS if name in names] or (names if len(names) == 1 else [])
-        if not usual:
-            raise ValueError(f"{source}: which column holds the sentences? Give --column, one of {', '.join(names)}")
-        return usual[:1]
-    found = [name for name in wanted if name in names]
-    needed = wanted[:2] if len(wanted) > 1 else wanted
-    if missing := [name for name in needed if name not in names]:
+def _choose(source: str | Path, names: list[str], wanted: Sequence[str]) -> list[str]:
+    if not wanted:
+        wanted = [name for name in USUAL_COLUMNS if name in names][:1] or (names if len(names) == 1 else [])
+        if not wanted:
+            raise ValueError(f"{source}: which column holds the sentences? Pass `column`, one of {', '.join(names)}")
+    if missing := [name for name in wanted[:2] if name not in names]:
         raise ValueError(f"{source}: no column {missing[0]!r}; it has {', '.join(names) or 'none'}")
-    return [name for name in found if name is not None]
+    if twice := [name for name in wanted if names.count(name) > 1]:
+        raise ValueError(f"{source}: {names.count(twice[0])} columns are called {twice[0]!r}; give each another name")
+    return [name for name in wanted if name in names]
 
 
 def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:

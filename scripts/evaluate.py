@@ -64,7 +64,7 @@ def main(
 
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
-    from cse.evaluation.results import checksum, new_results, open_results, save_results
+    from cse.evaluation.results import checksum, name_and_checksum, new_results, open_results, save_results
     from cse.lineup import Lineup
 
     _check(task, {"--compare": compare, "--details": details, "--tokenised": tokenised}, figures, final_period)
@@ -74,8 +74,8 @@ def main(
     shared = _units(task, data, tokenised, details, sentences)
     protocol = {
         "data": checksum(data), "tokenised": checksum(tokenised) if tokenised else None, "details": details,
-        "final_period": final_period, "sentences": sentences.name if sentences else None,
-        "fit": fit.name if fit else None, "points": compare or figures is not None,
+        "final_period": final_period, "sentences": name_and_checksum(sentences),
+        "fit": name_and_checksum(fit), "points": compare or figures is not None,
     }  # fmt: skip
     results = new_results(task, protocol, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
     results = results if overwrite else open_results(path, results)

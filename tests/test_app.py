@@ -2,13 +2,17 @@
 
 import base64
 import json
+import socket
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from conftest import ROOT
 
+import app
 import cse
 from app import main
 from cse.names import resolve
@@ -357,14 +361,88 @@ def test_good_models_pass_the_check(folders):
         resolve(str(folder))  # what is in the weights is for the column to tell
 
 
-def test_a_port_in_use_is_one_line_and_exit_code_3(capsys):
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+@contextmanager
+def listening(host):
+    """A port of `host` that is taken."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as taken:
+        taken.bind((host, 0))
         taken.listen()
-        port = taken.getsockname()[1]
+        yield taken.getsockname()[1]
+
+
+def can_listen(host):
+    try:
+        with listening(host):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """What `app.main` would have served; it starts nothing."""
+    calls, look_up = [], socket.getaddrinfo
+
+    def known(host, *args, **options):  # asks no name server
+        if host.endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return look_up(host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", known)
+    monkeypatch.setattr(app, "serve", calls.append)
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "")  # as if it were not set
+    return calls
+
+
+needs_ipv6 = pytest.mark.skipif(not can_listen("::1"), reason="this machine has no IPv6 loopback")
+needs_second = pytest.mark.skipif(not can_listen("127.0.0.2"), reason="this machine's loopback has one address")
+
+
+def test_a_port_in_use_is_one_line_and_exit_code_3(capsys, served):
+    with listening("127.0.0.1") as port:
         assert main(["--port", str(port)]) == 3
     assert (
         capsys.readouterr().err == f"Error: cannot use port {port} (Address already in use); give another with --port\n"
     )
+    assert not served
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+@pytest.mark.parametrize(
+    ("taken", "host"),
+    [
+        pytest.param("127.0.0.2", "127.0.0.2", marks=needs_second),
+        pytest.param("::1", "::1", marks=needs_ipv6),
+        pytest.param("::1", "[::1]", marks=needs_ipv6),
+    ],
+)
+def test_the_port_is_probed_on_the_host_that_will_be_listened_on(capsys, served, monkeypatch, by, taken, host):
+    options = ["--host", host] if by == "option" else []
+    monkeypatch.setenv("GRADIO_SERVER_NAME", host if by == "environment" else "127.0.0.1")
+    with listening(taken) as port:
+        assert main(["--port", str(port), *options]) == 3
+        assert f"cannot use port {port} (Address already in use)" in capsys.readouterr().err
+        monkeypatch.setenv("GRADIO_SERVER_NAME", taken)
+        assert main(["--port", str(port), "--host", "127.0.0.1"]) == 0  # the option goes first, and is free there
+    assert [call.host for call in served] == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "nobody.invalid", "a..b"])
+def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served, monkeypatch, by, host):
+    if by == "environment":
+        monkeypatch.setenv("GRADIO_SERVER_NAME", host)
+    assert main(["--host", host] if by == "option" else []) == 3
+    line = capsys.readouterr().err
+    assert line.startswith(f"Error: cannot listen on {host!r} (")
+    assert line.endswith("); give --host an address of this machine, such as 127.0.0.1\n")
+    assert line.count("\n") == 1
+    assert not served
+
+
+@pytest.mark.parametrize(("host", "given"), [("::1", "[::1]"), ("localhost", "localhost"), ("0.0.0.0", "0.0.0.0")])
+def test_gradio_is_given_the_host_as_it_wants_it(monkeypatch, host, given):
+    launched = {}
+    monkeypatch.setattr(app, "build_app", lambda *_: SimpleNamespace(launch=lambda **options: launched.update(options)))
+    app.serve(app.parser().parse_args(["--host", host]))
+    assert launched["server_name"] == given

@@ -33,7 +33,7 @@ def test_tables_give_the_named_column(tmp_path: Path) -> None:
         assert list(sentences(tmp_path / name, "body")) == ["One, quoted", "Two"], name
         with pytest.raises(ValueError, match="no column 'text'; it has id, body"):
             list(sentences(tmp_path / name, "text"))
-        with pytest.raises(ValueError, match="Give --column, one of id, body"):
+        with pytest.raises(ValueError, match="Pass `column`, one of id, body"):
             list(sentences(tmp_path / name))
 
 
@@ -80,8 +80,8 @@ def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
 @pytest.mark.parametrize(
     "content",
-    [b"text\n\xff\xfe\n", b"text\nfine\nb,c,d\te\tf\n", b"\x00\x01\x02" * 50],
-    ids=["latin", "ragged", "binary"],
+    [b"text\n\xff\xfe\n", b"text\nfine\nb,c,d\te\tf\n", b"\x00\x01\x02" * 50, b"text\nfine\n" * 20000 + b"x\x00\n"],
+    ids=["latin", "ragged", "binary", "late"],
 )
 def test_damaged_tables_are_one_line_that_names_the_file(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)

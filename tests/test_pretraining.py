@@ -1,5 +1,6 @@
 """Pretraining: counts and PMI against loops, masking as BERT's, held-out documents, exact resume, clear refusals."""
 
+import errno
 import inspect
 import json
 import math
@@ -233,7 +234,7 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
         calls.append(path)
         if len(calls) > 2:  # two files a state: the second evaluation finds the disk full
             Path(path).write_bytes(b"half")
-            raise OSError("No space left on device")
+            raise OSError(errno.ENOSPC, "No space left on device")
         save(tensors, path)
 
     monkeypatch.setattr(cse.state, "save_file", full)

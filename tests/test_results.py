@@ -1,12 +1,21 @@
 """Results survive an interruption unit by unit, and texts are encoded once however many units share them."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cse.evaluation.results import checksum, new_results, open_results, remembered, run_units, save_results
+from cse.evaluation.results import (
+    checksum,
+    name_and_checksum,
+    new_results,
+    open_results,
+    remembered,
+    run_units,
+    save_results,
+)
 
 
 def test_each_text_is_encoded_once_in_the_order_asked() -> None:
@@ -78,3 +87,12 @@ def test_other_data_have_another_checksum(tmp_path: Path) -> None:
     assert sums[0] == sums[1] != sums[2]
     (tmp_path / "b" / "STS12" / "x.tsv").rename(tmp_path / "b" / "STS12" / "y.tsv")
     assert checksum(tmp_path / "b") != sums[0]
+
+
+def test_a_text_is_keyed_by_its_name_and_content(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.txt"
+    path.write_bytes(b"One.\n" * 500_000)  # more than is read at once
+    assert checksum(path) == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    assert name_and_checksum(path) == f"wiki.txt {checksum(path)}"
+    assert name_and_checksum(None) is None
+    assert name_and_checksum(Path("owner/name")) == "owner/name"  # a hub id has no content here

@@ -1,5 +1,6 @@
 """`scripts.evaluate` on small sets: tables, results files that are gone on with, comparisons, and one-line errors."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -62,6 +63,25 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34, "pairs": 10}}
     refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "--overwrite")
     assert run("evaluate", "sts", *options, "--final-period", "--overwrite").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [("geometry", ("--sentences",)), ("sts", ("--postprocess", "whitening", "--fit"))],
+    ids=["sentences", "fit"],
+)
+def test_a_changed_text_of_the_same_name_is_another_protocol(
+    bert_folder: Path, sts: Path, tmp_path: Path, task: str, options: tuple[str, ...]
+) -> None:
+    text, path = tmp_path / "wiki.txt", tmp_path / "results.json"
+    text.write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES))
+    call = ("evaluate", task, "--model", bert_folder, "--data", sts, "--json", path, *options, text)
+    assert run(*call).exit_code == 0
+    protocol = json.loads(path.read_text())["protocol"]
+    assert protocol[options[-1][2:]] == f"wiki.txt {hashlib.sha256(text.read_bytes()).hexdigest()[:12]}"
+    assert run(*call).exit_code == 0
+    text.write_text("\n".join(reversed(text.read_text().splitlines()[1:])))
+    refused(run(*call), 3, f"holds {task} under", "wiki.txt", "--overwrite")
 
 
 def test_the_same_name_with_other_weights_is_scored_anew(

@@ -32,13 +32,23 @@ def provenance() -> dict[str, Any]:
     return {"date": date.today().isoformat(), "versions": versions}
 
 
-def checksum(folder: Path) -> str:
-    """12 hex digits over the names and contents of the `.tsv` files under `folder`: other data, other scores."""
+def checksum(path: Path) -> str:
+    """12 hex digits over a file, or over names and contents of a folder's `.tsv` files: other data, other scores."""
     sha = hashlib.sha256()
-    for path in sorted(Path(folder).rglob("*.tsv")):
-        sha.update(str(path.relative_to(folder)).encode())
-        sha.update(path.read_bytes())
+    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        if file != path:
+            sha.update(str(file.relative_to(path)).encode())
+        with file.open("rb") as content:
+            while block := content.read(1 << 20):
+                sha.update(block)
     return sha.hexdigest()[:12]
+
+
+def name_and_checksum(path: Path | None) -> str | None:
+    """What stands in a protocol for a text: a file's name and checksum, a hub id as it is, None for none."""
+    if path is None:
+        return None
+    return f"{path.name} {checksum(path)}" if path.is_file() else str(path)
 
 
 def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""Rows of .csv and .tsv tables, read with the standard library: a cell is the text that stands in the file.
+
+Nothing is taken for a number or for a missing value, and a row that cannot be read is an error, never left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+USUAL_COLUMNS = ("sentence", "text")
+DELIMITED: dict[str, dict[str, Any]] = {
+    ".csv": {"delimiter": ","},
+    ".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
+}
+CURES = {
+    ".csv": 'close every quote, write a quote inside a quoted cell as "", and end rows with a newline',
+    ".tsv": "shorten the cell, and end rows with a newline",
+}
+
+Rows = Iterator[tuple[str, dict[str, Any]]]  # where a row stands, for errors, and its cells by column
+
+
+def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -> tuple[list[str], Rows]:
+    """The column names and the rows of a table of kind `suffix` (.csv or .tsv), whose `lines` keep their ends.
+
+    The first row is the header. Without `has_header` a lone column may have none, and is then called "sentence".
+    Blank rows are skipped, cells stripped. Raises ValueError with the line for a row that cannot be read, for one of
+    another width than the first, and for a lone first word that may be a header or a sentence.
+    """
+    rows = _cells(path, suffix, lines)
+    first = next(rows, None)
+    if first is None:
+        return [], iter(())
+    line, names = first
+    if len(names) == 1 and not has_header and names[0].lower() not in USUAL_COLUMNS:
+        if re.fullmatch(r"\w+", names[0]):
+            raise ValueError(
+                f"{path}: line {line}: {names[0]!r} may be the column's name or a sentence; "
+                f"pass `column` {names[0]!r} if it is the name, or give a .txt file"
+            )
+        rows, names = chain([first], rows), [USUAL_COLUMNS[0]]
+    return names, _named(path, names, rows)
+
+
+def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Every row that is not blank with the line it begins on."""
+    reader = csv.reader(lines, strict=True, **DELIMITED[suffix])
+    begins = 1
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if cells and cells != [""]:
+                yield begins, cells
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        reason = str(error).split(" - ")[0]  # what follows is advice to programmers
+        raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {CURES[suffix]}") from error
+
+
+def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) -> Rows:
+    for line, cells in rows:
+        if len(cells) != len(names):
+            raise ValueError(
+                f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; "
+                "mend the row, or quote what holds a separator"
+            )
+        yield f"line {line}", dict(zip(names, cells, strict=True))

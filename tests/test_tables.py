@@ -1,0 +1,104 @@
+"""A cell of a .csv or .tsv is the text that stands in the file, and no row is lost without a word."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from cse.data import examples, sentences
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_words_for_nothing_and_numbers_are_sentences(tmp_path: Path, separator: str) -> None:
+    texts = ["NA", "None", "null", "nan", "007", "1.50", "True"]
+    path = tmp_path / ("a.csv" if separator == "," else "a.tsv")
+    written(path, "\n".join(separator.join(row) for row in [("id", "text"), *((str(0), text) for text in texts)]))
+    assert list(sentences(path, "text")) == texts
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_lone_column_without_a_header_keeps_its_first_row(tmp_path: Path, name: str) -> None:
+    for first in ("The first sentence.", "First!", "Two words"):
+        assert list(sentences(written(tmp_path / name, f"{first}\nThe second.\n"))) == [first, "The second."]
+    for header in ("sentence", "text", "Text", "SENTENCE"):
+        assert list(sentences(written(tmp_path / name, f"{header}\nThe first.\n"))) == ["The first."]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name, "\nbody\nThe first.\n")
+    with pytest.raises(ValueError, match=r"line 2: 'body' may be .* pass `column` 'body' .*\.txt"):
+        list(sentences(path))
+    assert list(sentences(path, "body")) == ["The first."]
+
+
+def test_a_quote_in_a_tsv_is_a_character(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", 'id\ttext\n1\t"Never closed\n2\tA 5" disk\n3\t"Closed"\n')
+    assert list(sentences(path, "text")) == ['"Never closed', 'A 5" disk', '"Closed"']
+
+
+def test_quoted_cells_keep_their_separators_quotes_and_newlines(tmp_path: Path) -> None:
+    rows = '\ufeffid,text\r\n1,"One, two"\r\n\r\n2,"He said ""no""."\r\n3,"First line\nsecond line"\r\n4,A 5" disk\r\n'
+    expected = ["One, two", 'He said "no".', "First line\nsecond line", 'A 5" disk']
+    assert list(sentences(written(tmp_path / "a.csv", rows), "text")) == expected
+    assert list(sentences(written(tmp_path / "a.csv.gz", gzip.compress(rows.encode())), "text")) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('id,text\n1,fine\n2,"never closed\n3,lost\n', 3),
+        ('id,text\n1,"two\nlines"\n2,"closed" and gone on\n', 4),
+        ("id,text\n1,fine\n2," + "x" * 200_000 + "\n", 3),
+        ("id,text\n1,fine\r2,old Macintosh\r", 2),
+    ],
+    ids=["open", "stray", "large", "return"],
+)
+def test_a_row_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, content: str, line: int) -> None:
+    path = written(tmp_path / "a.csv", content)
+    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}: line {line}: ") as caught:
+        list(sentences(path, "text"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize(("row", "cells"), [("2;two;more", 3), ("2", 1)])
+def test_a_row_of_another_width_is_named_with_its_line(tmp_path: Path, name: str, row: str, cells: int) -> None:
+    separator = "," if name == "a.csv" else "\t"
+    path = written(tmp_path / name, f"id;text\n1;one\n\n{row}\n".replace(";", separator))
+    with pytest.raises(ValueError, match=rf"{name}: line 4 has {cells} cells, not 2"):
+        list(sentences(path, "text"))
+
+
+def test_a_column_that_stands_twice_is_refused_where_it_is_wanted(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "text,text,body\na,b,c\n")
+    assert list(sentences(path, "body")) == ["c"]
+    for column in (None, "text"):
+        with pytest.raises(ValueError, match=r"a\.csv: 2 columns are called 'text'"):
+            list(sentences(path, column))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_an_empty_text_of_a_supervised_table_is_named_with_its_row(tmp_path: Path, name: str, empty: int) -> None:
+    bad = ["P", "E", "C"]
+    bad[empty] = " "
+    columns, rows = ("sent0", "sent1", "hard_neg"), [["p", "e", "c"], bad]
+    lines = [str(dict(zip(columns, row, strict=True))).replace("'", '"') for row in rows]
+    if name != "a.jsonl":
+        lines = [("," if name == "a.csv" else "\t").join(row) for row in [columns, *rows]][name == "a.tsv" :]
+    path = written(tmp_path / name, "\n".join(lines))
+    where = "line 3" if name == "a.csv" else "row 2" if name == "a.jsonl" else "line 2"
+    with pytest.raises(ValueError, match=rf"{re.escape(name)}: {where} has .*empty"):
+        list(examples(path, supervised=True))
+
+
+def test_a_text_file_has_no_column(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="leave out `column`"):
+        list(sentences(written(tmp_path / "a.txt", "One.\n"), "text"))
