@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.names import BUNDLED_NAMES
+from cse.model_names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -26,10 +26,10 @@ def build_app(models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = (
 
     No weights are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
     """
-    from ui.lab import open_lab
     from ui.page import page
+    from ui.state import open_state
 
-    return page(open_lab(models, indexes))
+    return page(open_state(models, indexes))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def check(options: argparse.Namespace) -> None:
     `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
-    from cse.names import Kind, resolve
+    from cse.model_names import Kind, resolve
     from index.manifest import read_manifest
 
     for model in options.model:

@@ -22,8 +22,8 @@ from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.files import FolderKind
 from cse.methods import from_json, to_json
-from cse.names import CONFIG, location, read_config, read_json
-from cse.state import write_folder
+from cse.model_names import CONFIG, location, read_config, read_json
+from cse.training_state import write_folder
 
 FORMAT = 1
 INDEX = "model.safetensors.index.json"

@@ -10,7 +10,7 @@ from cse.checkpoint import load_checkpoint
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.methods import UNTRAINED
-from cse.names import Kind, ModelReference, location, resolve
+from cse.model_names import Kind, ModelReference, location, resolve
 
 
 def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:

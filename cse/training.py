@@ -27,8 +27,8 @@ from cse.evaluation.sts import spearman
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens
 from cse.methods import TrainConfig, to_json
-from cse.runlog import BEST, check_output, open_log, partial_folder
-from cse.state import check_resume, load_state, save_state, start_accelerator, write_folder
+from cse.training_output import BEST, check_output, open_log, partial_folder
+from cse.training_state import check_resume, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

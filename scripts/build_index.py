@@ -51,7 +51,7 @@ def main(
     from dataclasses import asdict
 
     from cse.loading import open_model
-    from cse.names import resolve
+    from cse.model_names import resolve
     from index import BuildSettings, VectorIndex
 
     _check_output(output, factory, overwrite=overwrite, append=append)

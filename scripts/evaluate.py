@@ -20,9 +20,9 @@ from scripts.tables import TASKS, comparisons, print_scores, print_seeds
 if TYPE_CHECKING:
     import numpy as np
 
+    from cse.benchmark.models import Entry
+    from cse.benchmark.representations import TextEncoder
     from cse.evaluation import Encode, Unit
-    from cse.lineup import Entry
-    from cse.representations import TextEncoder
 
 POINTS = ("cosines", "grades", "points", "picture")  # only what --compare and --figures draw from
 
@@ -64,8 +64,8 @@ def main(
 
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
-    from cse.evaluation.results import checksum, name_and_checksum, new_results, open_results, save_results
-    from cse.lineup import Lineup
+    from cse.benchmark.models import Lineup
+    from cse.benchmark.results import checksum, name_and_checksum, new_results, open_results, save_results
 
     _check(task, {"--compare": compare, "--details": details, "--tokenised": tokenised}, figures, final_period)
     path = Path(json_output) if json_output not in (None, "-") else None
@@ -117,8 +117,8 @@ def _score(
     encoding: tuple[int, bool], save: Callable[[], None],
 ) -> str:  # fmt: skip
     """Complete the record of one encoder in `results`, whose label there comes back; `save` runs after every unit."""
+    from cse.benchmark.results import provenance, run_units
     from cse.encoder import Encoder
-    from cse.evaluation.results import provenance, run_units
 
     batch_size, final_period = encoding
     encoder, label = entry.encoder, _label(results["models"], entry.encoder)
@@ -144,7 +144,7 @@ def _score(
 def _model_units(
     shared: dict[str, Unit], task: str, data: Path, batch_size: int, encoder: TextEncoder
 ) -> dict[str, Unit]:
-    from cse.lineup import token_units
+    from cse.benchmark.models import token_units
 
     if task != "geometry":
         return shared
@@ -157,17 +157,17 @@ def _model_units(
 def _fetched(task: str) -> Path:
     from datasets.config import HF_CACHE_HOME
 
-    from cse.evaluation.hubsets import fetch
+    from cse.benchmark.hub_data import fetch
 
     return fetch(task, Path(HF_CACHE_HOME) / "cse")
 
 
 def _units(task: str, data: Path, tokenised: Path | None, details: bool, sentences: Path | None) -> dict[str, Unit]:
-    module = import_module(f"cse.evaluation.{task.replace('-', '')}")
+    module = import_module(f"cse.evaluation.{task.replace('-', '_')}")
     if task == "sts":
         return module.units(data, tokenised, details=details)
     if task == "geometry":
-        from cse.evaluation.pairmap import pair_map
+        from cse.evaluation.pair_map import pair_map
 
         return {**module.units(data, sentences=sentences), "map": partial(pair_map, path=data / module.PAIRS)}
     return module.units(data, _index_search) if task == "retrieval" else module.units(data)

@@ -11,7 +11,7 @@ from scripts.cli import log
 
 def draw(task: str, models: Mapping[str, Any], folder: Path) -> None:
     """Write the PNG figures of `task` (few-shot or geometry) into `folder`, all models side by side."""
-    from cse.evaluation import figures
+    from cse.benchmark import figures
 
     def having(unit: str) -> dict[str, Any]:
         return {label: one["scores"][unit] for label, one in models.items() if unit in one["scores"]}
@@ -34,7 +34,7 @@ def draw(task: str, models: Mapping[str, Any], folder: Path) -> None:
 
 def draw_sweep(runs: Mapping[int, Sequence[float]], name: str, path: Path) -> None:
     """DCPCSE's Figure 2 of this reproduction: prompt length against average score."""
-    from cse.evaluation import figures
+    from cse.benchmark import figures
 
     title = f"Average of seven STS tasks by prompt length, {name}"
     _said(figures.sweep({name: runs}, path, title, varied="prompt length"))
@@ -42,7 +42,7 @@ def draw_sweep(runs: Mapping[int, Sequence[float]], name: str, path: Path) -> No
 
 def draw_templates(scores: Mapping[str, float], name: str, path: Path) -> None:
     """PromptBERT's Table 4 of this reproduction as bars."""
-    from cse.evaluation import figures
+    from cse.benchmark import figures
 
     _said(figures.template_bars(scores, path, f"STS-B dev by template, {name}, untrained"))
 

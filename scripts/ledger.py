@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.evaluation.published import TEMPLATES
-from cse.evaluation.results import provenance, save_results
+from cse.benchmark.published import TEMPLATES
+from cse.benchmark.results import provenance, save_results
 from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
 
 if TYPE_CHECKING:
-    from cse.evaluation.published import Row
+    from cse.benchmark.published import Row
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
@@ -136,7 +136,7 @@ def judged(runs: Sequence[float], row: Row) -> dict[str, Any]:
 
     Where neither side has several runs nothing can be said of noise, and nothing is.
     """
-    from cse.evaluation.comparison import Sample, margin, over_seeds
+    from cse.benchmark.significance import Sample, margin, over_seeds
 
     mean, deviation = over_seeds(runs)
     digits = 4 if abs(mean) < 1 else 2  # cosines are not in percent

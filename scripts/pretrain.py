@@ -36,7 +36,7 @@ def main(
 
     Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
-    from cse.pretraining import PretrainConfig, pretrain
+    from cse.pretraining.loop import PretrainConfig, pretrain
 
     check_choice("precision", precision, PRECISIONS)
 

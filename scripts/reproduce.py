@@ -31,7 +31,7 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.evaluation.published import rows
+    from cse.benchmark.published import rows
     from scripts.ledger import Plan, draw_figure, fill_in, show, write_ledger
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]

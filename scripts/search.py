@@ -27,7 +27,7 @@ def main(
     Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
     """
     from cse.loading import open_model
-    from cse.names import lasting_name, resolve
+    from cse.model_names import lasting_name, resolve
     from index import VectorIndex
     from index.manifest import read_manifest
 

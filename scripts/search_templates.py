@@ -31,12 +31,12 @@ def main(
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
+    from cse.benchmark.results import save_results
+    from cse.benchmark.template_search import dev_score, greedy, published, read_templates
     from cse.data import scored_pairs
     from cse.errors import ArtefactError
-    from cse.evaluation.results import save_results
     from cse.loading import open_model
-    from cse.names import Kind, resolve
-    from cse.template_search import dev_score, greedy, published, read_templates
+    from cse.model_names import Kind, resolve
     from cse.templates import Template
 
     listed = None if templates is None else read_templates(templates)

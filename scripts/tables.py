@@ -32,7 +32,7 @@ def columns(task: str, models: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def average(task: str, scores: Mapping[str, Any]) -> float | None:
     """The papers' average of a task's main score over its sets; None where sets are missing or it has no average."""
-    from cse.evaluation.published import SETS
+    from cse.benchmark.published import SETS
 
     if task not in SETS or not all(name in scores for name in SETS[task]):
         return None
@@ -41,7 +41,7 @@ def average(task: str, scores: Mapping[str, Any]) -> float | None:
 
 def print_scores(task: str, models: Mapping[str, Any]) -> None:
     """The table; sets of the papers' that are missing are named on stderr, and nothing is averaged without them."""
-    from cse.evaluation.published import SETS, published
+    from cse.benchmark.published import SETS, published
 
     shown = columns(task, models)
     if absent := [name for name in SETS.get(task, ()) if name not in {name for name, _ in shown}]:
@@ -106,7 +106,7 @@ def _print_ladders(models: Mapping[str, Any]) -> None:
 
 def print_seeds(task: str, models: Mapping[str, Any]) -> None:
     """Mean and deviation of models that differ in the seed alone, and whether two such groups differ."""
-    from cse.evaluation.comparison import over_seeds, seed_groups, seeds_differ
+    from cse.benchmark.significance import over_seeds, seed_groups, seeds_differ
 
     groups: dict[str, list[float]] = {}
     for members in seed_groups(models).values():
@@ -129,7 +129,7 @@ def comparisons(models: Mapping[str, Any]) -> list[str]:
     """
     import numpy as np
 
-    from cse.evaluation.comparison import SAMPLES, paired_bootstrap
+    from cse.benchmark.significance import SAMPLES, paired_bootstrap
 
     (first, record), *others = models.items()
     lines = []

@@ -104,7 +104,7 @@ def _prepare(
     from cse.data import load_examples, scored_pairs
     from cse.encoder import Encoder
     from cse.methods import backbone_key, preset
-    from cse.names import lasting_name, location
+    from cse.model_names import lasting_name, location
     from cse.training import Run
 
     data, column, limit = source

@@ -15,9 +15,9 @@ from conftest import ROOT
 import app
 import cse
 from app import main
-from cse.names import resolve
+from cse.model_names import resolve
 from index import BuildSettings, VectorIndex
-from ui import checks, markup
+from ui import html, validation
 from ui.canvas import canvas_value, pack
 from ui.clusters import Drawn
 from ui.corpora import Demo
@@ -270,8 +270,8 @@ def test_no_page_part_lets_a_users_text_through_as_markup():
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2)),
         search_html({HOSTILE: [hit], "other": []}),
-        markup.columns({HOSTILE: reading, "other": Failure(HOSTILE)}, reading_html),
-        markup.hint(HOSTILE),
+        html.columns({HOSTILE: reading, "other": Failure(HOSTILE)}, reading_html),
+        html.hint(HOSTILE),
     ]
     for page in pages:
         assert "<script" not in page
@@ -324,9 +324,9 @@ def test_packed_points_come_back():
 
 
 def test_lines_are_stripped_and_counted():
-    assert checks.lines(" a \n\n b\r\nc", 2, 3) == ["a", "b", "c"]
+    assert validation.lines(" a \n\n b\r\nc", 2, 3) == ["a", "b", "c"]
     with pytest.raises(ValueError, match=r"The list has 1 sentence; paste 2 to 40, one per line\."):
-        checks.lines("a", 2, 40)
+        validation.lines("a", 2, 40)
 
 
 # -- the command line -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 from cse.evaluation.clustering import hungarian_accuracy, units
-from cse.evaluation.labelled import labelled_rows
+from cse.evaluation.labelled_data import labelled_rows
 
 
 def from_confusion(confusion: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

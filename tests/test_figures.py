@@ -11,7 +11,7 @@ from conftest import ROOT
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from cse.evaluation import figures
+from cse.benchmark import figures
 
 SEEDS = {"MR": {"a": [60.0, 62.0, 64.0], "b": [70.0, 70.0, 70.0]}, "CR": {"b": [55.0, 58.0, 58.0]}}
 POINTS = {"a": {"grades": [0.0, 0.5, 1.0, 4.0, 5.0], "cosines": [0.1, 0.3, 0.5, 0.8, 1.0]}}
@@ -172,7 +172,7 @@ def test_a_long_title_is_wrapped_into_the_figure() -> None:
 
 
 def test_matplotlib_waits_for_the_first_figure_and_pyplot_s_global_state_is_not_used() -> None:
-    code = "import sys, cse.evaluation.figures; print('matplotlib' in sys.modules)"
+    code = "import sys, cse.benchmark.figures; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
     assert "pyplot" not in Path(figures.__file__).read_text()

@@ -11,9 +11,9 @@ import pytest
 from conftest import DATA
 from scipy.stats import spearmanr
 
-from cse.evaluation import geometry, removal
+from cse.evaluation import geometry, token_removal
 from cse.evaluation.geometry import alignment, anisotropy, grade_distribution, uniformity
-from cse.evaluation.removal import most_frequent, removal_curve, task_scores
+from cse.evaluation.token_removal import most_frequent, removal_curve, task_scores
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -171,7 +171,7 @@ def test_a_curve_of_nothing_is_refused() -> None:
     for sets, steps in (({}, (0,)), (SETS, ())):
         with pytest.raises(ValueError, match="at least one set of pairs and one step"):
             removal_curve(letters, counts, sets, counted=COUNTED, steps=steps)
-    assert removal.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    assert token_removal.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 
 # -- units --------------------------------------------------------------------------------------------------------

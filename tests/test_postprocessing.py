@@ -8,8 +8,8 @@ import torch
 from conftest import SENTENCES
 
 import cse
-from cse.postprocessing import Flow, fit_flow, fit_whitening, flowed, whitened
-from cse.representations import Representation
+from cse.benchmark.postprocessing import Flow, fit_flow, fit_whitening, flowed, whitened
+from cse.benchmark.representations import Representation
 
 WIDTHS = [2, 3, 5, 8, 13]
 

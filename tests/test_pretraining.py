@@ -17,14 +17,14 @@ from conftest import ROOT, SENTENCES, WORDS
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.backbone import load_backbone
-from cse.cooccurrence import count_pairs, positive_pmi, word_vectors
 from cse.errors import ArtefactError
-from cse.names import BUNDLED
-from cse.pretraining import PretrainConfig, learning_rate, pretrain
-from cse.rows import bag_loss, draw_rows, masked_loss, read
-from cse.speed import training_flops
+from cse.model_names import BUNDLED
+from cse.pretraining.batches import bag_loss, draw_rows, masked_loss, read
+from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
+from cse.pretraining.flops import training_flops
+from cse.pretraining.loop import PretrainConfig, learning_rate, pretrain
+from cse.pretraining.word_vectors import count_pairs, positive_pmi, word_vectors
 from cse.templates import MEANS, render
-from cse.wordpieces import TokenFile, tokenise, train_tokenizer
 from scripts.pretrain import main
 
 CONFIG = PretrainConfig(
@@ -226,9 +226,9 @@ finally:
 def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import cse.state
+    import cse.training_state
 
-    save, calls = cse.state.save_file, []
+    save, calls = cse.training_state.save_file, []
 
     def full(tensors: dict, path: Path) -> None:
         calls.append(path)
@@ -237,7 +237,7 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
             raise OSError(errno.ENOSPC, "No space left on device")
         save(tensors, path)
 
-    monkeypatch.setattr(cse.state, "save_file", full)
+    monkeypatch.setattr(cse.training_state, "save_file", full)
     with pytest.raises(OSError, match=r"state: cannot be written .*No space left.*free some space"):
         pretrain([corpus], tmp_path / "out", CONFIG, eval_every=4)
     monkeypatch.undo()

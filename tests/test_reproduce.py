@@ -10,7 +10,7 @@ import pytest
 from conftest import SENTENCES
 from test_scripts import refused, run
 
-from cse.evaluation.published import PAPERS, ROWS, SETS, published, rows
+from cse.benchmark.published import PAPERS, ROWS, SETS, published, rows
 from cse.methods import METHODS, SUPERVISED, UNTRAINED
 from scripts.ledger import Plan, judged
 

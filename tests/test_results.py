@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cse.evaluation.results import (
+from cse.benchmark.results import (
     checksum,
     name_and_checksum,
     new_results,

@@ -12,12 +12,12 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.backbone import load_backbone
+from cse.benchmark.published import TEMPLATES
+from cse.benchmark.template_search import dev_score, greedy, published, read_templates
 from cse.data import scored_pairs
 from cse.encoder import Encoder
-from cse.evaluation.published import TEMPLATES
 from cse.evaluation.sts import cosines
 from cse.methods import UNTRAINED, When
-from cse.template_search import dev_score, greedy, published, read_templates
 from cse.templates import MEANS, Template
 from scripts.search_templates import app
 

@@ -11,8 +11,8 @@ from conftest import DATA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from cse.evaluation import fewshot, transfer
-from cse.evaluation.labelled import features, labelled_rows, labels
+from cse.evaluation import few_shot, transfer
+from cse.evaluation.labelled_data import features, labelled_rows, labels
 
 Rows = list[tuple[str, ...]]
 
@@ -176,10 +176,10 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
     x, y = arrays(rows)
     runs = []
     for seed in range(10):
-        draw = fewshot.drawn(y, seed)
+        draw = few_shot.drawn(y, seed)
         rest = [n for n in range(len(rows)) if n not in set(draw)]
         runs.append(100 * slow((x[draw], y[draw]), (x[rest], y[rest]), 1.0))
-    found = fewshot.units(write(tmp_path, "CR", all=rows))["CR"](numbers)
+    found = few_shot.units(write(tmp_path, "CR", all=rows))["CR"](numbers)
     assert found["runs"] == [round(run, 2) for run in runs]
     assert found["accuracy"] == round(statistics.mean(runs), 2)
     assert found["deviation"] == round(statistics.stdev(runs), 2)
@@ -187,10 +187,10 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
 
 def test_few_shot_draws_16_different_rows_of_each_label_anew_for_each_seed() -> None:
     names = np.array(list("abc") * 30)
-    draws = [fewshot.drawn(names, seed) for seed in range(10)]
+    draws = [few_shot.drawn(names, seed) for seed in range(10)]
     assert all(Counter(names[draw]) == {"a": 16, "b": 16, "c": 16} and len(set(draw)) == 48 for draw in draws)
     assert len({tuple(draw) for draw in draws}) == 10
-    np.testing.assert_array_equal(draws[3], fewshot.drawn(names, 3))
+    np.testing.assert_array_equal(draws[3], few_shot.drawn(names, 3))
 
 
 def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(
         return numbers(texts)
 
     folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
-    found = fewshot.units(folder)["SST2"](encode)
-    draws = [fewshot.drawn(y, seed) for seed in range(10)]
+    found = few_shot.units(folder)["SST2"](encode)
+    draws = [few_shot.drawn(y, seed) for seed in range(10)]
     assert found["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
     assert [set(texts) for texts in calls] == [{train[n][1] for n in np.concatenate(draws)} | {row[1] for row in test}]
     assert len(calls[0]) == len(set(calls[0]))
@@ -234,7 +234,7 @@ def test_rows_are_read_as_written_and_a_missing_file_is_named(tmp_path: Path) ->
         labelled_rows(tmp_path / "gone.tsv")
 
 
-@pytest.mark.parametrize("units", [transfer.units, fewshot.units])
+@pytest.mark.parametrize("units", [transfer.units, few_shot.units])
 def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, units: Callable) -> None:
     with pytest.raises(
         ValueError, match=r"none of the transfer sets in it.*MR/\{all.tsv\}.*MRPC/\{train.tsv,test.tsv\}"
@@ -279,7 +279,7 @@ def test_few_shot_refuses_a_label_with_too_few_rows(
     tmp_path: Path, name: str, files: dict[str, Rows], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        fewshot.units(write(tmp_path, name, **files))[name](numbers)
+        few_shot.units(write(tmp_path, name, **files))[name](numbers)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")

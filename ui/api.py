@@ -9,39 +9,39 @@ from typing import Any
 
 import gradio as gr
 
-from ui.cards import cards
 from ui.clusters import PER_TOPIC, Drawn, draw_maps, points_of
 from ui.corpora import DEMO_KEY
-from ui.lab import Lab
+from ui.events import ENCODE, guarded
+from ui.model_table import descriptions
 from ui.models import Failure, plain
 from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
+from ui.state import AppState
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
-from ui.wiring import ENCODE, guarded
 
 
-def add_endpoints(lab: Lab) -> None:
+def add_endpoints(state: AppState) -> None:
     """Add `/similarity`, `/search`, `/tokens`, `/map` and `/models` to the surrounding app."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
-        return plain(similarity(lab.models, s1, s2))
+        return plain(similarity(state.models, s1, s2))
 
     def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
 
         k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with.
         """
-        return plain(search(lab, query, k, corpus))
+        return plain(search(state, query, k, corpus))
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "after": [...]}}.
 
         k is 1 to 30. "after" is after denoising, which subtracts what the template alone says.
         """
-        return plain({name: lists(answer) for name, answer in tokens(lab.models, sentence, k).items()})
+        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
 
     def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
@@ -49,13 +49,13 @@ def add_endpoints(lab: Lab) -> None:
         source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
         or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1.
         """
-        points = points_of(lab, source, lines, per_topic)
-        maps = {name: coordinates(answer) for name, answer in draw_maps(lab, points, seed).items()}
+        points = points_of(state, source, lines, per_topic)
+        maps = {name: coordinates(answer) for name, answer in draw_maps(state, points, seed).items()}
         return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
-        return [{"name": name, **card} for name, card in plain(cards(lab.models)).items()]
+        return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
 
     for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **ENCODE)

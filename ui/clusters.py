@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import gradio as gr
 import numpy as np
 
-from ui import checks, markup
+from ui import html, validation
 from ui.canvas import canvas, canvas_value
+from ui.components import submit
 from ui.corpora import DEMO
-from ui.lab import Lab
+from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Report, silent
-from ui.parts import submit
-from ui.wiring import PROGRESS, Run, guarded, private, reporter
+from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -52,23 +52,23 @@ class Drawn(NamedTuple):
     trustworthiness: float
 
 
-def points_of(lab: Lab, source: str, lines: str, per_topic: int) -> Points:
+def points_of(state: AppState, source: str, lines: str, per_topic: int) -> Points:
     """The sentences to draw; only what the source needs is read from the other two."""
-    match checks.one_of(source, "The source", SOURCES):
+    match validation.one_of(source, "The source", SOURCES):
         case "demo":
-            count = checks.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
-            return demo_points(lab, count)
+            count = validation.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
+            return demo_points(state, count)
         case "pairs":
             return graded_points()
-    texts = checks.lines(lines, 1, MOST_LINES)
+    texts = validation.lines(lines, 1, MOST_LINES)
     return Points(texts, ["your lines"] * len(texts))
 
 
-def demo_points(lab: Lab, per_topic: int) -> Points:
+def demo_points(state: AppState, per_topic: int) -> Points:
     """The first sentences of each topic."""
-    topics = np.array(lab.demo.topics)
-    rows = np.concatenate([np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(lab.demo.topics)])
-    return Points([lab.demo.sentences[row] for row in rows], [lab.demo.topics[row] for row in rows], rows)
+    topics = np.array(state.demo.topics)
+    rows = np.concatenate([np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)])
+    return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
 
 
 def graded_points() -> Points:
@@ -81,25 +81,25 @@ def graded_points() -> Points:
     return Points(texts, labels, paired=True)
 
 
-def draw_maps(lab: Lab, points: Points, seed: int, report: Report = silent) -> dict[str, Drawn | Failure]:
+def draw_maps(state: AppState, points: Points, seed: int, report: Report = silent) -> dict[str, Drawn | Failure]:
     """Each model's map of the points."""
     from cse.projection import project, trustworthiness
 
-    start = checks.whole(seed, "The seed", 0, MOST_SEED)
+    start = validation.whole(seed, "The seed", 0, MOST_SEED)
 
     def vectors(column: Column, encoder: Encoder) -> np.ndarray:
         if points.rows is None:
             return encoder.encode(points.texts)
-        return lab.demo.vectors(column, encoder)[points.rows]
+        return state.demo.vectors(column, encoder)[points.rows]
 
-    answers = lab.models.ask(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
+    answers = state.models.ask(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
     known = {name: rows for name, rows in answers.items() if not isinstance(rows, Failure)}
     maps = project(known, start, lambda done, total, name: report(total + done, 2 * total, f"map: {name}"))
     drawn = {name: Drawn(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}
     return {name: answer if isinstance(answer, Failure) else drawn[name] for name, answer in answers.items()}
 
 
-def clusters_tab(lab: Lab) -> None:
+def clusters_tab(state: AppState) -> None:
     """The tab's content."""
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
@@ -110,12 +110,12 @@ def clusters_tab(lab: Lab) -> None:
         seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, scale=1, min_width=100)
         button = submit("Draw maps")
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
-    gr.HTML(markup.hint(READING), apply_default_css=False)
+    gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas()
 
     def draw(source: str, lines: str, per_topic: int, seed: int, progress: gr.Progress = PROGRESS) -> dict:
-        points = points_of(lab, source, lines, per_topic)
-        maps = draw_maps(lab, points, seed, reporter(progress))
+        points = points_of(state, source, lines, per_topic)
+        maps = draw_maps(state, points, seed, reporter(progress))
         names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
         return canvas_value(points.texts, names, maps, joined=points.paired)
 

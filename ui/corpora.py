@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.names import BUNDLED
+from cse.model_names import BUNDLED
 from ui.models import Column, Models, free_name
 
 if TYPE_CHECKING:

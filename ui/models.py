@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
-from cse.names import lasting_name, resolve
+from cse.model_names import lasting_name, resolve
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder

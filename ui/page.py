@@ -8,13 +8,13 @@ from typing import Any
 import gradio as gr
 
 from ui.api import add_endpoints
-from ui.cards import cards_part
 from ui.clusters import clusters_tab
-from ui.lab import Lab
+from ui.events import PRIVATE
+from ui.model_table import model_table
 from ui.search import search_tab
 from ui.similarity import similarity_tab
+from ui.state import AppState
 from ui.tokens import tokens_tab
-from ui.wiring import PRIVATE
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -24,22 +24,22 @@ MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 
 
-def page(lab: Lab) -> gr.Blocks:
+def page(state: AppState) -> gr.Blocks:
     """The app, its queue set up; `launch_options` are for its `launch`."""
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         with gr.Tabs():
             with gr.Tab("Similarity", id="similarity"):
-                first = similarity_tab(lab)
+                first = similarity_tab(state)
             with gr.Tab("Search", id="search"):
-                search_tab(lab)
+                search_tab(state)
             with gr.Tab("Tokens", id="tokens"):
-                tokens_tab(lab)
+                tokens_tab(state)
             with gr.Tab("Clusters", id="clusters"):
-                clusters_tab(lab)
-        for run in [*first, cards_part(lab)]:
+                clusters_tab(state)
+        for run in [*first, model_table(state)]:
             blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
-        add_endpoints(lab)
+        add_endpoints(state)
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 import gradio as gr
 
-from ui import checks, markup
+from ui import html, validation
+from ui.components import result, submit
 from ui.corpora import DEMO_KEY
-from ui.lab import Lab
+from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Report, silent
-from ui.parts import result, submit
-from ui.wiring import PROGRESS, Run, guarded, private, reporter
+from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -36,11 +36,11 @@ class Hit(TypedDict):
     text: str
 
 
-def search(lab: Lab, query: str, k: int, corpus: str, report: Report = silent) -> dict[str, list[Hit] | Failure]:
+def search(state: AppState, query: str, k: int, corpus: str, report: Report = silent) -> dict[str, list[Hit] | Failure]:
     """Each model's `k` best sentences of the corpus, best first."""
-    wanted = checks.sentence(query, "The query")
-    count = checks.whole(k, "k", 1, MOST)
-    chosen = lab.corpora[checks.one_of(corpus, "The corpus", lab.corpora)]
+    wanted = validation.sentence(query, "The query")
+    count = validation.whole(k, "k", 1, MOST)
+    chosen = state.corpora[validation.one_of(corpus, "The corpus", state.corpora)]
 
     def hits(column: Column, encoder: Encoder) -> list[Hit]:
         index = chosen.index(column, encoder)
@@ -49,7 +49,7 @@ def search(lab: Lab, query: str, k: int, corpus: str, report: Report = silent) -
         ranked = enumerate(zip(scores, index.texts(rows), strict=False), start=1)
         return [Hit(rank=rank, score=float(score), text=text) for rank, (score, text) in ranked]
 
-    return lab.models.ask(hits, chosen.columns, report)
+    return state.models.ask(hits, chosen.columns, report)
 
 
 def search_html(answers: dict[str, list[Hit] | Failure]) -> str:
@@ -57,14 +57,14 @@ def search_html(answers: dict[str, list[Hit] | Failure]) -> str:
     lists = [answer for answer in answers.values() if not isinstance(answer, Failure)]
     finders = Counter(text for found in lists for text in {hit["text"] for hit in found})
     alone = {text for text, count in finders.items() if count == 1} if len(lists) > 1 else set()
-    return markup.columns(answers, lambda found: hits_html(found, alone))
+    return html.columns(answers, lambda found: hits_html(found, alone))
 
 
 def hits_html(found: list[Hit], alone: set[str]) -> str:
     """One ranked list; the sentences in `alone` get a badge."""
     items = []
     for hit in found:
-        text = markup.escape(hit["text"]) + (BADGE if hit["text"] in alone else "")
+        text = html.escape(hit["text"]) + (BADGE if hit["text"] in alone else "")
         items.append(
             f'<li><span class="cse-rank">{hit["rank"]}</span><span class="cse-text">{text}</span>'
             f'<span class="cse-score">{hit["score"]:.3f}</span></li>'
@@ -72,11 +72,11 @@ def hits_html(found: list[Hit], alone: set[str]) -> str:
     return f'<ol class="cse-hits">{"".join(items)}</ol>'
 
 
-def search_tab(lab: Lab) -> None:
+def search_tab(state: AppState) -> None:
     """The tab's content."""
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
-        choices = [(corpus.label, corpus.key) for corpus in lab.corpora.values()]
+        choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]
         corpus = gr.Dropdown(choices, value=DEMO_KEY, label="Corpus", scale=3, min_width=280)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
         button = submit("Search")
@@ -84,7 +84,7 @@ def search_tab(lab: Lab) -> None:
     output = result(FIRST_TIME, "hits")
 
     def find(query: str, k: int, corpus: str, progress: gr.Progress = PROGRESS) -> str:
-        return search_html(search(lab, query, k, corpus, reporter(progress)))
+        return search_html(search(state, query, k, corpus, reporter(progress)))
 
     run = Run(guarded(find), [query, k, corpus], [output])
     private([button.click, query.submit], run, examples)

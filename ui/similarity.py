@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import gradio as gr
 import numpy as np
 
-from ui import checks, markup
-from ui.lab import Lab
+from ui import html, validation
+from ui.components import result, submit
+from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Models, Report, silent
-from ui.parts import result, submit
-from ui.wiring import PROGRESS, Run, guarded, private, reporter
+from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -38,7 +38,7 @@ DARK, LIGHT = (0, 0, 0), (255, 255, 255)  # one of the two has a contrast of 4.5
 
 def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, float | Failure]:
     """Each model's cosine of the two sentences."""
-    pair = [checks.sentence(s1, "Sentence A"), checks.sentence(s2, "Sentence B")]
+    pair = [validation.sentence(s1, "Sentence A"), validation.sentence(s2, "Sentence B")]
 
     def cosine(column: Column, encoder: Encoder) -> float:
         from cse.evaluation.sts import cosines
@@ -51,7 +51,7 @@ def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dic
 
 def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[str], dict[str, np.ndarray | Failure]]:
     """The N sentences of the list, and each model's (N, N) cosines."""
-    sentences = checks.lines(text, LEAST, MOST)
+    sentences = validation.lines(text, LEAST, MOST)
 
     def matrix(column: Column, encoder: Encoder) -> np.ndarray:
         rows = encoder.encode(sentences, normalize_embeddings=True)
@@ -63,7 +63,7 @@ def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[s
 def cosine_html(cosine: float) -> str:
     """A cosine as number and bar; negative ones in another colour."""
     kind = "negative" if cosine < 0 else ""
-    return f'<p class="cse-number">{cosine:.3f}</p>{markup.bar(abs(cosine), kind)}'
+    return f'<p class="cse-number">{cosine:.3f}</p>{html.bar(abs(cosine), kind)}'
 
 
 def heat_map_html(sentences: list[str], matrix: np.ndarray) -> str:
@@ -72,7 +72,7 @@ def heat_map_html(sentences: list[str], matrix: np.ndarray) -> str:
     rows = []
     for number, (sentence, cosines) in enumerate(zip(sentences, matrix, strict=True), start=1):
         cells = "".join(cell_html(float(cosine)) for cosine in cosines)
-        label = markup.shortened(sentence)
+        label = html.shortened(sentence)
         rows.append(f'<tr><th scope="row" title="{label}"><b>{number}</b> {label}</th>{cells}</tr>')
     return f'<div class="cse-scroll"><table class="cse-heat"><tr><th></th>{head}</tr>{"".join(rows)}</table></div>'
 
@@ -103,12 +103,12 @@ def luminance(colour: tuple[int, ...]) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def similarity_tab(lab: Lab) -> list[Run]:
+def similarity_tab(state: AppState) -> list[Run]:
     """The tab's content; what fills it when the page opens comes back."""
-    return [pair_part(lab), list_part(lab)]
+    return [pair_part(state), list_part(state)]
 
 
-def pair_part(lab: Lab) -> Run:
+def pair_part(state: AppState) -> Run:
     """Two sentences and a bar per model."""
     with gr.Row(equal_height=True):
         first, second = (
@@ -122,14 +122,14 @@ def pair_part(lab: Lab) -> Run:
     output = result("The cosine of each model appears here.", "similarity")
 
     def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
-        return markup.columns(similarity(lab.models, s1, s2, reporter(progress)), cosine_html)
+        return html.columns(similarity(state.models, s1, s2, reporter(progress)), cosine_html)
 
     run = Run(guarded(compare), [first, second], [output])
     private([button.click, first.submit, second.submit], run, examples)
     return run
 
 
-def list_part(lab: Lab) -> Run:
+def list_part(state: AppState) -> Run:
     """A list of sentences and a heat map per model."""
     gr.Markdown("### All pairs of a list")
     with gr.Row(equal_height=True):
@@ -140,9 +140,9 @@ def list_part(lab: Lab) -> Run:
     output = result("A heat map of cosines per model appears here.", "heat-maps")
 
     def draw(text: str, progress: gr.Progress = PROGRESS) -> str:
-        sentences, answers = heat_map(lab.models, text, reporter(progress))
-        width = max(markup.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
-        return markup.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
+        sentences, answers = heat_map(state.models, text, reporter(progress))
+        width = max(html.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
+        return html.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
 
     run = Run(guarded(draw), [box], [output])
     private([button.click, box.submit], run)

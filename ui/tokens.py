@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
-from ui import checks, markup
-from ui.lab import Lab
+from ui import html, validation
+from ui.components import result, submit
+from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Models, Report, silent
-from ui.parts import result, submit
-from ui.wiring import PROGRESS, Run, guarded, private, reporter
+from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -41,8 +41,8 @@ class Reading(NamedTuple):
 
 def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> dict[str, Reading | Failure]:
     """Each model's `k` likeliest tokens at [MASK] before and after denoising."""
-    asked = checks.sentence(sentence, "The sentence")
-    count = checks.whole(k, "k", 1, MOST)
+    asked = validation.sentence(sentence, "The sentence")
+    count = validation.whole(k, "k", 1, MOST)
 
     def read(column: Column, encoder: Encoder) -> Reading:
         before, after = (encoder.top_tokens(asked, count, denoise) for denoise in (False, True))
@@ -62,21 +62,21 @@ def reading_html(reading: Reading) -> str:
     lists = (("Before", reading.before), ("After denoising", reading.after))
     parts = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "Asked with" if reading.own else "Reads no [MASK] itself; asked with"
-    asked = f'<p class="cse-note">{note} <code>{markup.escape(reading.asked)}</code></p>'
+    asked = f'<p class="cse-note">{note} <code>{html.escape(reading.asked)}</code></p>'
     return f'<div class="cse-two">{"".join(parts)}</div>{asked}'
 
 
 def token_list(found: list[tuple[str, float]], top: float) -> str:
     """Words, bars relative to the probability `top`, and percentages."""
     rows = [
-        f'<li><span class="cse-token">{markup.escape(token) or "·"}</span>{markup.bar(probability / top)}'
+        f'<li><span class="cse-token">{html.escape(token) or "·"}</span>{html.bar(probability / top)}'
         f'<span class="cse-score">{100 * probability:.1f} %</span></li>'
         for token, probability in found
     ]
     return f'<ol class="cse-tokens">{"".join(rows)}</ol>'
 
 
-def tokens_tab(lab: Lab) -> None:
+def tokens_tab(state: AppState) -> None:
     """The tab's content."""
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
@@ -87,7 +87,7 @@ def tokens_tab(lab: Lab) -> None:
     output = result("Press Enter or Show words.", "tokens")
 
     def show(sentence: str, k: int, progress: gr.Progress = PROGRESS) -> str:
-        return markup.columns(tokens(lab.models, sentence, k, reporter(progress)), reading_html)
+        return html.columns(tokens(state.models, sentence, k, reporter(progress)), reading_html)
 
     run = Run(guarded(show), [sentence, k], [output])
     private([button.click, sentence.submit], run, examples)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.evaluation.labelled import features, labelled_rows, labels
+from cse.evaluation.labelled_data import features, labelled_rows, labels
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit

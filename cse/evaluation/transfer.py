@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.evaluation.labelled import Row, check_counts, check_known, features, labelled_rows, labels
+from cse.evaluation.labelled_data import Row, check_counts, check_known, features, labelled_rows, labels
 
 if TYPE_CHECKING:
     from sklearn.model_selection import GridSearchCV, StratifiedKFold

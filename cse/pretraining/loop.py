@@ -2,7 +2,7 @@
 
 Text is tokenised once into a flat memory-mapped array. A row starts at the beginning of a sentence and runs on over
 the following ones to its full length, so nothing is padded; lengths are mixed because short inputs are the use.
-`cse.rows` says what a row is and what it teaches.
+`cse.pretraining.batches` says what a row is and what it teaches.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 import torch
 
 from cse.backbone import describe, load_backbone, row_limit, set_dropout
-from cse.cooccurrence import word_vectors
-from cse.names import lasting_name, location
-from cse.rows import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
-from cse.speed import matrix_rate, training_flops
-from cse.state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator, write_folder
+from cse.model_names import lasting_name, location
+from cse.pretraining.batches import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
+from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
+from cse.pretraining.flops import matrix_rate, training_flops
+from cse.pretraining.word_vectors import word_vectors
 from cse.templates import PLAIN, TokenTemplate, render
-from cse.wordpieces import TokenFile, tokenise, train_tokenizer
+from cse.training_state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator, write_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -39,8 +39,8 @@ RECORD = "pretraining.json"
 class PretrainConfig:
     """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps.
 
-    `bag_weight`: share of the bag-of-words term (`cse.rows`); 0 is masked language modelling alone. A step's rows go
-    through the model in `accumulate` parts, which changes the memory it needs and not the result.
+    `bag_weight`: share of the bag-of-words term (`cse.pretraining.batches`); 0 is masked language modelling alone. A
+    step's rows go through the model in `accumulate` parts, which changes the memory it needs and not the result.
     """
 
     vocabulary: int = 12_000

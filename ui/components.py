@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from ui import markup
+from ui import html
 
 
 def submit(label: str) -> gr.Button:
@@ -13,5 +13,5 @@ def submit(label: str) -> gr.Button:
 
 
 def result(hint: str, elem_id: str) -> gr.HTML:
-    """Where HTML from `markup` goes; `hint` is there before."""
-    return gr.HTML(markup.hint(hint), apply_default_css=False, elem_id=elem_id, elem_classes="cse-result")
+    """Where the HTML of a result goes; `hint` is there before."""
+    return gr.HTML(html.hint(hint), apply_default_css=False, elem_id=elem_id, elem_classes="cse-result")

@@ -8,7 +8,7 @@ import pytest
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.state import write_folder
+from cse.training_state import write_folder
 
 
 def old_folder(tmp_path: Path) -> Path:

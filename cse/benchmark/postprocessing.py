@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from cse.backbone import digest
-from cse.representations import Representation, TextEncoder
+from cse.benchmark.representations import Representation, TextEncoder
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the rates below
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch

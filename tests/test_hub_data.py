@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from cse.benchmark.hub_data import SETS, fetch
 from cse.data import scored_pairs
 from cse.evaluation import sts
-from cse.evaluation.hubsets import SETS, fetch
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from cse.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from cse.wordpieces import TokenFile
+    from cse.pretraining.corpus import TokenFile
 
 IGNORED = -100
 FORMS = (PLAIN, MEANS, CONTINUOUS)  # how the methods read a sentence

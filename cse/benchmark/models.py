@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from cse import hub
 from cse.backbone import digest
+from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
 from cse.evaluation.sts import TASKS, distinct_texts
 from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json
-from cse.names import Kind, ModelReference, location, read_config, resolve
-from cse.representations import TextEncoder, glove, top_k_tokens
+from cse.model_names import Kind, ModelReference, location, read_config, resolve
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
-    from cse.evaluation.static_bias import Static
+    from cse.evaluation.token_bias import Static
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
@@ -75,7 +75,7 @@ class Lineup:
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
             return encoder
-        from cse.postprocessing import flowed, whitened
+        from cse.benchmark.postprocessing import flowed, whitened
 
         texts = list(islice(sentences(self.fit), FIT_SENTENCES))
         return (whitened if self.postprocess == "whitening" else flowed)(encoder, texts)
@@ -119,7 +119,7 @@ def token_units(encoder: TextEncoder, folder: Path, batch_size: int) -> dict[str
 
 
 def _removal(encoder: Encoder, folder: Path, batch_size: int, _: Encode) -> dict[str, Any]:
-    from cse.evaluation.removal import removal_curve
+    from cse.evaluation.token_removal import removal_curve
 
     sets, counted = _sets(folder)
     template = encoder.views[0][0]
@@ -132,7 +132,7 @@ def _removal(encoder: Encoder, folder: Path, batch_size: int, _: Encode) -> dict
 
 
 def _static_bias(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
-    from cse.evaluation.static_bias import frequent_tokens, group_cosines, picture, removal_ladder, token_groups
+    from cse.evaluation.token_bias import frequent_tokens, group_cosines, picture, removal_ladder, token_groups
 
     sets, counted = _sets(folder)
     static = static_side(encoder)
@@ -158,7 +158,7 @@ def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:
 
 def static_side(encoder: Encoder) -> Static:
     """The word embeddings of an encoder and how its tokenizer cuts text."""
-    from cse.evaluation.static_bias import Static
+    from cse.evaluation.token_bias import Static
 
     tokenizer = encoder.tokenizer
 

@@ -11,7 +11,7 @@ from typing import Any
 from cse import hub
 from cse.errors import ArtefactError
 from cse.methods import UNTRAINED
-from cse.pipeline import Pipeline, read_pipeline
+from cse.sentence_transformers import RecordedPooling, recorded_pooling
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
@@ -39,7 +39,7 @@ class ModelReference:
     name: str
     kind: Kind
     pooling: str | None = None
-    recorded: Pipeline | None = None
+    recorded: RecordedPooling | None = None
 
     @property
     def label(self) -> str:
@@ -65,7 +65,7 @@ def resolve(model: str, pooling: str | None = None) -> ModelReference:
         if pooling is not None:
             raise ValueError(f"{model} is a {own_way.value} and pools its own way; leave out `pooling`")
         return ModelReference(name, own_way)
-    recorded = None if pooling else read_pipeline(location(name))
+    recorded = None if pooling else recorded_pooling(location(name))
     if recorded:
         return ModelReference(name, Kind.SENTENCE_TRANSFORMERS, recorded=recorded)
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)

@@ -13,14 +13,14 @@ POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pool
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class RecordedPooling:
     """How a sentence-transformers model pools, and the tokens it was cut to, specials included."""
 
     pooling: str
     max_length: int | None
 
 
-def read_pipeline(name: str) -> Pipeline | None:
+def recorded_pooling(name: str) -> RecordedPooling | None:
     """The pipeline recorded beside a model; None for a plain transformers model.
 
     Vectors are not normalised here, whether or not the pipeline ends so. Raises ArtefactError for a pipeline with
@@ -47,7 +47,7 @@ def read_pipeline(name: str) -> Pipeline | None:
     if transformer or lowers:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
         raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
-    return Pipeline(POOLINGS[modes[0]], length if isinstance(length, int) else None)
+    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None)
 
 
 def _read(name: str, file: str) -> Any:

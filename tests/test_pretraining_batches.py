@@ -9,9 +9,9 @@ import torch
 from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.rows import FORMS, IGNORED, RARITY, Rows, bag_loss, draw_rows, masked_rows, rarity, read
+from cse.pretraining.batches import FORMS, IGNORED, RARITY, Rows, bag_loss, draw_rows, masked_rows, rarity, read
+from cse.pretraining.corpus import TokenFile
 from cse.templates import PLAIN, render
-from cse.wordpieces import TokenFile
 
 
 @pytest.fixture

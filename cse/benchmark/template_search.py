@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cse.benchmark.published import TEMPLATES
 from cse.data import Pair, text_lines
 from cse.encoder import Encoder
-from cse.evaluation.published import TEMPLATES
 from cse.evaluation.sts import spearman, with_final_period
 from cse.methods import UNTRAINED, When
 from cse.templates import Template

@@ -14,8 +14,8 @@ import numpy as np
 
 from cse.data import Pair
 from cse.evaluation.geometry import DIGITS, anisotropy
-from cse.evaluation.removal import Tokenise, most_frequent, task_scores
 from cse.evaluation.sts import distinct_texts
+from cse.evaluation.token_removal import Tokenise, most_frequent, task_scores
 
 FREQUENT = 36  # PromptBERT section 3
 # The released code's sets; the paper's Table 11 prints the same ones.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.comparison import (
+from cse.benchmark.significance import (
     Difference,
     Sample,
     margin,

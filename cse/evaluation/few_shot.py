@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.evaluation.labelled import check_counts, check_known, features, labels
+from cse.evaluation.labelled_data import check_counts, check_known, features, labels
 from cse.evaluation.transfer import classifier, found_sets, read_set
 
 if TYPE_CHECKING:

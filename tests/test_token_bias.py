@@ -9,8 +9,8 @@ import pytest
 from conftest import SENTENCES
 from scipy.stats import spearmanr
 
-from cse.evaluation import static_bias
-from cse.evaluation.static_bias import (
+from cse.evaluation import token_bias
+from cse.evaluation.token_bias import (
     BYTE_FREQUENT,
     WORDPIECE_FREQUENT,
     Static,
@@ -253,8 +253,8 @@ def test_the_sample_of_the_picture_depends_on_the_seed_alone(monkeypatch: pytest
     static = static_of(WORDPIECES)
     groups = token_groups(static, COUNTED)
     every = picture(static, groups)
-    assert static_bias.MOST_POINTS == 2000
-    monkeypatch.setattr(static_bias, "MOST_POINTS", 6)
+    assert token_bias.MOST_POINTS == 2000
+    monkeypatch.setattr(token_bias, "MOST_POINTS", 6)
     some = picture(static, groups, seed=1)
     assert some == picture(static, groups, seed=1)
     assert len({*some["tokens"]}) == 6

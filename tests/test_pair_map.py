@@ -7,7 +7,7 @@ import pytest
 from conftest import DATA
 
 from cse.data import scored_pairs
-from cse.evaluation.pairmap import drawn_pairs, pair_map
+from cse.evaluation.pair_map import drawn_pairs, pair_map
 
 
 def test_ten_pairs_of_each_exact_grade_are_drawn_the_same_every_time() -> None:

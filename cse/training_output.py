@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from cse.checkpoint import CHECKPOINT, LOG
 from cse.files import FolderKind
-from cse.state import STATE_FOLDER, check_folder, check_resume
+from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
 UNFINISHED = FolderKind(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 import gradio as gr
 
-from ui import markup
-from ui.lab import Lab
+from ui import html
+from ui.components import result
+from ui.events import Run, guarded
 from ui.models import Column, Failure, Models
-from ui.parts import result
-from ui.wiring import Run, guarded
+from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HEADINGS = ("Model", "Idea", "Source", "Learned numbers", "Vector read", "Fingerprint")
 
 
-class Card(TypedDict):
+class Description(TypedDict):
     """A model's description; `learned` counts the numbers its method trained."""
 
     summary: str
@@ -30,15 +30,15 @@ class Card(TypedDict):
     fingerprint: str
 
 
-def cards(models: Models) -> dict[str, Card | Failure]:
+def descriptions(models: Models) -> dict[str, Description | Failure]:
     """Each model's card."""
-    return models.ask(card)
+    return models.ask(description)
 
 
-def card(column: Column, encoder: Encoder) -> Card:
+def description(column: Column, encoder: Encoder) -> Description:
     """One model's card."""
     method = encoder.method
-    return Card(
+    return Description(
         summary=method.summary, citation=method.citation,
         learned=sum(tensor.numel() for tensor in encoder.learned().values()), dimension=encoder.dim,
         pooling=where_read(method.pooling.value, method.template.text), template=method.template.text,
@@ -53,30 +53,30 @@ def where_read(pooling: str, template: str) -> str:
     return "at [MASK]" if "[MASK]" in template else "at the first token"
 
 
-def cards_html(answers: dict[str, Card | Failure]) -> str:
+def model_table_html(answers: dict[str, Description | Failure]) -> str:
     """A table of the models."""
     head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
     rows = "".join(
-        f"<tr><th scope='row'>{markup.escape(name)}</th>{cells(found)}</tr>" for name, found in answers.items()
+        f"<tr><th scope='row'>{html.escape(name)}</th>{cells(found)}</tr>" for name, found in answers.items()
     )
     return f'<div class="cse-scroll"><table class="cse-table"><tr>{head}</tr>{rows}</table></div>'
 
 
-def cells(found: Card | Failure) -> str:
+def cells(found: Description | Failure) -> str:
     """A model's cells, or the reason there are none."""
     if isinstance(found, Failure):
-        return f'<td class="cse-failure" colspan="{len(HEADINGS) - 1}">{markup.escape(found.reason)}</td>'
-    read = f"{markup.escape(found['pooling'])} of <code>{markup.escape(found['template'])}</code>"
-    texts = (markup.escape(found["summary"]), markup.escape(found["citation"]), f"{found['learned']:,}", read)
+        return f'<td class="cse-failure" colspan="{len(HEADINGS) - 1}">{html.escape(found.reason)}</td>'
+    read = f"{html.escape(found['pooling'])} of <code>{html.escape(found['template'])}</code>"
+    texts = (html.escape(found["summary"]), html.escape(found["citation"]), f"{found['learned']:,}", read)
     return "".join(f"<td>{text}</td>" for text in texts) + f"<td><code>{found['fingerprint']}</code></td>"
 
 
-def cards_part(lab: Lab) -> Run:
+def model_table(state: AppState) -> Run:
     """The folded table of models; what fills it comes back."""
     with gr.Accordion("Models", open=False):
         output = result("The models are being opened.", "models")
 
     def describe() -> str:
-        return cards_html(cards(lab.models))
+        return model_table_html(descriptions(state.models))
 
     return Run(guarded(describe), [], [output])
