@@ -13,6 +13,7 @@ import torch
 
 from cse import hub
 from cse.errors import ArtefactError
+from cse.files import DIGITS
 
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
@@ -120,20 +121,20 @@ def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
     return cache
 
 
-def digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
-    """12 hex digits over named tensors and texts."""
+def tensor_digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
+    """12 hex digits of sha256 over named tensors, by name, and texts."""
     sha = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         sha.update(name.encode())
         sha.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
     for text in texts:
         sha.update(text.encode())
-    return sha.hexdigest()[:12]
+    return sha.hexdigest()[:DIGITS]
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """The digest of a loaded backbone's weights and vocabulary."""
-    return digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
+    return tensor_digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
 
 
 def describe(model: PreTrainedModel) -> dict[str, Any]:

@@ -20,10 +20,9 @@ from safetensors.torch import load_file
 from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import FolderKind
+from cse.files import FolderKind, write_folder
 from cse.methods import from_json, to_json
 from cse.model_names import CONFIG, location, read_config, read_json
-from cse.training_state import write_folder
 
 FORMAT = 1
 INDEX = "model.safetensors.index.json"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import digest, fingerprint, first_position, mlm_head, prefix_cache, row_limit
+from cse.backbone import fingerprint, first_position, mlm_head, prefix_cache, row_limit, tensor_digest
 from cse.heads import INIT_STD, TransformHead, tanh_head
 from cse.methods import Head, Method, Pooling, When, encoding_json
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
@@ -87,7 +87,7 @@ class Encoder(nn.Module):
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
         cut = () if self.longest is None else (str(self.longest),)
-        return digest(self.learned(), self.backbone_fingerprint, encoding_json(self.method), *cut)
+        return tensor_digest(self.learned(), self.backbone_fingerprint, encoding_json(self.method), *cut)
 
     # -- what is learned ----------------------------------------------------------------------------------------
 

@@ -1,11 +1,20 @@
-"""Folders that this project writes: recognised by their mark and their file names before one is replaced."""
+"""Everything that is written to disk: whole files and folders or nothing, whose folder may be replaced, and digests."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+
+DIGITS = 12  # of a digest, in hex
+BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -44,3 +53,100 @@ class FolderKind:
         except (OSError, ValueError):
             return False
         return isinstance(value, dict) and value.keys() >= set(self.keys)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
+
+    Raises OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
+    """
+    folder = Path(folder)
+    fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
+    try:
+        with _naming(folder):
+            if folder.is_file():
+                raise NotADirectoryError("it is a file")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            fresh.mkdir()
+        with _naming(folder, only_full=True):
+            fill(fresh)
+        with _naming(folder):
+            for file in fresh.iterdir():
+                file.chmod(0o644)  # safetensors writes files that only their owner may read
+            _swap(fresh, folder, old)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(fresh: Path, folder: Path, old: Path) -> None:
+    """Give `fresh` the name `folder`, and what had it the name `old`; a failure gives it back."""
+    try:
+        if folder.exists():
+            folder.rename(old)
+        fresh.rename(folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+
+
+@contextmanager
+def _naming(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+    """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""
+    try:
+        yield
+    except Exception as error:
+        full = _disk_is_full(error)
+        if not full and (only_full or not isinstance(error, OSError)):
+            raise
+        cure = f"free some space or give another {what}" if full else f"give another {what}"
+        raise OSError(f"{place}: cannot be written ({error}); {cure}") from error
+
+
+def _disk_is_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    # safetensors reports a failed write in its own type, whose one sign is that it does not speak of reading
+    return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
+
+
+def write_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
+
+    The temporary name ends as `path` does. A failure leaves `path` as it was and nothing beside it. Raises OSError
+    naming `path` where it cannot be written.
+    """
+    fresh = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        with _naming(path, "file"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fill(fresh)
+            fresh.replace(path)
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON document to `path` as `write_file` does."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def digest(*parts: str) -> str:
+    """12 hex digits of sha256 over texts, one after the other."""
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+
+
+def file_digest(path: Path) -> str:
+    """12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
+    sha = hashlib.sha256()
+    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        if file != path:
+            sha.update(str(file.relative_to(path)).encode())
+        with file.open("rb") as content:
+            while block := content.read(BLOCK):
+                sha.update(block)
+    return sha.hexdigest()[:DIGITS]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from cse.vectors import unit_rows
+
 PCA_DIMENSIONS = 50
 PERPLEXITY = 30.0  # t-SNE's usual one; a map of N points has at most (N - 1) / 3
 START_SPREAD = 1e-4  # t-SNE wants to start from a tiny picture
@@ -37,7 +39,7 @@ def project(vectors: Mapping[str, np.ndarray], seed: int, report: Report = silen
     reference: np.ndarray | None = None
     for done, (name, rows) in enumerate(vectors.items()):
         report(done, len(vectors), name)
-        points = centred(embed(unit(rows), seed, reference))
+        points = centred(embed(unit_rows(np.asarray(rows, np.float64)), seed, reference))
         reference = points if reference is None or collapsed(reference) else reference
         maps[name] = align(points, reference)
     return squared(maps)
@@ -99,20 +101,13 @@ def trustworthiness(vectors: np.ndarray, xy: np.ndarray) -> float:
 
     Venna and Kaski 2001, with 5 neighbours, fewer where N < 11; 1 where nothing can be wrong.
     """
-    rows = unit(vectors)
+    rows = unit_rows(np.asarray(vectors, np.float64))
     neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
     if neighbours < 1 or collapsed(rows):
         return 1.0
     from sklearn.manifold import trustworthiness as measure
 
     return float(measure(rows, xy, n_neighbors=neighbours))
-
-
-def unit(rows: np.ndarray) -> np.ndarray:
-    """(N, d) float64 rows of length 1; a zero row stays zero."""
-    rows = np.asarray(rows, np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
 def centred(points: np.ndarray) -> np.ndarray:

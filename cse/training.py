@@ -6,7 +6,6 @@ the candidates of all are gathered with gradient, so the loss is that of the who
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import time
@@ -24,11 +23,12 @@ from cse.backbone import mlm_head, set_dropout
 from cse.checkpoint import LOG, save
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
+from cse.files import digest, write_folder
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens
 from cse.methods import TrainConfig, to_json
 from cse.training_output import BEST, check_output, open_log, partial_folder
-from cse.training_state import check_resume, load_state, save_state, start_accelerator, write_folder
+from cse.training_state import check_resume, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -63,7 +63,7 @@ class Run:
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
             "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
-            "texts": checksum(self.examples[:1000], self.dev),
+            "texts": digest(json.dumps([self.examples[:1000], self.dev])),
         }  # fmt: skip
         return json.loads(json.dumps(value))
 
@@ -73,11 +73,6 @@ class Run:
         order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
         return self.examples[order[within * size : (within + 1) * size].tolist()]
-
-
-def checksum(*values: object) -> str:
-    """12 hex digits over JSON values."""
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:12]
 
 
 @lru_cache(maxsize=1)

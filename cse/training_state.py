@@ -6,12 +6,9 @@ tensors and its number, and a resumed run repeats the uninterrupted one.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from cse.errors import ArtefactError
+from cse.files import write_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -63,59 +61,6 @@ def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -
         shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
     output.mkdir(parents=True, exist_ok=True)
     record.write_text(json.dumps(source))
-
-
-def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
-
-    Raises OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
-    """
-    folder = Path(folder)
-    fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
-    try:
-        with _naming(folder):
-            if folder.is_file():
-                raise NotADirectoryError("it is a file")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            fresh.mkdir()
-        with _naming(folder, only_full=True):
-            fill(fresh)
-        with _naming(folder):
-            for file in fresh.iterdir():
-                file.chmod(0o644)  # safetensors writes files that only their owner may read
-            _swap(fresh, folder, old)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def _swap(fresh: Path, folder: Path, old: Path) -> None:
-    """Give `fresh` the name `folder`, and what had it the name `old`; a failure gives it back."""
-    try:
-        if folder.exists():
-            folder.rename(old)
-        fresh.rename(folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
-
-
-@contextmanager
-def _naming(folder: Path, only_full: bool = False) -> Iterator[None]:
-    """Turn a failed write into an OSError that names `folder` and the cure; with `only_full` that of a full disk."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        if isinstance(error, OSError):
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        else:
-            full = "deserializing" not in str(error)  # a failed write has no other sign than that it is not a read
-        if only_full and not full:
-            raise
-        cure = "free some space or give another folder" if full else "give another folder"
-        raise OSError(f"{folder}: cannot be written ({error}); {cure}") from error
 
 
 def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: dict) -> None:

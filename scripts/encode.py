@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +29,7 @@ def main(
 
     import cse
     from cse.data import sentences
+    from cse.files import write_file
 
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
@@ -38,15 +38,7 @@ def main(
     if not texts:
         raise ValueError(f"{input}: no sentence in it")
     vectors = encoder.encode(texts, batch_size=batch_size, normalize_embeddings=normalize, show_progress_bar=True)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.name}.{os.getpid()}.npy")
-    try:
-        np.save(partial, vectors)
-        partial.replace(output)
-    except OSError as error:
-        raise OSError(f"{output}: cannot be written ({error}); free some space or give another file") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    write_file(output, lambda fresh: np.save(fresh, vectors))
     log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")
 
 

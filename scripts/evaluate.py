@@ -65,7 +65,8 @@ def main(
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
     from cse.benchmark.models import Lineup
-    from cse.benchmark.results import checksum, name_and_checksum, new_results, open_results, save_results
+    from cse.benchmark.results import name_and_checksum, new_results, open_results, save_results
+    from cse.files import file_digest
 
     _check(task, {"--compare": compare, "--details": details, "--tokenised": tokenised}, figures, final_period)
     path = Path(json_output) if json_output not in (None, "-") else None
@@ -73,7 +74,7 @@ def main(
     lineup = Lineup(model, pooling or (), postprocess, fit)
     shared = _units(task, data, tokenised, details, sentences)
     protocol = {
-        "data": checksum(data), "tokenised": checksum(tokenised) if tokenised else None, "details": details,
+        "data": file_digest(data), "tokenised": file_digest(tokenised) if tokenised else None, "details": details,
         "final_period": final_period, "sentences": name_and_checksum(sentences),
         "fit": name_and_checksum(fit), "points": compare or figures is not None,
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import subprocess
@@ -16,6 +15,7 @@ import typer
 
 from cse.benchmark.published import TEMPLATES
 from cse.benchmark.results import provenance, save_results
+from cse.files import digest
 from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 from scripts.tables import average
@@ -63,7 +63,7 @@ class Plan:
     def checkpoint(self, row: Row, seed: int) -> Path:
         """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train.split(), str(seed)]))
-        return self.output / "checkpoints" / f"{name.replace('--', '')}-{digest(*self._training(row, seed))}"
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
 
     def _training(self, row: Row, seed: int) -> list[str]:
         parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
@@ -79,7 +79,7 @@ class Plan:
         options = "-".join(option.strip("-") for option in row.evaluate.split())
         name = self.checkpoint(row, seed).name if seed is not None else "-".join(row.key.split()[1:])
         backbone = self.backbone_of(row)
-        owner = "" if seed is not None else f"{Path(backbone).name}-{digest(backbone)}"
+        owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
 
     def evaluate(self, row: Row, seed: int | None) -> str:
@@ -103,12 +103,16 @@ class Plan:
     def template_scores(self) -> Path:
         """Where the template search leaves its scores."""
         backbone = self.backbone or "bert-base-uncased"
-        return self.output / "results" / f"templates-{Path(backbone).name}-{digest(backbone, str(self.data))}.json"
+        return (
+            self.output
+            / "results"
+            / f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data))}.json"
+        )
 
 
-def digest(*parts: str) -> str:
+def settings_digest(*parts: str) -> str:
     """8 hex digits that keep work done with other settings apart."""
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+    return digest("\n".join(parts))[:8]
 
 
 def fill_in(row: Row, plan: Plan) -> dict[str, Any]:

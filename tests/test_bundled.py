@@ -11,8 +11,9 @@ from conftest import DATA, ROOT
 import cse
 from cse.data import scored_pairs
 from cse.encoder import Encoder
-from cse.evaluation.sts import cosines, spearman
+from cse.evaluation.sts import spearman
 from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, lasting_name, location
+from cse.vectors import cosines
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
 PAIRS = scored_pairs(BUNDLED / "demo" / "pairs.tsv")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cse.benchmark.results import (
-    checksum,
     name_and_checksum,
     new_results,
     open_results,
@@ -16,6 +15,7 @@ from cse.benchmark.results import (
     run_units,
     save_results,
 )
+from cse.files import file_digest
 
 
 def test_each_text_is_encoded_once_in_the_order_asked() -> None:
@@ -75,24 +75,24 @@ def test_a_write_that_fails_leaves_the_earlier_file(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give --json another file"):
+    with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give another file"):
         save_results(tmp_path / "file" / "r.json", {})
 
 
-def test_other_data_have_another_checksum(tmp_path: Path) -> None:
+def test_other_data_have_another_file_digest(tmp_path: Path) -> None:
     for name, text in (("a", "1"), ("b", "1"), ("c", "2")):
         (tmp_path / name / "STS12").mkdir(parents=True)
         (tmp_path / name / "STS12" / "x.tsv").write_text(text)
-    sums = [checksum(tmp_path / name) for name in "abc"]
+    sums = [file_digest(tmp_path / name) for name in "abc"]
     assert sums[0] == sums[1] != sums[2]
     (tmp_path / "b" / "STS12" / "x.tsv").rename(tmp_path / "b" / "STS12" / "y.tsv")
-    assert checksum(tmp_path / "b") != sums[0]
+    assert file_digest(tmp_path / "b") != sums[0]
 
 
 def test_a_text_is_keyed_by_its_name_and_content(tmp_path: Path) -> None:
     path = tmp_path / "wiki.txt"
     path.write_bytes(b"One.\n" * 500_000)  # more than is read at once
-    assert checksum(path) == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    assert name_and_checksum(path) == f"wiki.txt {checksum(path)}"
+    assert file_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    assert name_and_checksum(path) == f"wiki.txt {file_digest(path)}"
     assert name_and_checksum(None) is None
     assert name_and_checksum(Path("owner/name")) == "owner/name"  # a hub id has no content here

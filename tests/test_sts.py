@@ -7,7 +7,8 @@ import pytest
 from conftest import DATA
 
 from cse.data import scored_pairs
-from cse.evaluation.sts import cosines, score, spearman, units, with_final_period
+from cse.evaluation.sts import score, spearman, units, with_final_period
+from cse.vectors import cosines
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
 

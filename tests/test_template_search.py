@@ -16,9 +16,9 @@ from cse.benchmark.published import TEMPLATES
 from cse.benchmark.template_search import dev_score, greedy, published, read_templates
 from cse.data import scored_pairs
 from cse.encoder import Encoder
-from cse.evaluation.sts import cosines
 from cse.methods import UNTRAINED, When
 from cse.templates import MEANS, Template
+from cse.vectors import cosines
 from scripts.search_templates import app
 
 

@@ -8,7 +8,7 @@ import pytest
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.training_state import write_folder
+from cse.files import write_folder
 
 
 def old_folder(tmp_path: Path) -> Path:

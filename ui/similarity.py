@@ -41,7 +41,7 @@ def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dic
     pair = [validation.sentence(s1, "Sentence A"), validation.sentence(s2, "Sentence B")]
 
     def cosine(column: Column, encoder: Encoder) -> float:
-        from cse.evaluation.sts import cosines
+        from cse.vectors import cosines
 
         vectors = encoder.encode(pair)
         return float(cosines(vectors[:1], vectors[1:])[0])

@@ -6,7 +6,6 @@ is printed as given: say model, seeds and protocol in it. All raise ValueError w
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -15,6 +14,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from cse.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,11 +209,5 @@ def _check(values: Any, title: str) -> None:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        figure.savefig(temporary, format="png")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(path, lambda fresh: figure.savefig(fresh, format="png"))
     return path

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cse import hub
+from cse.files import write_file
 
 PAIR = ("score", "sentence1", "sentence2")
 LABELLED = ("label", "text")
@@ -77,7 +77,5 @@ def _rows(wanted: HubSet) -> list[Mapping[str, Any]]:
 
 def _write(target: Path, rows: Iterable[Mapping[str, Any]], wanted: HubSet) -> None:
     lines = ("\t".join(" ".join(str(row[column]).split()) for column in wanted.columns) for row in rows)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    fresh.replace(target)
+    text = "".join(f"{line}\n" for line in lines)
+    write_file(target, lambda fresh: fresh.write_text(text, encoding="utf-8"))

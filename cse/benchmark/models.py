@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse import hub
-from cse.backbone import digest
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
 from cse.evaluation.sts import TASKS, distinct_texts
+from cse.files import digest
 from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json
 from cse.model_names import Kind, ModelReference, location, read_config, resolve
@@ -93,7 +93,7 @@ def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
     if not known or not isinstance(encoder, Encoder):
         return None
     decisive = {key: value for key, value in sorted(known.items()) if key != "seed"}
-    return digest({}, json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
+    return digest(json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
 
 
 def _key(model: str, pooling: str | None, encoder: TextEncoder) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import digest
+from cse.backbone import tensor_digest
 from cse.benchmark.representations import Representation, TextEncoder
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the rates below
@@ -194,4 +194,4 @@ def _followed(
     def embed(texts: list[str], batch_size: int) -> np.ndarray:
         return transform(encoder.encode(texts, batch_size=batch_size))
 
-    return Representation(f"{encoder.name}+{label}", digest(tensors, encoder.fingerprint), embed)
+    return Representation(f"{encoder.name}+{label}", tensor_digest(tensors, encoder.fingerprint), embed)

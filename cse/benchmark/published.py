@@ -1,6 +1,6 @@
 """The papers' own numbers: every row this project can run, and rows that others' papers copied, each with its source.
 
-Only facts stand here. A row is found by paper and table, or by what it is a row of: its `key`, which `cse.benchmark.models`
+Only facts stand here. A row is found by paper and table, or by what it is a row of: its `key`, which the benchmark
 makes of an encoder.
 """
 

@@ -5,7 +5,6 @@ Each function gives a `Representation`, which is called as an `Encoder` is.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from cse.data import text_lines
+from cse.files import digest, file_digest
 
 if TYPE_CHECKING:
     import torch
@@ -64,14 +64,12 @@ def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Repre
     reads no mask, no special tokens, denoised by the difference of logits. Raises ValueError unless
     1 <= k <= vocabulary.
     """
-    from cse.backbone import digest
-
     most = len(encoder.tokenizer) - len(set(encoder.tokenizer.all_special_ids))
     if not 1 <= k <= most:
         raise ValueError(f"k is {k}; choose between 1 and {most}")
     label = f"top{k}{'-denoised' if denoise else ''}"
     embed = partial(_token_vectors, encoder, k, denoise)
-    return Representation(f"{encoder.name}+{label}", digest({}, encoder.fingerprint, label), embed)
+    return Representation(f"{encoder.name}+{label}", digest(encoder.fingerprint, label), embed)
 
 
 def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], batch_size: int) -> np.ndarray:
@@ -116,7 +114,7 @@ def glove(path: Path) -> Representation:
     first = next(_rows(path), None)
     if first is None:
         raise ValueError(f"{path}: no word vector in it; give a file with `word v1 v2 ...` on each line")
-    return Representation(path.name, _file_digest(path), partial(_averages, path, len(first[1])))
+    return Representation(path.name, file_digest(path), partial(_averages, path, len(first[1])))
 
 
 def word_tokens(text: str) -> list[str]:
@@ -183,11 +181,3 @@ def _numbers(path: Path, line: int, cells: list[str]) -> np.ndarray:
     if not np.isfinite(vector).all():
         raise ValueError(f"{path}: line {line} has a number that is not finite; correct or remove the row")
     return vector
-
-
-def _file_digest(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            sha.update(block)
-    return sha.hexdigest()[:12]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import platform
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from cse.files import file_digest, write_json
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
@@ -32,23 +31,11 @@ def provenance() -> dict[str, Any]:
     return {"date": date.today().isoformat(), "versions": versions}
 
 
-def checksum(path: Path) -> str:
-    """12 hex digits over a file, or over names and contents of a folder's `.tsv` files: other data, other scores."""
-    sha = hashlib.sha256()
-    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
-        if file != path:
-            sha.update(str(file.relative_to(path)).encode())
-        with file.open("rb") as content:
-            while block := content.read(1 << 20):
-                sha.update(block)
-    return sha.hexdigest()[:12]
-
-
 def name_and_checksum(path: Path | None) -> str | None:
     """What stands in a protocol for a text: a file's name and checksum, a hub id as it is, None for none."""
     if path is None:
         return None
-    return f"{path.name} {checksum(path)}" if path.is_file() else str(path)
+    return f"{path.name} {file_digest(path)}" if path.is_file() else str(path)
 
 
 def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
@@ -77,17 +64,7 @@ def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
 
 def save_results(path: Path, results: Mapping[str, Any]) -> None:
     """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError naming it."""
-    text = json.dumps(results, ensure_ascii=False, indent=1)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
-    except OSError as error:
-        raise OSError(f"{path}: cannot be written ({error.strerror}); give --json another file") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+    write_json(path, results)
 
 
 def run_units(

@@ -15,7 +15,8 @@ import numpy as np
 
 from cse.data import scored_pairs
 from cse.data import sentences as read_sentences
-from cse.evaluation.sts import cosines, distinct_texts, pair_vectors
+from cse.evaluation.sts import distinct_texts, pair_vectors
+from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
@@ -36,7 +37,7 @@ def anisotropy(vectors: np.ndarray) -> float:
     A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
     """
     count = len(_at_least(vectors, 2))
-    rows = _unit(vectors)
+    rows = unit_rows(vectors)
     total = rows.sum(0, dtype=np.float64)
     return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
 
@@ -56,7 +57,7 @@ def uniformity(vectors: np.ndarray) -> float:
 
     Lower is more uniform. 512 rows at a time. A zero row counts as orthogonal. Raises ValueError for fewer than two.
     """
-    rows = _unit(_at_least(vectors, 2)).astype(np.float64)
+    rows = unit_rows(_at_least(vectors, 2)).astype(np.float64)
     total = 0.0
     for start in range(0, len(rows), BLOCK):
         squared = 2 - 2 * rows[start : start + BLOCK] @ rows[start:].T  # entry (i, j): rows start + i and start + j
@@ -133,11 +134,6 @@ def _distribution(path: Path, encode: Encode) -> dict[str, Any]:
     pairs = scored_pairs(path)
     _, first, second = pair_vectors(encode, pairs)
     return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
 
 
 def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:

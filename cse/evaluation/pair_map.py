@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.data import Pair, scored_pairs
-from cse.evaluation.sts import cosines
+from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode
@@ -43,7 +43,7 @@ def pair_map(encode: Encode, path: Path) -> dict[str, Any]:
     vectors = encode([*(first for _, first, _ in chosen), *(second for _, _, second in chosen)]).astype(np.float64)
     found = cosines(*np.split(vectors, 2))
     grades = np.array([pair[0] for pair in chosen])
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    unit = unit_rows(vectors)
     perplexity = min(PERPLEXITY, (len(unit) - 1) / 3)
     places = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(unit).round(DIGITS)
     means = {f"cosine of {grade:g}": float(found[grades == grade].mean()) for grade in GRADES if grade in grades}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.data import Pair, scored_pairs
+from cse.vectors import cosines
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
@@ -69,12 +70,6 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
 def with_final_period(text: str) -> str:
     """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
     return text if not text or text[-1] in ".?\"'" else f"{text}."
-
-
-def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) cosine of the rows of two (N, d) arrays; 0 where a row is zero."""
-    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
 
 
 def distinct_texts(pairs: Iterable[Pair]) -> list[str]:

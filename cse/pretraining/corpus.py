@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.data import text_lines
-from cse.training_state import write_folder
+from cse.files import write_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

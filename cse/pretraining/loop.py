@@ -19,13 +19,14 @@ import numpy as np
 import torch
 
 from cse.backbone import describe, load_backbone, row_limit, set_dropout
+from cse.files import write_folder
 from cse.model_names import lasting_name, location
 from cse.pretraining.batches import FORMS, IGNORED, Rows, bag_loss, draw_rows, masked_loss, masked_rows, rarity, read
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
 from cse.pretraining.flops import matrix_rate, training_flops
 from cse.pretraining.word_vectors import word_vectors
 from cse.templates import PLAIN, TokenTemplate, render
-from cse.training_state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator, write_folder
+from cse.training_state import SOURCE, check_resume, claim, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
