@@ -249,7 +249,7 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("conpvp", False, "bert-large"): {"batch_size": 128, "learning_rate": 1e-5},
     ("conpvp", False, "roberta-base"): {"batch_size": 128, "learning_rate": 1e-5},
     ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
-    # This project, chosen on STS-B dev with the bundled backbone (README, decisions)
+    # This project, chosen on STS-B dev with the bundled backbone (docs/decisions.md)
     ("simcse", False, "bert-small"): {"batch_size": 128, "learning_rate": 1e-4, "dropout": 0.2},
     ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.2},
     ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},

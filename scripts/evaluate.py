@@ -31,7 +31,7 @@ def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
     model: Annotated[list[str], typer.Option(help="A model or a file of word vectors; repeat for several.")],
     data: Annotated[
-        Path, typer.Option(help="The task's folder (README, Evaluate); hub downloads STS or transfer sets.")
+        Path, typer.Option(help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.")
     ],
     pooling: Annotated[
         list[str] | None,

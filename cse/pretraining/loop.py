@@ -99,7 +99,7 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
 def suit_device(model: PreTrainedModel, device: torch.device) -> None:
     """Compile the model's blocks on a GPU; on a CPU take plain attention, since the fused one's backward is slow.
 
-    Measured in README, decisions: there it is half again as fast, and compiling gains nothing.
+    Measured in docs/decisions.md: there it is half again as fast, and compiling gains nothing.
     """
     if device.type == "cpu":
         model.set_attn_implementation("eager")
