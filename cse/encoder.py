@@ -40,12 +40,12 @@ class Encoder(nn.Module):
         self.name, self.backbone = name, backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
-        self.longest: int | None = None  # tokens of a row, where a model was made for fewer than it has positions
+        self.max_row_length: int | None = None  # in tokens, where a model was made for fewer than it has positions
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
-        self.question = method.template  # what [MASK] is read in
+        self.prompt_template = method.template  # its [MASK] is where tokens are predicted
         if self.views[0][0].mask_index is None:
-            self.question = MEANS_ROBERTA if first_position(model) else MEANS
-        self.asked = render(self.question, tokenizer)
+            self.prompt_template = MEANS_ROBERTA if first_position(model) else MEANS
+        self.prompt = render(self.prompt_template, tokenizer)
         self.dim = int(model.config.hidden_size)
         if self.max_content < 1:
             raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")
@@ -79,14 +79,14 @@ class Encoder(nn.Module):
     @property
     def max_content(self) -> int:
         """Tokens of a sentence that fit beside the longest template and the prefix."""
-        around = max(template.length for view in (*self.views, (self.asked,)) for template in view)
+        around = max(template.length for view in (*self.views, (self.prompt,)) for template in view)
         room = row_limit(self.model) - self.method.prefix - around
-        return room if self.longest is None else min(room, self.longest - self.views[0][0].length)
+        return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
 
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
-        cut = () if self.longest is None else (str(self.longest),)
+        cut = () if self.max_row_length is None else (str(self.max_row_length),)
         return tensor_digest(self.learned(), self.backbone_fingerprint, encoding_json(self.method), *cut)
 
     # -- what is learned ----------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Encoder(nn.Module):
         PromptBERT leaves open where tokens are denoised (methods read without a mask are asked with its template). A
         difference of logits takes out the output bias too, which otherwise puts the corpus's commonest tokens first.
         """
-        template, head = self.asked, mlm_head(self.model)
+        template, head = self.prompt, mlm_head(self.model)
         logits = head(self.read([template.row(ids) for ids in contents]))
         return logits - head(self.bias([template] * len(contents), list(map(len, contents)))) if denoise else logits
 
@@ -291,7 +291,7 @@ class Encoder(nn.Module):
             raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
         mode = self.training
         self.eval()
-        probabilities = self.token_logits(self.tokenise([_clean(sentence)], [self.asked]), denoise)[0].softmax(-1)
+        probabilities = self.token_logits(self.tokenise([_clean(sentence)], [self.prompt]), denoise)[0].softmax(-1)
         self.train(mode)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]

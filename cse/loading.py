@@ -37,5 +37,5 @@ def _untrained(reference: ModelReference) -> Encoder:
     method = UNTRAINED[recorded.pooling if recorded else str(reference.pooling)]
     backbone = load_backbone(location(reference.name))
     encoder = Encoder(*backbone, method, name=reference.label, backbone=reference.name)
-    encoder.longest = recorded.max_length if recorded else None
+    encoder.max_row_length = recorded.max_length if recorded else None
     return encoder

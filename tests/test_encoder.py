@@ -245,7 +245,7 @@ def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
 
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
-    template = encoder.asked
+    template = encoder.prompt
     (ids,) = encoder.tokenise(["the dog"], [template])
     with torch.no_grad():
         asked = encoder.model.cls(encoder.pool([template.row(ids)]))[0]

@@ -43,8 +43,8 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
 
 def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "prompt")
-    contents = encoder.tokenise(SENTENCES, [encoder.asked] * len(SENTENCES))
-    biases = encoder.bias([encoder.asked] * len(SENTENCES), list(map(len, contents)))
+    contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
+    biases = encoder.bias([encoder.prompt] * len(SENTENCES), list(map(len, contents)))
     asked, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
     probabilities = (asked - alone).softmax(-1).detach().numpy()
     words = encoder.model.get_input_embeddings().weight.detach().numpy()
@@ -56,7 +56,7 @@ def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path)
 
 def test_an_encoder_without_mask_is_asked_as_its_top_tokens_are(backbone: str) -> None:
     encoder = cse.load(backbone, "mean")
-    asking = replace(UNTRAINED["prompt"], views=((encoder.question,),))
+    asking = replace(UNTRAINED["prompt"], views=((encoder.prompt_template,),))
     same = Encoder(*load_backbone(backbone), asking, name="asking")
     expected = top_k_tokens(same, k=K).encode(SENTENCES)
     np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)

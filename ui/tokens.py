@@ -53,7 +53,7 @@ def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> di
 
 def template(encoder: Encoder) -> tuple[str, bool]:
     """The text an encoder is asked for words with, and whether it is the one it encodes with."""
-    return encoder.question.text, encoder.question == encoder.method.template
+    return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
 
 
 def reading_html(reading: Reading) -> str:

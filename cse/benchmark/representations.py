@@ -60,7 +60,7 @@ class Representation:
 def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:
     """Sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
 
-    PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: the same question where the encoder
+    PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: the same prompt where the encoder
     reads no mask, no special tokens, denoised by the difference of logits. Raises ValueError unless
     1 <= k <= vocabulary.
     """
@@ -77,7 +77,7 @@ def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], ba
 
     mode = encoder.training
     encoder.eval()
-    contents = encoder.tokenise(texts, [encoder.asked] * len(texts))
+    contents = encoder.tokenise(texts, [encoder.prompt] * len(texts))
     order = sorted(range(len(texts)), key=lambda number: -len(contents[number]))
     vectors = np.empty((len(texts), encoder.dim), np.float32)
     with torch.no_grad():
