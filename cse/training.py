@@ -26,7 +26,8 @@ from cse.evaluation.sts import spearman
 from cse.files import digest, write_folder
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens
-from cse.methods import TrainConfig, to_json
+from cse.methods import to_json
+from cse.presets import TrainConfig
 from cse.training_output import BEST, check_output, open_log, partial_folder
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
 

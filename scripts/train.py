@@ -103,8 +103,8 @@ def _prepare(
     from cse.backbone import load_backbone
     from cse.data import load_examples, scored_pairs
     from cse.encoder import Encoder
-    from cse.methods import backbone_key, preset
     from cse.model_names import lasting_name, location
+    from cse.presets import backbone_key, preset
     from cse.training import Run
 
     data, column, limit = source

@@ -16,7 +16,7 @@ def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Pat
     from cse.backbone import load_backbone
     from cse.checkpoint import save
     from cse.encoder import Encoder
-    from cse.methods import preset
+    from cse.presets import preset
 
     torch.manual_seed(seed)
     encoder = Encoder(*load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone))

@@ -18,7 +18,7 @@ from cse.checkpoint import save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
-from cse.methods import preset
+from cse.presets import preset
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)

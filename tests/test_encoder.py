@@ -12,7 +12,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.backbone import first_position, load_backbone, set_dropout
 from cse.encoder import Encoder
-from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When, backbone_key, preset
+from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
+from cse.presets import backbone_key, preset
 from cse.templates import MEANS, MEANS_ROBERTA, OPTI, Template
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]

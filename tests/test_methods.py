@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from cse.methods import METHODS, PUBLISHED, SUPERVISED, UNTRAINED, When, backbone_key, from_json, preset, to_json
+from cse.methods import METHODS, SUPERVISED, UNTRAINED, When, from_json, to_json
+from cse.presets import PUBLISHED, backbone_key, preset
 from cse.templates import MEANS_ROBERTA, MEANS_ROBERTA_THE, NEGATIVE, POSITIVE
 
 

@@ -20,7 +20,8 @@ from test_losses import slow_info_nce
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.methods import METHODS, TrainConfig, When
+from cse.methods import METHODS, When
+from cse.presets import TrainConfig
 from cse.training import Run, contrast, draw_templates, partial_folder, step_inputs, train, view_texts
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]

@@ -1,0 +1,97 @@
+"""The settings that methods were published with, by backbone, and which method a name means on a backbone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cse.methods import METHODS, SUPERVISED, Method
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts)."""
+
+    batch_size: int = 64
+    learning_rate: float = 3e-5
+    epochs: int = 1
+    max_steps: int | None = None
+    max_length: int = 32
+    temperature: float = 0.05
+    eval_every: int = 125
+    clip: float = 1.0
+    dropout: float | None = None  # None: the backbone's own rates
+    freeze_embeddings: bool = False
+    seed: int = 42
+
+
+# (method, supervised, backbone) -> what differs from TrainConfig's defaults, and the prefix length where there is one.
+PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
+    # SimCSE, released training scripts
+    ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("simcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-base"): {"batch_size": 512, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-large"): {"batch_size": 512, "learning_rate": 3e-5},
+    ("simcse", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "bert-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    ("simcse", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "roberta-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    # PromptBERT, appendix A and the released settings
+    ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("promptbert", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("optiprompt", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-5, "epochs": 5, "eval_every": 1000},
+    # DCPCSE, Table 4
+    ("dcpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 16},
+    ("dcpcse", False, "bert-large"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 10},
+    ("dcpcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 14, "mlm_weight": 0.1},
+    ("dcpcse", False, "roberta-large"): {"batch_size": 64, "learning_rate": 1e-2, "prefix": 10, "mlm_weight": 0.1},
+    ("dcpcse", True, "bert-base"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "bert-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-2, "epochs": 10, "prefix": 10},
+    ("dcpcse", True, "roberta-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 10},
+    ("scpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-3, "epochs": 5},  # DCPCSE, appendix A
+    # ConPVP, Table 2
+    ("conpvp", False, "bert-base"): {"batch_size": 128, "learning_rate": 3e-5},
+    ("conpvp", False, "bert-large"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-base"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
+    # This project, chosen on STS-B dev with the bundled backbone (docs/decisions.md)
+    ("simcse", False, "bert-small"): {"batch_size": 128, "learning_rate": 1e-4, "dropout": 0.2},
+    ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.2},
+    ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
+    ("dcpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 4},
+    ("scpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-3},
+    ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.2},
+}
+
+
+# What an ablation changes of its method's published settings.
+ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
+
+
+def backbone_key(model_type: str, hidden: int) -> str:
+    """The backbone's row in the published tables: its family and size, such as `bert-base`."""
+    family = "roberta" if "roberta" in model_type else "bert"
+    return f"{family}-{'large' if hidden >= 1024 else 'base' if hidden >= 512 else 'small'}"
+
+
+def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
+    """The method and the settings it was published with on `backbone` (a `backbone_key`).
+
+    Where a paper has no row for the backbone, its row for the base model of the family or of BERT stands in; the
+    ablations use their method's. Raises ValueError for an unknown method and for one without a supervised form.
+    """
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")
+    if supervised and name not in SUPERVISED:
+        raise ValueError(f"{name} has no supervised form; choose from {', '.join(SUPERVISED)}")
+    method = (SUPERVISED if supervised else METHODS)[name]
+    family = backbone.split("-")[0]
+    if family == "roberta" and method.roberta:
+        method = replace(method, views=method.roberta.views, head=method.roberta.head or method.head)
+    keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
+    settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
+    changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
+    return replace(method, **changes), TrainConfig(**settings)
