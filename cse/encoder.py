@@ -6,24 +6,28 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import fingerprint, first_position, mlm_head, prefix_cache, row_limit, tensor_digest
-from cse.heads import INIT_STD, TransformHead, tanh_head
-from cse.methods import Head, Method, Pooling, When, encoding_json
-from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
+from cse.backbone import fingerprint, first_position, mlm_head, row_limit, tensor_digest
+from cse.heads import TransformHead, tanh_head
+from cse.methods import Head, Method, When, encoding_json
+from cse.prompted_backbone import PromptedBackbone
+from cse.templates import MEANS, MEANS_ROBERTA, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class Encoder(nn.Module):
-    """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding."""
+class Encoder(PromptedBackbone):
+    """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding.
+
+    `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's where that has no [MASK].
+    """
 
     def __init__(
         self,
@@ -34,47 +38,22 @@ class Encoder(nn.Module):
         name: str,
         backbone: str = "",
     ) -> None:
-        super().__init__()
-        self.model: Any = model  # untyped: its parts differ between families
-        self.tokenizer, self.method = tokenizer, method
+        super().__init__(model, tokenizer, method)
         self.name, self.backbone = name, backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
         self.max_row_length: int | None = None  # in tokens, where a model was made for fewer than it has positions
-        self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
-        self.prompt_template = method.template  # its [MASK] is where tokens are predicted
+        self.prompt_template = method.template
         if self.views[0][0].mask_index is None:
             self.prompt_template = MEANS_ROBERTA if first_position(model) else MEANS
         self.prompt = render(self.prompt_template, tokenizer)
-        self.dim = int(model.config.hidden_size)
         if self.max_content < 1:
             raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")
-        layers = int(model.config.num_hidden_layers)
-        prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
-        self.prefix = nn.Parameter(prefix) if method.prefix else None
-        self.slots = self._initial_slots()
         self.head: nn.Module | None = None
         if method.head_when is not When.NEVER:
             self.head = tanh_head(self.dim) if method.head is Head.TANH else TransformHead(model)
-        self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
-        self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
-        self._biases_of = -1
         self.select_learned()
         self.eval()
-
-    def _initial_slots(self) -> nn.Parameter | None:
-        anchor = self.views[0][0]
-        if any(template.slot_ids and template != anchor for view in self.views for template in view):
-            raise ValueError(f"{self.method.name}: only the anchor's template may have learned slots")
-        if not anchor.slot_ids:
-            return None
-        words = self.model.get_input_embeddings().weight.detach()
-        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
-
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.model.get_input_embeddings().weight.device
 
     @property
     def max_content(self) -> int:
@@ -140,81 +119,6 @@ class Encoder(nn.Module):
 
     def _applies(self, when: When) -> bool:
         return when is When.ALWAYS or (when is When.TRAINING and self.training)
-
-    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
-        pooling = self.method.pooling
-        if pooling is Pooling.TOKEN:
-            return self.read(rows)
-        if pooling is Pooling.STATIC:
-            ids, slots, _, mask = self._collate(rows)
-            return _mean(self._embed(ids, slots), mask)
-        states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
-        return _mean(torch.stack(states).mean(0), mask)
-
-    def read(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, d) float32: the last hidden state where each row's template says to read."""
-        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
-
-    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, L, d) last hidden states of rows padded to the longest."""
-        return self._run(rows)[0][-1]
-
-    def _embed(self, ids: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        embeddings = self.model.get_input_embeddings()(ids)  # (B, L, d)
-        if self.slots is None:
-            return embeddings
-        return torch.where(slots[..., None] == HARD, embeddings, self.slots[slots.clamp(min=0)])
-
-    def _run(self, rows: Sequence[Row], every_layer: bool = False) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The last hidden states (B, L, d), after the embedding layer's where asked for, and the mask (B, L)."""
-        ids, slots, positions, mask = self._collate(rows)
-        inputs: dict[str, Any] = {"attention_mask": mask}
-        if self.prefix is not None:
-            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
-            inputs["past_key_values"] = prefix_cache(self.model, prefix)
-            inputs["attention_mask"] = torch.cat([mask.new_ones(len(rows), self.method.prefix), mask], 1)
-        output = self.model.base_model(
-            inputs_embeds=self._embed(ids, slots), position_ids=positions, output_hidden_states=every_layer, **inputs
-        )
-        return [*(output.hidden_states[:1] if every_layer else ()), output.last_hidden_state], mask
-
-    def _collate(self, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
-        """Ids, slots, positions and mask, each (B, L)."""
-        longest = max(len(row.ids) for row in rows)
-        start = first_position(self.model) + self.method.prefix
-        pad = self.tokenizer.pad_token_id
-
-        def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
-            return torch.tensor([[*line, *[fill] * (longest - len(line))] for line in values], device=self.device)
-
-        positions = table((row.positions for row in rows), 0) + start
-        mask = table(([1] * len(row.ids) for row in rows), 0)
-        return table((row.ids for row in rows), pad), table((row.slots for row in rows), HARD), positions, mask
-
-    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
-        """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
-
-        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
-        """
-        keys = list(zip(templates, lengths, strict=True))
-        known = self._remembered_biases()
-        if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
-            known.update(zip(new, self.read(rows), strict=True))
-        return torch.stack([known[key] for key in keys]).to(self.device)
-
-    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
-        """The biases known so far: those of inference, none where gradients flow or a parameter was written to.
-
-        PyTorch counts writes in `_version`, but not those of fused optimisers, before which gradients flow.
-        """
-        version = sum(parameter._version for parameter in self.parameters())
-        training = self.training or torch.is_grad_enabled()
-        if training or version != self._biases_of:
-            self._biases, self._biases_of = {}, version
-        return {} if training else self._biases
 
     def encode(
         self,
@@ -295,11 +199,6 @@ class Encoder(nn.Module):
         self.train(mode)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
-
-
-def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    weights = mask[..., None].to(hidden.dtype)
-    return ((hidden * weights).sum(1) / weights.sum(1)).float()
 
 
 def _clean(text: str) -> str:
