@@ -39,5 +39,7 @@ def _untrained(reference: ModelReference) -> Encoder:
     encoder = Encoder(*backbone, method, name=reference.label, backbone=reference.name)
     encoder.max_row_length = recorded.max_length if recorded else None
     if encoder.max_content < 1:
-        raise ArtefactError(f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence")
+        raise ArtefactError(
+            f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
+        )
     return encoder

@@ -83,7 +83,7 @@ def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: tor
     write_folder(Path(output) / STATE_FOLDER, fill)
 
 
-def check_resume(folder: Path, begun: bool, report: Callable[[dict[str, Any]], None] = lambda entry: None) -> bool:
+def check_resume(folder: Path, begun: bool, report: Callable[[Any], None] = lambda entry: None) -> bool:
     """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `report` hears so.
 
     Raises ArtefactError where no run was `begun`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +11,7 @@ from scripts.cli import PRECISIONS, check_choice, command, log, main_process, pr
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
-    from cse.training import Run
-
-SHOWN_LINES = 3
+    from cse.training_run import Run
 
 
 def main(
@@ -57,118 +54,65 @@ def main(
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
     """
-    from cse.training import check_output, train
+    from dataclasses import asdict
 
-    _check_choices(method, supervised, precision)
+    from cse.training_output import check_output
+
+    _check_choices(method, supervised, prefix, precision)
     if not dry_run and main_process():
         check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
-    changes = {
+    settings = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
-        "freeze_embeddings": freeze_embeddings, "seed": seed,
+        "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
     }  # fmt: skip
-    encoder, run = _prepare(
-        method, backbone, supervised,
-        config_changes=changes, method_changes={"prefix": prefix, "mlm_weight": mlm_weight},
-        source=(data, column, limit), dev=dev,
-    )  # fmt: skip
+
+    from cse.training_plan import plan
+    from cse.training_run import TrainRequest, prepare
+
+    encoder, run = prepare(TrainRequest(method, data, backbone, supervised, dev, column, limit, settings), log)
     if dry_run:
-        shown = _plan(encoder, run)
+        shown = asdict(plan(encoder, run))
     else:
-        if not run.dev:
-            log("no --dev: trains to the end and selects nothing")
         options = {"resume": resume, "overwrite": overwrite, "half": half, "precision": precision}
-        shown = _with_progress(train, encoder, run, output, **options)
-        if run.dev and shown["best"] <= shown["start"]:
-            log("no evaluation beat the untrained start: lower --learning-rate or give more text")
+        shown = _train(encoder, run, output, **options)
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
 
-def _check_choices(method: str, supervised: bool, precision: str) -> None:
+def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str) -> None:
     from cse.methods import METHODS, SUPERVISED
 
     check_choice("method", method, METHODS)
     check_choice("precision", precision, PRECISIONS)
     if supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-
-
-def _prepare(
-    method: str, backbone: str, supervised: bool, *, config_changes: dict[str, Any], method_changes: dict[str, Any],
-    source: tuple[str, str | None, int | None], dev: Path | None,
-) -> tuple[Encoder, Run]:  # fmt: skip
-    import torch
-
-    from cse.backbone import load_backbone
-    from cse.data import load_examples, scored_pairs
-    from cse.encoder import Encoder
-    from cse.model_names import lasting_name, location
-    from cse.presets import backbone_key, preset
-    from cse.training import Run
-
-    data, column, limit = source
-    examples = load_examples(data, column, supervised, limit)
-    pairs = scored_pairs(dev) if dev else None
-    reference = lasting_name(backbone)
-    model, tokenizer = load_backbone(location(reference))
-    value, config = preset(method, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
-    if method_changes["prefix"] and not value.prefix:
+    if prefix is not None and not METHODS[method].prefix:
         raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
-    value = replace(value, **{key: change for key, change in method_changes.items() if change is not None})
-    config = replace(config, **{key: change for key, change in config_changes.items() if change is not None})
-    if len(examples) < 2:
-        raise ValueError(f"{data}: one example has nothing to be told from; give at least two")
-    if len(examples) < config.batch_size:
-        config = replace(config, batch_size=max(2, len(examples)))
-        log(f"only {len(examples)} examples: batch size {config.batch_size}")
-    torch.manual_seed(config.seed)  # the new head, prefix and slots
-    encoder = Encoder(model, tokenizer, value, name=method, backbone=reference)
-    encoder.select_learned(config.freeze_embeddings)
-    return encoder, Run(config, examples, pairs, data)
 
 
-def _plan(encoder: Encoder, run: Run) -> dict[str, Any]:
-    from cse.training import step_inputs, view_texts
-
-    config = replace(run.config, batch_size=min(SHOWN_LINES, len(run.examples)))
-    batch = run.examples[list(range(config.batch_size))]
-    contents, templates = step_inputs(encoder, batch, config, 0)
-    tokens = encoder.tokenizer.convert_ids_to_tokens
-    lines = [
-        {"text": text, "tokens": " ".join(tokens(list(template.row(ids).ids)))}
-        for view in zip(view_texts(encoder, batch), contents, templates, strict=True)
-        for text, ids, template in zip(*view, strict=True)
-    ]
-    learned = sum(tensor.numel() for tensor in encoder.learned(training=True).values())
-    return {
-        "method": encoder.method.name, "views": len(contents), "lines": lines, "examples": len(run.examples),
-        "batch_size": run.config.batch_size, "learning_rate": run.config.learning_rate, "steps": run.steps,
-        "parameters_total": sum(tensor.numel() for tensor in encoder.parameters()),
-        "parameters_learned": learned,
-        "parameters_stored": sum(tensor.numel() for tensor in encoder.learned().values()),
-    }  # fmt: skip
-
-
-def _with_progress(train: Any, encoder: Encoder, run: Run, output: Path, **options: Any) -> dict[str, Any]:
+def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> dict[str, Any]:
     from tqdm import tqdm
 
+    from cse.training import LogEntry, train
+
+    if not run.dev:
+        log("no --dev: trains to the end and selects nothing")
     with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
 
-        def report(entry: dict[str, Any]) -> None:
+        def report(entry: LogEntry) -> None:
             if "note" in entry:
                 bar.clear()
                 log(entry["note"])
                 return
-            values = {
-                "loss": f"{entry['loss']:.4f}",
-                "sentences/s": entry["sentences_per_second"],
-                "best_dev": entry["best"],
-            }
-            bar.set_postfix(values, refresh=False)
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
+            bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
             bar.update(entry["step"] - bar.n)
 
-        return train(encoder, run, output, report=report, **options)
+        summary = train(encoder, run, output, report=report, **options)
+    if run.dev and summary["best"] <= summary["start"]:
+        log("no evaluation beat the untrained start: lower --learning-rate or give more text")
+    return summary
 
 
 def _show(value: dict[str, Any]) -> None:

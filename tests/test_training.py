@@ -22,7 +22,10 @@ from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.methods import METHODS, When
 from cse.presets import TrainConfig
-from cse.training import Run, contrast, draw_templates, partial_folder, step_inputs, train, view_texts
+from cse.training import train
+from cse.training_output import partial_folder
+from cse.training_run import Run
+from cse.training_step import contrast, draw_templates, step_inputs, view_texts
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(2 * i) % 7]) for i in range(12)]

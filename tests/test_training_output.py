@@ -9,7 +9,8 @@ from test_training import Killed, losses, run_of
 
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.training import partial_folder, train
+from cse.training import train
+from cse.training_output import partial_folder
 
 
 @pytest.fixture

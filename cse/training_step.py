@@ -1,0 +1,91 @@
+"""One training step: the views of a batch, their token rows, and the loss of their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cse.backbone import mlm_head
+from cse.encoder import Encoder
+from cse.losses import info_nce
+from cse.masking import mask_tokens
+from cse.presets import TrainConfig
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from cse.templates import TokenTemplate
+
+
+def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
+    """The texts of each view: the columns of supervised data, the same sentences for every view otherwise.
+
+    Raises ValueError when supervised data has fewer than two columns.
+    """
+    if not encoder.method.supervised:
+        return [batch["0"]] * len(encoder.views)
+    columns = [batch[name] for name in sorted(batch)][: len(encoder.views)]
+    if len(columns) < 2:
+        raise ValueError("supervised training needs two or three columns: premise, entailed, contradicted")
+    return columns
+
+
+def draw_templates(encoder: Encoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
+    """One template per sentence, drawn evenly from the view's set (ConPVP 3.1); a single one is simply repeated."""
+    choices = encoder.views[view]
+    return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
+
+
+def step_inputs(
+    encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int
+) -> tuple[list[list[list[int]]], list[list[TokenTemplate]]]:
+    """Token ids and templates of every view of a batch."""
+    rng = np.random.default_rng((config.seed, step, 1))
+    texts = view_texts(encoder, batch)
+    templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
+    contents = [
+        encoder.tokenise(column, chosen, config.max_length) for column, chosen in zip(texts, templates, strict=True)
+    ]
+    return contents, templates
+
+
+def contrast(vectors: torch.Tensor, views: int, config: TrainConfig, accelerator: Accelerator) -> torch.Tensor:
+    """The loss of (views * n, d) vectors, view after view, over the batch of all processes.
+
+    Every process computes the whole loss, its own vectors alone carrying gradient, as in SimCSE; the sum of the
+    processes' gradients is that of the batch.
+    """
+    parts = vectors.chunk(views)
+    if accelerator.num_processes > 1:
+        parts = tuple(_gather(part, accelerator) for part in parts)
+    return info_nce(*parts, temperature=config.temperature)
+
+
+def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
+    everyone = list(accelerator.gather(part.detach()).chunk(accelerator.num_processes))
+    everyone[accelerator.process_index] = part
+    return torch.cat(everyone)
+
+
+def masked_language_loss(
+    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+) -> torch.Tensor:
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
+    rows, wanted, labels = [], [], []
+    for number, (ids, template) in enumerate(zip(contents, templates, strict=True)):
+        tokens = torch.tensor(ids, dtype=torch.long)
+        changed, chosen = mask_tokens(tokens, encoder.tokenizer)
+        rows.append(template.row(changed.tolist()))
+        places = chosen.nonzero()[:, 0]
+        wanted += [(number, len(template.before) + int(place)) for place in places]
+        labels += tokens[places].tolist()
+    if not wanted:
+        return torch.zeros((), device=encoder.device)
+    hidden = encoder.hidden(rows)
+    row, column = torch.tensor(wanted, device=encoder.device).T
+    return torch.nn.functional.cross_entropy(
+        mlm_head(encoder.model)(hidden[row, column]).float(), torch.tensor(labels, device=encoder.device)
+    )

@@ -1,0 +1,68 @@
+"""A run asked for in Python is that of the command: preset, settings, seed, batch and encoder come together once."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import SENTENCES
+
+from cse.presets import preset
+from cse.training_plan import plan
+from cse.training_run import TrainRequest, prepare
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    (tmp_path / "texts.txt").write_text("\n".join(SENTENCES))
+    return str(tmp_path / "texts.txt")
+
+
+def test_settings_left_out_are_the_preset_and_those_given_replace_it(texts: str, bert_folder: Path) -> None:
+    settings = {"learning_rate": 0.5, "batch_size": 4, "epochs": None, "prefix": 3, "seed": 7}
+    encoder, run = prepare(TrainRequest("dcpcse", texts, str(bert_folder), settings=settings))
+    method, config = preset("dcpcse", "bert-small")
+    assert (run.config.learning_rate, run.config.batch_size, run.config.seed) == (0.5, 4, 7)
+    assert (run.config.epochs, run.config.temperature) == (config.epochs, config.temperature)
+    assert (encoder.method.prefix, encoder.method.views) == (3, method.views)
+    assert encoder.prefix.shape[0] == 3
+
+
+def test_the_seed_decides_what_is_learned_from_noise(texts: str, bert_folder: Path) -> None:
+    def prefix(seed: int) -> torch.Tensor:
+        request = TrainRequest("dcpcse", texts, str(bert_folder), settings={"seed": seed})
+        return prepare(request)[0].prefix.detach()
+
+    assert torch.equal(prefix(1), prefix(1))
+    assert not torch.equal(prefix(1), prefix(2))
+
+
+def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: Path) -> None:
+    notes: list[str] = []
+    _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
+    assert run.config.batch_size == len(SENTENCES)
+    assert notes == [f"only {len(SENTENCES)} examples: batch size {len(SENTENCES)}"]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("simcse", {"prefix": 4}, "simcse has no prefix"),
+        ("simcse", {"colour": 1, "size": 2}, "unknown settings: colour, size"),
+        ("bert", {}, "unknown method 'bert'"),
+    ],
+)
+def test_settings_that_do_not_exist_are_refused(
+    texts: str, bert_folder: Path, method: str, settings: dict, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        prepare(TrainRequest(method, texts, str(bert_folder), settings=settings))
+
+
+def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:
+    encoder, run = prepare(TrainRequest("promptbert", texts, str(bert_folder)))
+    found = plan(encoder, run)
+    assert (found.views, len(found.lines), found.examples, found.steps) == (2, 6, len(SENTENCES), run.steps)
+    assert found.parameters_learned == sum(t.numel() for t in encoder.learned(training=True).values())
+    assert found.parameters_stored < found.parameters_learned < found.parameters_total
+    assert found.lines[0].text == SENTENCES[0]
+    assert found.lines[0].tokens == f'[CLS] this sentence of " {SENTENCES[0]} " means [MASK] . [SEP]'
