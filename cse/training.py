@@ -20,6 +20,7 @@ import torch
 
 from cse.backbone import set_dropout
 from cse.checkpoint import LOG, save
+from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
 from cse.files import write_folder
@@ -31,15 +32,6 @@ from cse.training_step import contrast, masked_language_loss, step_inputs
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-
-class DevScores(TypedDict, total=False):
-    """Spearman x 100 on the dev pairs: before the first step, at the last evaluation, and the best with its step."""
-
-    start: float
-    last: float
-    best: float
-    best_step: int
 
 
 class TrainingState(TypedDict):
@@ -148,7 +140,7 @@ class TrainingLoop:
                 log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
                 log.flush()
                 if first and improved:
-                    save(self.encoder, self.work / BEST, checkpoint_info(run, state), half=half)
+                    save(self.encoder, self.work / BEST, training_record(run, state), half=half)
                 if first and due:
                     save_state(self.work, self.encoder.learned(training=True), self.optimizer, dict(state))
                 report({**entry, "best": state["dev"].get("best")})
@@ -211,8 +203,8 @@ def dev_score(encoder: Encoder, run: Run) -> float:
     return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
 
 
-def checkpoint_info(run: Run, state: TrainingState) -> dict[str, Any]:
-    """What a checkpoint records of its training."""
+def training_record(run: Run, state: TrainingState) -> TrainingRecord:
+    """What a checkpoint keeps of its training."""
     settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
     selection = "best on dev" if run.dev else "last step; nothing was selected"
     return {"settings": settings, "selection": selection, "dev": state["dev"]}

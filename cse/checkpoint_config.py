@@ -1,0 +1,94 @@
+"""What a checkpoint says about itself: a frozen record that becomes `config.json` and the model card."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any, TypedDict
+
+from cse.methods import Method, from_json, to_json
+
+FORMAT = 1
+
+
+class DevScores(TypedDict, total=False):
+    """Spearman x 100 on the dev pairs: before the first step, at the last evaluation, and the best with its step."""
+
+    start: float
+    last: float
+    best: float
+    best_step: int
+
+
+class TrainingRecord(TypedDict, total=False):
+    """What a training adds to its checkpoint: the settings, how the state was selected, its dev scores."""
+
+    settings: dict[str, Any]
+    selection: str
+    dev: DevScores
+
+
+@dataclass(frozen=True)
+class BackboneRecord:
+    """The backbone a checkpoint was trained on: folder or hub id, hub commit, and the fingerprint it had."""
+
+    name: str
+    revision: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """The content of `config.json`; `learned_numbers` counts the stored parameters."""
+
+    method: Method
+    backbone: BackboneRecord
+    frozen_embeddings: bool
+    learned_numbers: int
+    training: TrainingRecord
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `config.json`, with the versions of the libraries that write it."""
+        versions = {name: version(name) for name in ("torch", "transformers")}
+        return {
+            "format": FORMAT, "method": to_json(self.method), "backbone": asdict(self.backbone),
+            "frozen_embeddings": self.frozen_embeddings, "learned_numbers": self.learned_numbers, **self.training,
+            "versions": {"python": platform.python_version(), **versions},
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
+        """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
+        if value.get("format") != FORMAT:
+            raise ValueError(f"checkpoint format {value.get('format')}, this version reads {FORMAT}")
+        try:
+            method, origin = from_json(value["method"]), value["backbone"]
+            backbone = BackboneRecord(str(origin["name"]), origin.get("revision"), origin["fingerprint"])
+            training: TrainingRecord = {
+                "settings": dict(value.get("settings", {})),
+                "selection": value.get("selection", ""),
+                "dev": DevScores(**(value.get("dev") or {})),
+            }
+            return cls(
+                method, backbone, bool(value.get("frozen_embeddings")), int(value.get("learned_numbers", 0)), training
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"not a checkpoint of this project ({error})") from error
+
+    def model_card(self) -> str:
+        """A short model card in the hub's form."""
+        method, backbone = self.method, self.backbone
+        recorded = {**self.training.get("settings", {}), **self.training.get("dev", {})}
+        return "\n".join(
+            [
+                "---", "pipeline_tag: sentence-similarity", "library_name: cse", "---",
+                f"# {method.name}{' (supervised)' if method.supervised else ''}", "",
+                f"{method.summary} ({method.citation}).", "",
+                f"Backbone: {backbone.name} ({backbone.fingerprint}). "
+                f"Learned numbers in this folder: {self.learned_numbers:,}.", "",
+                "```python", "import cse", "", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
+                "Settings and STS-B dev scores (Spearman x 100):", "",
+                *(f"- {key}: {value}" for key, value in recorded.items()), "",
+            ]
+        )  # fmt: skip
