@@ -1,7 +1,6 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
 from dataclasses import asdict, make_dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +9,11 @@ from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.backbone import first_position, load_backbone, set_dropout
+from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.presets import backbone_key, preset
-from cse.templates import MEANS, MEANS_ROBERTA, OPTI, Template
+from cse.templates import MEANS, MEANS_ROBERTA
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
@@ -72,99 +71,6 @@ def test_padding_order_and_batch_size_do_not_change_a_vector(backbone: str, name
     assert np.abs(alone - alone[0]).max() > 1e-3
     np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=3), alone, atol=1e-5)
     np.testing.assert_allclose(encoder.encode(SENTENCES[::-1], batch_size=2)[::-1], alone, atol=1e-5)
-
-
-@pytest.mark.parametrize("specials", [True, False])
-def test_the_shifted_template_bias_is_the_masked_template_bias(backbone: str, specials: bool) -> None:
-    """The oracle runs the whole row and hides the sentence (in ConPVP's form the outer tokens too) from attention."""
-    method = replace(METHODS["promptbert"], denoise=When.ALWAYS, head_when=When.NEVER, specials_in_bias=specials)
-    encoder = reading(backbone, method)
-    template = encoder.views[0][0]
-    for sentence in SENTENCES:
-        (content,) = encoder.tokenise([sentence], [template])
-        row = template.row(content)
-        start = len(template.before)
-        mask = torch.ones(1, len(row.ids), dtype=torch.long)
-        mask[0, start : start + len(content)] = 0
-        if not specials:
-            mask[0, [0, -1]] = 0
-        with torch.no_grad():
-            expected = encoder.model.base_model(
-                input_ids=torch.tensor([row.ids]), attention_mask=mask,
-                position_ids=torch.tensor([row.positions]) + first_position(encoder.model),
-            ).last_hidden_state[0, row.pool_at]  # fmt: skip
-            found = encoder.bias([template], [len(content)])[0]
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-        plain = encoder.pool([row])[0].detach()
-        np.testing.assert_allclose(encoder.encode(sentence), plain - expected, atol=1e-5)
-
-
-def attention_by_hand(encoder: Encoder, sentence: str) -> torch.Tensor:
-    """(L, d) last hidden states with the prefix concatenated to every layer's keys and values, one head at a time."""
-    model, prefix = encoder.model.base_model, encoder.prefix.detach()
-    heads, layers = model.config.num_attention_heads, model.config.num_hidden_layers
-    template = encoder.views[0][0]
-    row = template.row(encoder.tokenise([sentence], [template])[0])
-    positions = torch.tensor([row.positions]) + first_position(encoder.model) + len(prefix)
-    hidden = model.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)[0]
-    width = hidden.shape[1] // heads
-    for number, layer in enumerate(model.encoder.layer):
-        inner = layer.attention.self
-        query, key, value = inner.query(hidden), inner.key(hidden), inner.value(hidden)
-        flat = prefix.view(len(prefix), layers, 2, -1)
-        key, value = torch.cat([flat[:, number, 0], key]), torch.cat([flat[:, number, 1], value])
-        parts = []
-        for head in range(heads):
-            s = slice(head * width, (head + 1) * width)
-            parts.append(torch.softmax(query[:, s] @ key[:, s].T / width**0.5, -1) @ value[:, s])
-        attended = layer.attention.output(torch.cat(parts, 1), hidden)
-        hidden = layer.output(layer.intermediate(attended), attended)
-    return hidden
-
-
-def test_the_prefix_cache_is_attention_written_by_hand_with_positions_offset_by_the_prefix(backbone: str) -> None:
-    encoder = make(backbone, "dcpcse")
-    with torch.no_grad():
-        encoder.prefix.normal_(std=0.7)
-        for sentence in SENTENCES:
-            expected = attention_by_hand(encoder, sentence)[0]
-            np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
-
-
-def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
-    """It is part of what makes SimCSE's two views differ (the released code drops after expanding to the batch)."""
-    encoder = make(str(bert_folder), "dcpcse").train()
-    encoder.model.eval()
-    with torch.no_grad():
-        encoder.prefix.normal_()
-        first, second = encoder.pool([encoder.views[0][0].row([9, 10])] * 2)
-    assert float((first - second).abs().max()) > 1e-2
-
-
-@pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
-def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
-    soft = make(backbone, name)
-    hard_text = Template(soft.method.template.text)
-    hard = reading(backbone, replace(UNTRAINED["prompt"], views=((hard_text,),)))
-    np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
-
-
-def test_soft_words_inside_the_sentence_stay_ordinary_words(bert_folder: str) -> None:
-    """PromptBERT's released OptiPrompt replaces template words wherever they occur last; here the place decides."""
-    encoder = reading(str(bert_folder), replace(METHODS["optiprompt"], views=((OPTI,), (OPTI,))))
-    template = encoder.views[0][0]
-    (content,) = encoder.tokenise(['this sentence : " means'], [template])
-    row = template.row(content)
-    start = len(template.before)
-    assert set(row.slots[start : start + len(content)]) == {-1}
-
-
-def test_the_learned_slots_reach_the_vector(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "conpvp")
-    before = encoder.encode(SENTENCES)
-    with torch.no_grad():
-        encoder.slots += torch.randn_like(encoder.slots)  # a constant would vanish in LayerNorm
-    assert np.abs(encoder.encode(SENTENCES) - before).max() > 1e-3
 
 
 def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
@@ -261,59 +167,6 @@ def test_encoding_leaves_the_mode_as_it_was(bert_folder: str) -> None:
     encoder.encode(SENTENCES)
     encoder.top_tokens("the dog")
     assert encoder.training
-
-
-def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
-    model, tokenizer = load_backbone(bert_folder)
-    set_dropout(model, 0.37)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    configured, _ = load_backbone(tmp_path)  # its rates come from the saved config
-    inputs = {"input_ids": torch.arange(5, 25).view(2, 10)}
-    states = []
-    for read in (model, configured):
-        torch.manual_seed(0)
-        states.append(read.train().base_model(**inputs).last_hidden_state)
-    assert torch.equal(*states)
-    set_dropout(model, 0.0)
-    assert torch.equal(
-        model.base_model(**inputs).last_hidden_state, model.eval().base_model(**inputs).last_hidden_state
-    )
-
-
-def counting_reads(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of rows of every pass through the backbone from now on."""
-    sizes: list[int] = []
-    run = encoder._run
-
-    def counted(rows: list, **options: object) -> object:
-        sizes.append(len(rows))
-        return run(rows, **options)
-
-    monkeypatch.setattr(encoder, "_run", counted)
-    return sizes
-
-
-def test_a_template_bias_is_computed_once_for_many_calls(bert_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
-    sizes = counting_reads(encoder, monkeypatch)
-    first = [encoder.top_tokens("the dog", k=3) for _ in range(3)]
-    assert sizes == [1, 1, 1, 1]  # three sentences and one bias
-    assert first[0] == first[1] == first[2]
-
-
-def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> None:
-    method = replace(METHODS["promptbert"], denoise=When.ALWAYS)
-    encoder = reading(str(bert_folder), method)
-    encoder.encode(SENTENCES)
-    optimizer = torch.optim.AdamW(encoder.learned().values(), lr=0.01, fused=True)
-    template = encoder.views[0][0]
-    encoder(encoder.tokenise(SENTENCES, [template] * 7), [template] * 7)[:, 0].sum().backward()  # in eval mode, even
-    optimizer.step()
-    found = encoder.encode(SENTENCES)
-    fresh = reading(str(bert_folder), method)
-    fresh.load_state_dict(encoder.state_dict())
-    np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
 
 
 def test_a_method_that_trains_the_backbone_without_a_head_learns_it(bert_folder: str) -> None:

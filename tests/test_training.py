@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +14,15 @@ import torch
 from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from test_encoder import ALL, make
-from test_losses import slow_info_nce
 
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.methods import METHODS, When
 from cse.presets import TrainConfig
 from cse.training import train
 from cse.training_output import partial_folder
 from cse.training_run import Run
-from cse.training_step import contrast, draw_templates, step_inputs, view_texts
+from cse.training_step import contrast
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(2 * i) % 7]) for i in range(12)]
@@ -52,56 +49,6 @@ def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(
     for key, tensor in encoder.named_parameters():
         cancels = key == "head.norm.bias" and supervised  # head(h) - head(bias) does not depend on it
         assert torch.equal(tensor, before[key]) == (cancels or id(tensor) not in learned), key
-
-
-def three_vectors(encoder: Encoder, draws: int = 0) -> tuple[list[torch.Tensor], float]:
-    """The vectors of each view of three sentences in eval-mode noise but training-mode steps, and the loop's loss."""
-    encoder.train()
-    set_dropout(encoder.model, 0.0)
-    encoder.dropout.p = 0.0
-    config = replace(CONFIG, batch_size=3)
-    batch = {"0": TEXTS[:3], "1": TEXTS[3:6], "2": TEXTS[6:9]} if encoder.method.supervised else {"0": TEXTS[:3]}
-    contents, templates = step_inputs(encoder, batch, config, draws)
-    vectors = encoder(list(chain(*contents)), list(chain(*templates)))
-    loss = contrast(vectors, len(contents), config, OneProcess())
-    return [part.detach().double() for part in vectors.chunk(len(contents))], float(loss.detach())
-
-
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse"])
-def test_the_supervised_denominator_holds_every_positive_and_every_hard_negative(bert_folder: str, name: str) -> None:
-    (anchors, positives, negatives), loss = three_vectors(make(str(bert_folder), name, True))
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
-
-
-def test_conpvp_contrasts_each_sentence_with_the_prototypes_of_all(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "conpvp")
-    (anchors, positives, negatives), loss = three_vectors(encoder)
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
-    (anchors, positives), loss = three_vectors(make(str(bert_folder), "conpvp-no-negative"))
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, None, 0.05), rel=1e-4)
-
-
-def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "conpvp")
-    rng = np.random.default_rng(0)
-    for view in (1, 2):
-        drawn = draw_templates(encoder, view, 9_000, rng)
-        counts = [drawn.count(template) for template in encoder.views[view]]
-        assert min(counts) > 800
-        assert sum(counts) == 9_000
-
-
-def test_denoised_training_vectors_are_the_head_of_the_difference(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "promptbert")
-    (anchors, positives), _ = three_vectors(encoder)
-    for vectors, view in ((anchors, 0), (positives, 1)):
-        template = encoder.views[view][0]
-        contents = encoder.tokenise(TEXTS[:3], [template] * 3, CONFIG.max_length)
-        with torch.no_grad():
-            plain = encoder.pool([template.row(ids) for ids in contents])
-            expected = encoder.head(plain - encoder.bias([template] * 3, list(map(len, contents))))
-        torch.testing.assert_close(vectors.float(), expected, atol=1e-5, rtol=0)
-    assert encoder.method.denoise is When.TRAINING
 
 
 def losses(folder: Path) -> list[float]:
@@ -225,16 +172,6 @@ def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
     assert losses(tmp_path / "a") != losses(tmp_path / "c")
 
 
-def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:
-    runs = {}
-    for weight in (0.0, 0.5):
-        encoder = make(backbone, "dcpcse")
-        encoder.method = replace(encoder.method, mlm_weight=weight)
-        train(encoder, run_of(encoder), tmp_path / str(weight))
-        runs[weight] = losses(tmp_path / str(weight))
-    assert runs[0.5][0] > runs[0.0][0] + 0.5
-
-
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:
     import cse
 
@@ -257,12 +194,6 @@ def test_training_applies_the_dropout_it_records(bert_folder: Path, tmp_path: Pa
     assert {module.p for module in applied.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
     assert applied.model.config.hidden_dropout_prob == applied.model.config.attention_probs_dropout_prob == 0.4
     assert losses(tmp_path / "applied") == losses(tmp_path / "expected")
-
-
-def test_supervised_training_needs_two_columns(bert_folder: str) -> None:
-    with pytest.raises(ValueError, match="two or three columns"):
-        view_texts(make(str(bert_folder), "simcse", True), {"0": TEXTS})
-    assert METHODS["simcse"].supervised is False
 
 
 def test_two_processes_train_as_one(bert_folder: Path, tmp_path: Path) -> None:

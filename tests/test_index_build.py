@@ -1,0 +1,192 @@
+"""Building: streams, training heads, measured recall, what the manifest says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import pyarrow as pa
+import pytest
+from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
+
+from index import BuildSettings, VectorIndex, engine
+from index.building import QUERIES, RecallProbe, take
+from index.texts import checksum
+from index.vectors import unit_rows
+
+
+def test_documented_factories_are_built_silently(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for number, factory in enumerate([*FACTORIES, "IVF64,SQ8"]):
+        build(tmp_path / str(number), factory)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_streaming_equals_one_shot(tmp_path: Path) -> None:
+    for factory in ("Flat", "SQ8", "IVF8,Flat", "IVF8,PQ16"):
+        settings = BuildSettings(factory=factory)
+        a = VectorIndex.build(in_batches(7), tmp_path / "a", settings=settings)
+        b = VectorIndex.build(in_batches(N), tmp_path / "b", settings=settings)
+        assert a.manifest.files["index.faiss"] == b.manifest.files["index.faiss"]
+        assert a.manifest.corpus_sha256 == b.manifest.corpus_sha256
+        assert a.texts(range(N)) == b.texts(range(N)) == sentences(N)
+
+
+def test_training_head_is_bounded_and_independent_of_batches() -> None:
+    rows = np.arange(20, dtype=np.float32).reshape(10, 2)
+    for size in (1, 3, 10):
+        blocks = iter([rows[start : start + size] for start in range(0, 10, size)])
+        head, rest = take(blocks, 4)
+        np.testing.assert_array_equal(head, rows[:4])
+        np.testing.assert_array_equal(np.concatenate([head, *rest, *blocks]), rows)
+    assert engine.head_rows(engine.create(8, "Flat", 0)) == 1
+    assert engine.head_rows(engine.create(8, "SQ8", 0)) == 65_536
+    assert engine.head_rows(engine.create(8, "IVF600,Flat", 0)) == 600 * 256
+    assert engine.head_rows(engine.create(8, "IVF4000,Flat", 0)) == 200_000
+    assert engine.head_rows(engine.create(8, "IVF10000,Flat", 0)) == 390_000
+
+
+@pytest.mark.parametrize("factory", ["PQ16", "IVF8,PQ16", "OPQ16,IVF8,PQ16"])
+def test_product_quantizers_skip_the_slow_search_for_code_numbers(factory: str) -> None:
+    index: Any = engine.create(D, factory, 0)
+    coder: Any = index if factory == "PQ16" else faiss.downcast_index(faiss.extract_index_ivf(index))
+    assert coder.do_polysemous_training is False
+
+
+def test_vectors_beyond_the_head_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[int] = []
+    original = engine.train
+
+    def counting(index: Any, head: np.ndarray, factory: str) -> None:
+        trained.append(len(head))
+        original(index, head, factory)
+
+    monkeypatch.setattr(engine, "head_rows", lambda index: 300)
+    monkeypatch.setattr(engine, "train", counting)
+    index = build(tmp_path / "x", "IVF8,Flat", nprobe=8)
+    queries = vectors(20, seed=3)
+    np.testing.assert_array_equal(index.search(queries, 5)[1], brute_force(queries, vectors(N), 5)[1])
+    assert trained == [300]
+
+
+def test_report_counts_rows(tmp_path: Path) -> None:
+    seen: list[int] = []
+    VectorIndex.build(in_batches(250), tmp_path / "x", settings=BuildSettings(), report=seen.append)
+    assert seen == [250, 500, 600]
+
+
+@pytest.mark.parametrize("factory", ["HNSW4,Flat", "IVF32,Flat", "IVF8,PQ16"])
+def test_recall_in_manifest_equals_recomputed(factory: str, tmp_path: Path) -> None:
+    index = build(
+        tmp_path / "x", factory, nprobe=2 if "IVF" in factory else None, ef_search=10 if "HNSW" in factory else None
+    )
+    queries = RecallProbe(unit_rows(vectors(N)), seed=42).queries
+    expected = overlap(index.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
+    assert len(np.unique(queries, axis=0)) == QUERIES
+    assert index.manifest.recall_at_10 == pytest.approx(expected, abs=1e-9)
+    assert 0.2 < expected < 1
+
+
+def test_recall_sees_the_vectors_after_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "head_rows", lambda index: 250)
+    index = build(tmp_path / "x", "IVF32,Flat", nprobe=2)
+    queries = RecallProbe(unit_rows(vectors(250)), seed=42).queries
+    expected = overlap(index.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
+    assert index.manifest.recall_at_10 == pytest.approx(expected, abs=1e-9)
+
+
+def test_recall_counts_ties_as_right(tmp_path: Path) -> None:
+    """Twenty multiples of each point, equal but for rounding: any ten of them are a right answer."""
+    copies = np.repeat(vectors(15), 20, axis=0) * np.linspace(0.1, 7, 300)[:, None]
+    settings = BuildSettings(factory="HNSW32,Flat")
+    index = VectorIndex.build([(sentences(300), copies)], tmp_path / "x", settings=settings)
+    assert index.manifest.recall_at_10 == 1.0
+
+
+def test_recall_of_a_corpus_of_zeros_is_unknown(tmp_path: Path) -> None:
+    settings = BuildSettings(factory="SQ8")
+    index = VectorIndex.build([(sentences(3), np.zeros((3, D)))], tmp_path / "x", settings=settings)
+    assert index.manifest.recall_at_10 is None
+
+
+def test_manifest_says_what_was_built(tmp_path: Path) -> None:
+    index = build(tmp_path / "x", "IVF8,SQ8", pooling="cls")
+    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+    text = "".join(f"{sentence}\n" for sentence in sentences(N))
+    expected = {
+        "format": "cse-index", "version": 1, "metric": "inner_product", "normalized": True, "model": "promptbert",
+        "pooling": "cls", "fingerprint": "a1b2" * 16, "dimension": D, "factory": "IVF8,SQ8", "nprobe": 8,
+        "ef_search": None, "seed": 42, "count": N, "rows": N, "corpora": ["demo"], "faiss": faiss.__version__,
+        "corpus_sha256": hashlib.sha256(text.encode()).hexdigest(), "recall_at_10": index.manifest.recall_at_10,
+    }  # fmt: skip
+    assert {key: manifest[key] for key in manifest if key != "files"} == expected
+    for name, record in manifest["files"].items():
+        content = (tmp_path / "x" / name).read_bytes()
+        assert record == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_checksum_skips_removed_sentences() -> None:
+    column = pa.chunked_array([pa.array(["a", None], pa.large_string()), pa.array(["b"], pa.large_string())])
+    assert checksum(column) == hashlib.sha256(b"a\nb\n").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("factory", "given", "expected"),
+    [
+        ("Flat", (None, None), (None, None)),
+        ("IVF4,Flat", (None, None), (4, None)),
+        ("IVF256,Flat", (None, None), (16, None)),
+        ("IVF256,Flat", (300, 7), (256, None)),
+        ("PCA16,IVF256,Flat", (None, None), (16, None)),
+        ("HNSW8,Flat", (None, None), (None, 64)),
+        ("HNSW8,SQ8", (5, 100), (None, 100)),
+    ],
+)
+def test_search_parameters(
+    factory: str, given: tuple[int | None, int | None], expected: tuple[int | None, int | None]
+) -> None:
+    index = engine.create(D, factory, 0)
+    assert engine.tune(index, *given) == expected
+    ivf = faiss.try_extract_index_ivf(index)
+    actual = (None if ivf is None else ivf.nprobe, index.hnsw.efSearch if hasattr(index, "hnsw") else None)
+    assert actual == expected
+
+
+def test_search_parameters_survive_loading(tmp_path: Path) -> None:
+    build(tmp_path / "x", "HNSW8,Flat", ef_search=99)
+    index = VectorIndex.load(tmp_path / "x")
+    assert index._index.hnsw.efSearch == 99
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"),
+    [
+        ("Flatt", "could not parse index string Flatt"),
+        ("", "could not parse"),
+        ("IVF{n},Flat", "could not parse"),
+        ("PQ7", "should be a multiple"),
+        ("LSH", "METRIC_L2"),
+        ("IVF0,Flat", "a list or more"),
+        ("HNSW1,Flat", "2 neighbours"),
+        ("IVF8_HNSW0,Flat", "2 neighbours"),
+        ("IVF99999999999999999999,Flat", "stoi"),
+    ],
+)
+def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        build(tmp_path / "x", factory)
+    assert repr(factory) in str(caught.value)
+    assert "SQ8 HNSW32,Flat IVF{n},Flat" in str(caught.value)
+    assert "cpp" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"), [("IVF64,Flat", "needs 64 sentences or more"), ("PQ16", "number of clusters")]
+)
+def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"{factory} .*{reason}.*use Flat"):
+        build(tmp_path / "x", factory, count=50)

@@ -1,0 +1,247 @@
+"""The folder of an index: replaced as a whole or not at all, and checked against every kind of damage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from index_corpus import D, N, build, sentences, vectors
+
+from index import BuildSettings, IndexFolderError, VectorIndex
+from index.folder import file_records
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> VectorIndex:
+    return build(tmp_path / "flat")
+
+
+def broken_batches(kind: str) -> Iterator[tuple[list[str], np.ndarray]]:
+    yield sentences(300), vectors(300)
+    if kind == "raises":
+        raise RuntimeError("the encoder broke")
+    if kind == "interrupted":
+        raise KeyboardInterrupt
+    if kind == "lengths":
+        yield sentences(3), vectors(4)
+    if kind == "dimension":
+        yield sentences(3), np.ones((3, D + 1))
+    if kind == "text":
+        yield ["a", 3], vectors(2)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat"])
+@pytest.mark.parametrize("kind", ["raises", "interrupted", "lengths", "dimension", "text"])
+def test_a_failing_build_leaves_things_as_they_were(kind: str, factory: str, tmp_path: Path) -> None:
+    settings = BuildSettings(factory=factory)
+    expected = {"raises": RuntimeError, "interrupted": KeyboardInterrupt}.get(kind, ValueError)
+    with pytest.raises(expected):
+        VectorIndex.build(broken_batches(kind), tmp_path / "x", settings=settings)
+    assert list(tmp_path.iterdir()) == []
+    build(tmp_path / "x", count=9)
+    with pytest.raises(expected):
+        VectorIndex.build(broken_batches(kind), tmp_path / "x", settings=settings)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert VectorIndex.load(tmp_path / "x").texts(range(9)) == sentences(9)
+
+
+def test_a_failing_swap_brings_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = build(tmp_path / "x", count=9)
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if ".new-" in self.name:
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="no"):
+        index.save(tmp_path / "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert len(VectorIndex.load(tmp_path / "x")) == 9
+
+
+@pytest.mark.parametrize("batches", [[], [([], np.empty((0, D)))]])
+def test_an_empty_corpus_is_refused(batches: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no sentence to index"):
+        VectorIndex.build(batches, tmp_path / "x", settings=BuildSettings())
+    assert list(tmp_path.iterdir()) == []
+
+
+def untouched() -> Iterator[Any]:
+    raise AssertionError("the corpus is encoded although the output is refused")
+    yield
+
+
+def test_only_an_index_is_ever_replaced(tmp_path: Path) -> None:
+    """A file, a folder of something else, an index with a stranger in it: refused and kept."""
+    index = build(tmp_path / "x", count=9)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "notes.txt").write_text("mine")
+    (tmp_path / "looks_alike").mkdir()
+    (tmp_path / "looks_alike" / "manifest.json").write_text('{"format": "other"}')
+    build(tmp_path / "guest", count=9)
+    (tmp_path / "guest" / "notes.txt").write_text("mine")
+    for name in ("file", "folder", "looks_alike", "guest"):
+        with pytest.raises(ValueError, match="give the index another folder"):
+            index.save(tmp_path / name)
+        with pytest.raises(ValueError, match="give the index another folder"):
+            VectorIndex.build(untouched(), tmp_path / name, settings=BuildSettings())
+    assert (tmp_path / "folder" / "notes.txt").read_text() == (tmp_path / "guest" / "notes.txt").read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    index.save(tmp_path / "empty")
+    index.save(tmp_path / "new" / "deep")
+    assert len(VectorIndex.load(tmp_path / "empty")) == len(VectorIndex.load(tmp_path / "new" / "deep")) == 9
+
+
+def test_a_link_keeps_pointing_at_the_replaced_folder(tmp_path: Path) -> None:
+    index = build(tmp_path / "x", count=9)
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    index.add(["more"], vectors(1))
+    index.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(VectorIndex.load(tmp_path / "x")) == 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's, 2025-11-21")
+@pytest.mark.parametrize("factory", ["Flat", "SQ8", "HNSW8,Flat", "IVF8,Flat", "IVF8,PQ16"])
+def test_files_are_mapped_until_an_edit(factory: str, tmp_path: Path) -> None:
+    build(tmp_path / "x", factory)
+    index = VectorIndex.load(tmp_path / "x")
+    before = Path("/proc/self/maps").read_text()
+    assert f"{tmp_path}/x/index.faiss" in before
+    assert f"{tmp_path}/x/texts.arrow" in before
+    found = index.search(vectors(9), 3)[1]
+    index.add(["new"], vectors(1, seed=9))
+    assert f"{tmp_path}/x/index.faiss" not in Path("/proc/self/maps").read_text()
+    np.testing.assert_array_equal(index.search(vectors(9), 3)[1], found)
+
+
+def test_a_mapped_index_outlives_its_folder_being_replaced(tmp_path: Path) -> None:
+    old = build(tmp_path / "x", count=50)
+    build(tmp_path / "x", count=9)
+    assert old.texts(old.search(vectors(50)[49:], 1)[1][0]) == ["sentence 49 é"]
+    old.save(tmp_path / "y")
+    assert VectorIndex.load(tmp_path / "y").texts(range(50)) == sentences(50)
+
+
+def test_another_model_is_refused_with_the_cure(flat: VectorIndex, tmp_path: Path) -> None:
+    assert len(VectorIndex.load(tmp_path / "flat", "a1b2" * 16)) == N
+    with pytest.raises(IndexFolderError) as caught:
+        VectorIndex.load(tmp_path / "flat", "c3d4" * 16, model="simcse")
+    assert str(caught.value) == (
+        f"{tmp_path / 'flat'}: built by promptbert (a1b2a1b2…), not simcse (c3d4c3d4…): "
+        "search with --model promptbert or rebuild it with scripts.build_index"
+    )
+    assert caught.value.exit_code == 4
+
+
+def edit_manifest(folder: Path, **values: Any) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest.update(values)
+    (folder / "manifest.json").write_text(
+        json.dumps({key: value for key, value in manifest.items() if value != "drop"})
+    )
+
+
+def damage(folder: Path, kind: str) -> None:
+    name = "index.faiss" if "faiss" in kind else "texts.arrow" if "texts" in kind else "manifest.json"
+    path = folder / name
+    if "missing" in kind:
+        path.unlink()
+    elif "truncated" in kind:
+        path.write_bytes(path.read_bytes()[:-100])
+    elif "flipped" in kind:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif "garbage" in kind:
+        path.write_bytes(b"\xff{not json")
+    elif "list" in kind:
+        path.write_text("[]")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("faiss missing", "index.faiss is missing"),
+        ("faiss truncated", r"index.faiss has \d+ bytes, not \d+"),
+        ("faiss flipped", "is not what manifest.json describes"),
+        ("texts missing", "texts.arrow is missing"),
+        ("texts truncated", r"texts.arrow has \d+ bytes, not \d+"),
+        ("texts flipped", "is not what manifest.json describes"),
+        ("manifest missing", "not an index folder, it has no manifest.json"),
+        ("manifest garbage", "cannot read manifest.json"),
+        ("manifest list", "is not of the format cse-index"),
+    ],
+)
+def test_damage_is_refused_in_one_line_with_the_cure(
+    kind: str, message: str, flat: VectorIndex, tmp_path: Path
+) -> None:
+    damage(tmp_path / "flat", kind)
+    with pytest.raises(IndexFolderError, match=message) as caught:
+        VectorIndex.load(tmp_path / "flat")
+    assert str(caught.value).startswith(f"{tmp_path / 'flat'}: ")
+    assert str(caught.value).endswith("rebuild it with scripts.build_index")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"format": "other"}, "not of the format"),
+        ({"version": 2}, "has version 2 and this program reads 1 only"),
+        ({"metric": "l2"}, "has metric 'l2'"),
+        ({"normalized": False}, "has normalized False"),
+        ({"surprise": 1}, "unknown keys: surprise"),
+        ({"count": "drop"}, "missing or unknown keys: count"),
+        ({"dimension": "32"}, "has dimension '32'"),
+        ({"files": []}, "has files"),
+        ({"files": {"index.faiss": 3, "texts.arrow": 3}}, "index.faiss is missing"),
+        ({"dimension": 31}, "damaged index"),
+        ({"count": 599}, "damaged index"),
+        ({"rows": 601}, "damaged index"),
+    ],
+)
+def test_a_foreign_manifest_is_refused(values: dict[str, Any], message: str, flat: VectorIndex, tmp_path: Path) -> None:
+    edit_manifest(tmp_path / "flat", **values)
+    with pytest.raises(IndexFolderError, match=message):
+        VectorIndex.load(tmp_path / "flat")
+
+
+@pytest.mark.parametrize("content", [b"", b"IxFI", b"not an index at all, but long enough to be read as one"])
+@pytest.mark.parametrize("name", ["index.faiss", "texts.arrow"])
+def test_files_that_only_the_manifest_believes_in(content: bytes, name: str, flat: VectorIndex, tmp_path: Path) -> None:
+    (tmp_path / "flat" / name).write_bytes(content)
+    files = dict(flat.manifest.files)
+    files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    edit_manifest(tmp_path / "flat", files=files)
+    with pytest.raises(IndexFolderError, match="damaged index"):
+        VectorIndex.load(tmp_path / "flat")
+
+
+def test_a_foreign_table_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
+    table = pa.table({"other": [str(row) for row in range(N)]})
+    with pa.OSFile(str(tmp_path / "flat" / "texts.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    edit_manifest(tmp_path / "flat", files=file_records(tmp_path / "flat"))
+    with pytest.raises(IndexFolderError, match=r"its columns are \['other'\], not \['text'\]"):
+        VectorIndex.load(tmp_path / "flat")
+
+
+def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(IndexFolderError, match="is a file, not index folder"):
+        VectorIndex.load(tmp_path / "file")
+    with pytest.raises(IndexFolderError, match="no such index folder"):
+        VectorIndex.load(tmp_path / "nothing")
+    with pytest.raises(IndexFolderError, match="no manifest"):
+        VectorIndex.load(tmp_path)
