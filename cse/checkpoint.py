@@ -37,7 +37,6 @@ def save(
     """
     from huggingface_hub import save_torch_state_dict
 
-    CHECKPOINT.check_replaceable(Path(folder))
     dtype = torch.float16 if half else torch.float32
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in encoder.learned().items()}
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
@@ -51,7 +50,7 @@ def save(
         (target / CONFIG).write_text(json.dumps(config.to_json(), indent=1))
         (target / "README.md").write_text(config.model_card())
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, CHECKPOINT)
 
 
 def read_checkpoint_config(folder: Path) -> CheckpointConfig:

@@ -55,12 +55,15 @@ class FolderKind:
         return isinstance(value, dict) and value.keys() >= set(self.keys)
 
 
-def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
     """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
 
-    Raises OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
+    With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
+    OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
     """
     folder = Path(folder)
+    if kind is not None:
+        kind.check_replaceable(folder)
     fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
     try:
         with _naming(folder):
@@ -70,6 +73,8 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             fresh.mkdir()
         with _naming(folder, only_full=True):
             fill(fresh)
+        if kind is not None:
+            kind.check_replaceable(folder)
         with _naming(folder):
             for file in fresh.iterdir():
                 file.chmod(0o644)  # safetensors writes files that only their owner may read

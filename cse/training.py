@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from cse.backbone import set_dropout
-from cse.checkpoint import LOG, save
+from cse.checkpoint import CHECKPOINT, LOG, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
 from cse.evaluation.sts import spearman
@@ -218,5 +218,5 @@ def _publish(work: Path, output: Path, overwrite: bool) -> None:
         for file in [*(work / BEST).iterdir(), work / LOG]:
             shutil.copy2(file, target / file.name)
 
-    write_folder(output, fill)
+    write_folder(output, fill, CHECKPOINT)
     shutil.rmtree(work)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.files import FolderKind
+from cse.files import FolderKind, write_folder
 
 KIND = FolderKind(
     "a notebook", "about.json", ("pages", "format"), ("about.json", "page-*.txt", "drawings", "drawings/*.png")
@@ -59,3 +59,17 @@ def test_a_hugging_face_backbone_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     with pytest.raises(ValueError, match="is not a checkpoint of this project"):
         CHECKPOINT.check_replaceable(tmp_path)
+
+
+def test_what_came_into_a_folder_while_it_was_written_anew_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+
+    def slow(target: Path) -> None:
+        (target / "about.json").write_text("{}")
+        (folder / "thesis.tex").write_text("years of work")
+
+    with pytest.raises(ValueError, match=r"holds thesis\.tex"):
+        write_folder(folder, slow, KIND)
+    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
