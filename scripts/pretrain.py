@@ -36,7 +36,8 @@ def main(
 
     Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
-    from cse.pretraining.loop import PretrainConfig, pretrain
+    from cse.pretraining.config import PretrainConfig
+    from cse.pretraining.loop import pretrain
 
     check_choice("precision", precision, PRECISIONS)
 

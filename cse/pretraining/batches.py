@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.backbone import mlm_head
+from cse.backbone import row_limit
 from cse.masking import mask_tokens
-from cse.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate
+from cse.pretraining.flops import training_flops
+from cse.pretraining.objectives import IGNORED, rarity
+from cse.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from cse.pretraining.config import PretrainConfig
     from cse.pretraining.corpus import TokenFile
 
-IGNORED = -100
 FORMS = (PLAIN, MEANS, CONTINUOUS)  # how the methods read a sentence
 AHEAD = 32  # tokens of the following text in the bag
-RARITY = 1e-4  # SIF's a: words of this share count half
 
 
 @dataclass(frozen=True)
@@ -79,33 +80,34 @@ def draw_rows(
     return Rows(inputs, labels, form.row(range(text)).pool_at, ids)
 
 
-def rarity(counts: np.ndarray, special: list[int]) -> torch.Tensor:
-    """(V,) SIF weights a / (a + p(w)) of token counts (V,); `special` ids weigh nothing."""
-    weights = RARITY / (RARITY + counts / max(1, counts.sum()))
-    weights[special] = 0.0
-    return torch.from_numpy(weights.astype(np.float32))
+@dataclass(frozen=True)
+class Lesson:
+    """What steps draw from: the text, the `forms` it is read in, the words' `weights` (V,), the `longest` row."""
 
+    config: PretrainConfig
+    text: TokenFile
+    tokenizer: PreTrainedTokenizerBase
+    forms: list[TokenTemplate]
+    weights: torch.Tensor
+    longest: int
 
-def bag_loss(logits: torch.Tensor, bag: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits (B, V) against the words of bag (B, n), each with its weight of (V,)."""
-    shares = weights[bag]
-    shares = shares / shares.sum(1, keepdim=True).clamp(min=1e-9)
-    return -(logits.float().log_softmax(-1).gather(1, bag) * shares).sum(1).mean()
+    @classmethod
+    def of(
+        cls, config: PretrainConfig, text: TokenFile, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel
+    ) -> Lesson:
+        """The lesson of a run, its weights where the model is."""
+        forms = [render(form, tokenizer) for form in (FORMS if config.bag_weight else (PLAIN,))]
+        weights = rarity(text.counts(len(tokenizer)), tokenizer.all_special_ids).to(model.device)
+        return cls(config, text, tokenizer, forms, weights, row_limit(model))
 
+    def rows(self, step: int) -> Rows:
+        """The rows of a step: a function of the seed and the step alone."""
+        rng = np.random.default_rng((self.config.seed, step))
+        length = int(rng.choice(self.config.lengths))
+        form, tokens = self.forms[rng.integers(len(self.forms))], self.config.batch_tokens
+        return draw_rows(self.text, form, self.tokenizer, tokens=tokens, length=length, longest=self.longest, rng=rng)
 
-def read(model: PreTrainedModel, rows: Rows, bag: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits (n, V) of the n masked positions and, with `bag`, (B, V) where the rows are read, else (0, V).
-
-    Only these positions reach the vocabulary.
-    """
-    hidden = model.base_model(input_ids=rows.inputs, attention_mask=torch.ones_like(rows.inputs)).last_hidden_state
-    masked = hidden[rows.labels != IGNORED]
-    spoken = hidden[:, rows.at] if bag else masked[:0]
-    logits = mlm_head(model)(torch.cat([masked, spoken]))
-    return logits[: len(masked)], logits[len(masked) :]
-
-
-def masked_loss(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits (n, V); 0 where n is, as a few short rows may have nothing to guess."""
-    total = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="sum")
-    return total / max(1, len(wanted))
+    def flops(self, model: PreTrainedModel) -> float:
+        """FLOP of a token, averaged over the mixed lengths."""
+        lengths = [min(length, self.longest) for length in self.config.lengths]
+        return float(np.mean([training_flops(model, length, bag=self.config.bag_weight > 0) for length in lengths]))
