@@ -45,7 +45,9 @@ def check_folder(output: Path) -> None:
             raise ValueError(f"{path} is a file; give a folder as `output`")
 
 
-def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: dict) -> None:
+def save_state(
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: Mapping[str, object]
+) -> None:
     """Write the learned tensors, AdamW's moments and `meta` (step, recipe, history) to `output/state`."""
     names = {id(tensor): name for name, tensor in tensors.items()}
     moments = {
@@ -79,7 +81,7 @@ def check_resume(folder: Path, begun: bool, report: Callable[[dict[str, Any]], N
 
 
 def load_state(
-    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: dict[str, Any]
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: Mapping[str, object]
 ) -> dict[str, Any]:
     """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
 

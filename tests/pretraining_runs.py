@@ -1,13 +1,16 @@
 """What the tests of pretraining share: a tiny recipe and a corpus whose held-out documents are marked."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.pretraining.config import PretrainConfig
+from cse.pretraining.config import PretrainConfig, PretrainRequest
 from cse.pretraining.corpus import TokenFile
+from cse.pretraining.loop import pretrain
+from cse.pretraining.records import PretrainingRecord, Report
 
 CONFIG = PretrainConfig(
     vocabulary=90,
@@ -42,3 +45,9 @@ def repeated_sentences(bert_folder: str) -> TokenFile:
     encoded = tokenizer(SENTENCES * 40, add_special_tokens=False)["input_ids"]
     lengths = np.array([len(ids) for ids in encoded])
     return TokenFile(np.concatenate(encoded).astype(np.uint16), np.cumsum(lengths) - lengths)
+
+
+def run_pretraining(
+    corpus: Path, output: Path, config: PretrainConfig, report: Report = lambda entry: None, **options: Any
+) -> PretrainingRecord:
+    return pretrain(PretrainRequest([corpus], output, config, **options), report)

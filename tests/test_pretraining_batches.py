@@ -1,4 +1,4 @@
-"""Rows of pretraining: text in a template, what is masked of it, where it is read and the bag of words wanted there."""
+"""MLM batches: text in a template, what is masked of it, where the vector is read and the bag of words wanted there."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoTokenizer
 
-from cse.pretraining.batches import FORMS, Rows, draw_rows, masked_rows
+from cse.pretraining.batches import TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.objectives import IGNORED
 from cse.templates import PLAIN, render
@@ -22,7 +22,7 @@ def corpus(bert_folder: str) -> TokenFile:
 def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     text = torch.full((400, 100), 20)
-    inputs, labels = masked_rows(text, render(PLAIN, tokenizer), tokenizer, torch.Generator().manual_seed(0))
+    inputs, labels = masked_inputs(text, render(PLAIN, tokenizer), tokenizer, torch.Generator().manual_seed(0))
     assert set(inputs[:, 0].tolist()) == {tokenizer.cls_token_id}
     assert set(inputs[:, -1].tolist()) == {tokenizer.sep_token_id}
     chosen = labels != IGNORED
@@ -35,11 +35,11 @@ def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) ->
     assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text)
+@pytest.mark.parametrize("form", TEMPLATES, ids=lambda form: form.text)
 def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str, corpus: TokenFile, form) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     around = render(form, tokenizer)
-    rows = draw_rows(corpus, around, tokenizer, tokens=400, length=14, longest=40, rng=np.random.default_rng(0))
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(400, 14, max_length=40), np.random.default_rng(0))
     assert len(rows.inputs) == 400 // (12 + around.length)
     assert rows.bag.shape[1] == 12 + 32
     starts = {
@@ -56,25 +56,25 @@ def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str
         assert (labels[:first] == IGNORED).all()
         assert (labels[-last:] == IGNORED).all()
     read_at = tokenizer.cls_token_id if form is PLAIN else tokenizer.mask_token_id
-    assert set(rows.inputs[:, rows.at].tolist()) == {read_at}
+    assert set(rows.inputs[:, rows.pool_at].tolist()) == {read_at}
 
 
 def test_rows_shrink_to_the_positions_and_the_corpus_there_are(bert_folder: str, corpus: TokenFile) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around, rng = render(FORMS[1], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=100, length=64, longest=20, rng=rng)
+    around, rng = render(TEMPLATES[1], tokenizer), np.random.default_rng(0)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(100, 64, max_length=20), rng)
     assert rows.inputs.shape == (5, 20)
     tiny = TokenFile(corpus.ids[:6], corpus.starts[:1])
-    rows = draw_rows(tiny, around, tokenizer, tokens=100, length=64, longest=40, rng=rng)
+    rows = sample_batch(tiny, around, tokenizer, BatchSize(100, 64, max_length=40), rng)
     assert (rows.inputs.shape[1], rows.bag.shape[1]) == (6 + around.length, 6)
 
 
 def test_rows_split_into_parts_that_make_the_whole(bert_folder: str, corpus: TokenFile, tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around, rng = render(FORMS[2], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=200, length=10, longest=40, rng=rng)
+    around, rng = render(TEMPLATES[2], tokenizer), np.random.default_rng(0)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(200, 10, max_length=40), rng)
     parts = rows.split(4)
-    assert {part.at for part in parts} == {rows.at}
+    assert {part.pool_at for part in parts} == {rows.pool_at}
     for name in ("inputs", "labels", "bag"):
         assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(rows, name))
-    assert isinstance(parts[0], Rows)
+    assert isinstance(parts[0], MaskedBatch)

@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SENTENCES
-from pretraining_runs import CONFIG, curve, write_corpus
+from pretraining_runs import CONFIG, curve, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.backbone import load_backbone
 from cse.errors import ArtefactError
 from cse.model_names import BUNDLED
-from cse.pretraining.batches import draw_rows
+from cse.pretraining.batches import BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.flops import training_flops
-from cse.pretraining.loop import pretrain
-from cse.pretraining.objectives import bag_loss, read
+from cse.pretraining.objectives import bag_loss, forward_logits
 from cse.templates import MEANS, render
 
 
@@ -31,7 +30,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: Path) -> None:
-    whole = pretrain([corpus], tmp_path / "whole", CONFIG, eval_every=4)
+    whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, eval_every=4)
 
     def kill(entry: dict) -> None:
         if entry["step"] == 8:
@@ -41,8 +40,8 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: 
     shutil.copytree(tmp_path / "whole" / "tokenizer", tmp_path / "killed" / "tokenizer")
     shutil.copy(tmp_path / "whole" / "source.json", tmp_path / "killed")
     with pytest.raises(KeyboardInterrupt):
-        pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, report=kill)
-    resumed = pretrain([corpus], tmp_path / "killed", CONFIG, eval_every=4, resume=True)
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill)
+    resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
     assert curve(resumed) == curve(whole)
     models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]
     for first, second in zip(*(model.state_dict().values() for model in models), strict=True):
@@ -50,16 +49,16 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: 
     recipe = json.loads((tmp_path / "whole" / "model" / "pretraining.json").read_text())
     assert recipe["recipe"]["seed"] == 3
     with pytest.raises(ArtefactError, match="another recipe"):
-        pretrain([corpus], tmp_path / "killed", replace(CONFIG, learning_rate=0.5), resume=True)
+        run_pretraining(corpus, tmp_path / "killed", replace(CONFIG, learning_rate=0.5), resume=True)
 
 
 def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path, tmp_path: Path) -> None:
     corpus.write_text("\n".join([*SENTENCES, ""] * 150))  # the held-out documents say what the others say
     config = replace(CONFIG, vocabulary=60, hidden=48, tokens=512 * 120, batch_tokens=512, learning_rate=5e-3)
-    first = pretrain([corpus], tmp_path / "a", config, eval_every=20)
+    first = run_pretraining(corpus, tmp_path / "a", config, eval_every=20)
     assert curve(first)[-1] < curve(first)[0] - 0.2
     start = str(tmp_path / "a" / "model")
-    more = pretrain([corpus], tmp_path / "b", replace(config, tokens=512, learning_rate=1e-9), init=start)
+    more = run_pretraining(corpus, tmp_path / "b", replace(config, tokens=512, learning_rate=1e-9), init=start)
     assert more["before"]["recipe"]["tokens"] == config.tokens
     assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
     vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
@@ -68,11 +67,11 @@ def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path,
 
 def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None:
     config = replace(CONFIG, tokens=512 * 6, batch_tokens=512)
-    whole = pretrain([corpus], tmp_path / "whole", config, eval_every=2)
+    whole = run_pretraining(corpus, tmp_path / "whole", config, eval_every=2)
     parts = tmp_path / "parts"
     shutil.copytree(tmp_path / "whole" / "tokenizer", parts / "tokenizer")
     shutil.copy(tmp_path / "whole" / "source.json", parts)
-    accumulated = pretrain([corpus], parts, replace(config, accumulate=5), eval_every=2)
+    accumulated = run_pretraining(corpus, parts, replace(config, accumulate=5), eval_every=2)
     losses = [[entry["loss"] for entry in result["curve"]] for result in (whole, accumulated)]
     assert losses[1] == pytest.approx(losses[0], abs=2e-4)
     assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
@@ -83,19 +82,19 @@ def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, 
     losses = {}
     for weight in (0.0, 1.0):
         output = tmp_path / str(weight)
-        pretrain([corpus], output, replace(config, bag_weight=weight))
+        run_pretraining(corpus, output, replace(config, bag_weight=weight))
         model, tokenizer = load_backbone(output / "model")
         tokens = TokenFile.open(output / "corpus", "train")
         form, rng = render(MEANS, tokenizer), np.random.default_rng(0)
-        rows = draw_rows(tokens, form, tokenizer, tokens=4000, length=12, longest=40, rng=rng)
+        rows = sample_batch(tokens, form, tokenizer, BatchSize(4000, 12, max_length=40), rng)
         with torch.no_grad():
-            spoken = read(model, rows, bag=True)[1]
+            spoken = forward_logits(model, rows, bag=True)[1]
         losses[weight] = float(bag_loss(spoken, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
     assert losses[1.0] < losses[0.0] - 0.3
 
 
 def test_the_log_has_speed_and_its_share_of_the_measured_rate(corpus: Path, tmp_path: Path) -> None:
-    result = pretrain([corpus], tmp_path / "out", CONFIG, eval_every=6)
+    result = run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6)
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out" / "model")
     flops = np.mean([training_flops(model, length, bag=True) for length in (8, 16, 40)])
     assert result["matrix_rate"] > 1e8
@@ -124,6 +123,6 @@ finally:
 
 def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
     config = replace(CONFIG, tokens=64, lengths=(8,), bag_weight=0.0)
-    more = pretrain([corpus], tmp_path / "out", config, init="bundled")
+    more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
     assert more["recipe"]["init"] == "bundled"
     assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())

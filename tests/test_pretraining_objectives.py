@@ -8,9 +8,9 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.pretraining.batches import FORMS, draw_rows
+from cse.pretraining.batches import TEMPLATES, BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
-from cse.pretraining.objectives import IGNORED, RARITY, bag_loss, masked_loss, rarity, read
+from cse.pretraining.objectives import IGNORED, SIF_CONSTANT, bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.templates import render
 
 
@@ -20,8 +20,10 @@ def corpus(bert_folder: str) -> TokenFile:
 
 
 def test_rare_words_weigh_as_in_sif_and_special_tokens_nothing() -> None:
-    weights = rarity(np.array([50.0, 900.0, 0.0, 50.0]), [0])
-    assert weights.tolist() == pytest.approx([0.0, RARITY / (RARITY + 0.9), 1.0, RARITY / (RARITY + 0.05)])
+    weights = sif_weights(np.array([50.0, 900.0, 0.0, 50.0]), [0])
+    assert weights.tolist() == pytest.approx(
+        [0.0, SIF_CONSTANT / (SIF_CONSTANT + 0.9), 1.0, SIF_CONSTANT / (SIF_CONSTANT + 0.05)]
+    )
 
 
 def test_the_bag_loss_is_its_slow_sum() -> None:
@@ -45,14 +47,14 @@ def test_only_masked_positions_and_where_rows_are_read_reach_the_vocabulary(
     bert_folder: str, corpus: TokenFile, bag: bool
 ) -> None:
     tokenizer, model = AutoTokenizer.from_pretrained(bert_folder), AutoModelForMaskedLM.from_pretrained(bert_folder)
-    around, rng = render(FORMS[1], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=200, length=10, longest=40, rng=rng)
+    around, rng = render(TEMPLATES[1], tokenizer), np.random.default_rng(0)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(200, 10, max_length=40), rng)
     with torch.no_grad():
         everywhere = model.eval()(input_ids=rows.inputs).logits
-        masked, spoken = read(model, rows, bag=bag)
+        masked, spoken = forward_logits(model, rows, bag=bag)
     torch.testing.assert_close(masked, everywhere[rows.labels != IGNORED])
-    torch.testing.assert_close(spoken, everywhere[:, rows.at] if bag else everywhere[:0, 0])
+    torch.testing.assert_close(spoken, everywhere[:, rows.pool_at] if bag else everywhere[:0, 0])
 
 
 def test_a_part_with_nothing_to_guess_costs_nothing() -> None:
-    assert masked_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0
+    assert masked_lm_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0

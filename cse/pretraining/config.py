@@ -1,16 +1,22 @@
-"""Settings of a pretraining run and its learning-rate schedule."""
+"""What a pretraining run is asked for: its settings, learning-rate schedule, corpora and output folder."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """One pretraining run. Rows of the mixed `lengths` get equal shares of the steps.
+    """Settings that decide the result; those of a new model are unused where a run continues from one.
 
-    `bag_weight`: share of the bag-of-words term (`cse.pretraining.batches`); 0 is masked language modelling alone. A
-    step's rows go through the model in `accumulate` parts, which changes the memory it needs and not the result.
+    `tokens` of the whole run and `batch_tokens` of a step include those of the templates. Each batch has rows
+    of one of the `lengths` (tokens), drawn evenly. `bag_weight` multiplies the bag-of-words loss
+    (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
+    of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
+    initialises the word embeddings with counted word vectors.
     """
 
     vocabulary: int = 12_000
@@ -33,6 +39,35 @@ class PretrainConfig:
     def steps(self) -> int:
         """Optimiser steps of the whole run."""
         return max(1, self.tokens // self.batch_tokens)
+
+
+@dataclass(frozen=True)
+class PretrainRequest:
+    """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / "model"`.
+
+    `init` is a backbone to continue from, named as in `cse.load`; None makes a new model. `resume` continues a killed
+    run from its last evaluation, `overwrite` begins it anew. Every `eval_every` steps the model is validated on
+    held-out text and the state is saved. `precision`: auto, no or bf16 (`cse.training_state.start_accelerator`).
+    """
+
+    corpora: Sequence[Path]
+    output: Path
+    config: PretrainConfig = field(default_factory=PretrainConfig)
+    init: str | None = None
+    resume: bool = False
+    overwrite: bool = False
+    eval_every: int = 500
+    precision: str = "auto"
+
+    def recipe(self) -> dict[str, object]:
+        """What decides the result, as JSON values: the fields of `config`, `init` and the names of the corpora."""
+        recipe = {**asdict(self.config), "init": self.init, "corpora": [path.name for path in self.corpora]}
+        return json.loads(json.dumps(recipe))
+
+    def source(self) -> dict[str, object]:
+        """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and size."""
+        texts = [[path.name, path.stat().st_size if path.is_file() else 0] for path in self.corpora]
+        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
 
 
 def learning_rate(config: PretrainConfig, step: int) -> float:

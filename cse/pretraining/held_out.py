@@ -1,4 +1,4 @@
-"""Held-out loss and accuracy of masked language modelling, the validation of pretraining."""
+"""Validation of pretraining: masked-language-modelling loss and accuracy on held-out text."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ import numpy as np
 import torch
 
 from cse.backbone import row_limit
-from cse.pretraining.batches import IGNORED, Rows, masked_rows
-from cse.pretraining.corpus import TokenFile
-from cse.pretraining.objectives import masked_loss, read
+from cse.pretraining.batches import MaskedBatch, masked_inputs
+from cse.pretraining.objectives import forward_logits, masked_lm_loss
 from cse.templates import PLAIN, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from cse.pretraining.corpus import TokenFile
+    from cse.pretraining.records import HeldOutScores
+
 EVAL_ROWS = 512
-EVAL_LENGTH = 64
+EVAL_LENGTH = 64  # tokens of a row
+EVAL_BATCH = 64  # rows
 
 
-def evaluate(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile, device: torch.device
-) -> dict[str, float]:
-    """Held-out loss (nats) and accuracy over a fixed draw of rows and masks."""
+def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile) -> HeldOutScores:
+    """Held-out loss and accuracy over a fixed draw of rows and masks; leaves the model in training mode."""
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))
     text = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
-    inputs, labels = masked_rows(text, render(PLAIN, tokenizer), tokenizer, generator)
+    inputs, labels = masked_inputs(text, render(PLAIN, tokenizer), tokenizer, generator)
+    losses, accuracies = [], []
     model.eval()
-    parts = []
     with torch.no_grad():
-        for rows in Rows(inputs, labels, 0, text).split(64):
-            logits, _ = read(model, rows.to(device), bag=False)
-            wanted = rows.labels[rows.labels != IGNORED].to(device)
-            parts.append((float(masked_loss(logits, wanted)), float((logits.argmax(-1) == wanted).float().mean())))
+        for rows in MaskedBatch(inputs, labels, 0, text).split(EVAL_BATCH):
+            batch = rows.to(model.device)
+            logits, _ = forward_logits(model, batch, bag=False)
+            losses.append(float(masked_lm_loss(logits, batch.targets)))
+            accuracies.append(float((logits.argmax(-1) == batch.targets).float().mean()))
     model.train()
-    loss, accuracy = np.mean(parts, axis=0)
-    return {"held_out_loss": round(float(loss), 4), "held_out_accuracy": round(float(accuracy), 4)}
+    return {
+        "held_out_loss": round(float(np.mean(losses)), 4),
+        "held_out_accuracy": round(float(np.mean(accuracies)), 4),
+    }

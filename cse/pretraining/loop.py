@@ -2,119 +2,172 @@
 
 Text is tokenised once into a flat memory-mapped array. A row starts at the beginning of a sentence and runs on over
 the following ones to its full length, so nothing is padded; lengths are mixed because short inputs are the use.
-`cse.pretraining.batches` says what a row is and what it teaches.
+`cse.pretraining.batches` makes the MLM batches and `cse.pretraining.objectives` has the losses.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 
+from cse.backbone import describe, row_limit
 from cse.model_names import lasting_name
-from cse.pretraining.batches import Lesson
-from cse.pretraining.config import PretrainConfig, learning_rate
-from cse.pretraining.flops import matrix_rate
+from cse.pretraining.batches import BatchSampler
+from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
+from cse.pretraining.flops import matrix_rate, training_flops
 from cse.pretraining.held_out import evaluate
-from cse.pretraining.model import suit_device
-from cse.pretraining.objectives import IGNORED, bag_loss, masked_loss, read
-from cse.pretraining.output import SOURCE, claim, finish, read_record
-from cse.pretraining.setup import prepare
-from cse.training_state import check_resume, load_state, save_state, start_accelerator
+from cse.pretraining.model import configure_for_device
+from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
+from cse.pretraining.output import read_record, reserve_output, save_model
+from cse.pretraining.setup import PretrainingSetup, prepare
+from cse.training_state import load_state, save_state, start_accelerator
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from cse.pretraining.batches import MaskedBatch
+    from cse.pretraining.corpus import TokenFile
+    from cse.pretraining.records import CurveEntry, ModelDescription, PretrainingRecord, PretrainingState, Report
 
 
-def pretrain(
-    corpora: list[Path],
-    output: Path,
-    config: PretrainConfig,
-    *,
-    init: str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    eval_every: int = 500,
-    precision: str = "auto",
-    report: Callable[[dict[str, Any]], None] = lambda entry: None,
-) -> dict[str, Any]:
-    """Pretrain and write a model folder to `output/model`; the recipe with its curve comes back and is saved beside it.
+@dataclass(frozen=True)
+class Training:
+    """What the steps of a run work with; `word_weights` (V,) are the SIF weights of the bag of words."""
 
-    `init` is a backbone to go on from, named as in `cse.load`. `report` gets one dictionary per evaluation, and one
-    with a "note" where a resumed run begins again. A killed run goes on from its last evaluation with `resume`.
+    config: PretrainConfig
+    accelerator: Accelerator
+    model: Any
+    optimizer: torch.optim.Optimizer
+    sampler: BatchSampler
+    word_weights: torch.Tensor
+
+    @property
+    def learned(self) -> dict[str, torch.Tensor]:
+        """The parameters by name."""
+        return dict(self.model.named_parameters())
+
+    def flops_per_token(self) -> float:
+        """FLOPs of training per token, averaged over the mixed lengths."""
+        lengths = [min(length, self.sampler.max_length) for length in self.config.lengths]
+        bag = self.config.bag_weight > 0
+        return float(np.mean([training_flops(self.model, length, bag=bag) for length in lengths]))
+
+
+def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> PretrainingRecord:
+    """Pretrain and write a model folder to `output / "model"`; its record comes back and is saved in it.
+
+    `report` gets one entry per evaluation, and a note where a resumed run begins again. Raises ValueError, or its
+    subclass ArtefactError, where the corpora, the output folder or the settings do not fit, or the loss diverges.
     """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    output, init = Path(output), init and lasting_name(init)
-    saved = resume and check_resume(output, begun=(output / SOURCE).is_file(), report=report)
-    texts = [[path.name, path.stat().st_size] if path.is_file() else [path.name, 0] for path in corpora]
-    claim(output, {"texts": texts, "vocabulary": config.vocabulary, "init": init}, resume, overwrite)
-    resume = saved and not overwrite
-    before = read_record(init)
-    start = replace(config, head_start=config.head_start and not resume)  # a state holds the embeddings
-    model, tokenizer, train, valid = prepare(corpora, output, start, init)
-    accelerator = start_accelerator(precision)
+    request = replace(request, output=Path(request.output), init=request.init and lasting_name(request.init))
+    resumed = reserve_output(request, report)
+    before = read_record(request.init)
+    setup = prepare(request, resumed)
+    training = _start(request, setup)
+    state = _run(request, training, setup.valid, _state(request, training, resumed), report)
+    record: PretrainingRecord = {
+        **state,
+        "before": before,
+        "device": str(training.accelerator.device),
+        "model": cast("ModelDescription", describe(training.model)),
+        "torch": torch.__version__,
+    }
+    save_model(request.output, training.model, setup.tokenizer, record)
+    return record
+
+
+def _start(request: PretrainRequest, setup: PretrainingSetup) -> Training:
+    """The model on its device with its optimiser and batch sampler."""
+    config = request.config
+    accelerator = start_accelerator(request.precision)
     if accelerator.num_processes > 1:
         raise ValueError("pretraining runs in one process; start it without accelerate launch")
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
+        setup.model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
         fused=True,
     )  # fmt: skip
-    model, optimizer = accelerator.prepare(model.train(), optimizer)
-    plain = accelerator.unwrap_model(model)
-    suit_device(plain, accelerator.device)
-    recipe = json.loads(json.dumps({**asdict(config), "init": init, "corpora": [path.name for path in corpora]}))
-    learned = dict(plain.named_parameters())
-    begun = {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
-    meta = load_state(output, learned, optimizer, recipe) if resume else begun
+    prepared, optimizer = accelerator.prepare(setup.model.train(), optimizer)
+    model = accelerator.unwrap_model(prepared)
+    configure_for_device(model, accelerator.device)
+    sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
+    weights = sif_weights(setup.train.counts(len(setup.tokenizer)), setup.tokenizer.all_special_ids)
+    return Training(config, accelerator, model, optimizer, sampler, weights.to(accelerator.device))
+
+
+def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
+    """The state to go on from: the saved one, put into the model and the optimiser, or that of step 0."""
+    recipe, accelerator = request.recipe(), training.accelerator
+    state: PretrainingState = {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    if resumed:
+        state = cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
     half = accelerator.mixed_precision == "bf16"
-    meta["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
-    lesson = Lesson.of(config, train, tokenizer, plain)
-    cost = lesson.flops(plain)
-    started = time.perf_counter() - meta["seconds"]
-    for step in range(meta["step"], config.steps):
-        loss = _step(accelerator, model, optimizer, lesson, step)
+    state["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
+    return state
+
+
+def _run(
+    request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: Report
+) -> PretrainingState:
+    """Take the remaining steps; every `eval_every` steps and at the end evaluate, save the state and report."""
+    config, flops = request.config, training.flops_per_token()
+    started = time.perf_counter() - state["seconds"]
+    for step in range(state["step"], config.steps):
+        loss = _step(training, step)
         done = step + 1
-        if done % eval_every == 0 or done == config.steps:
-            with accelerator.autocast():
-                scores = evaluate(plain, tokenizer, valid, accelerator.device)
-            seconds = time.perf_counter() - started
-            speed = done * config.batch_tokens / seconds
-            entry = {
-                "step": done, "tokens": done * config.batch_tokens, "loss": round(loss.item(), 4), **scores,
-                "tokens_per_second": round(speed), "mfu": round(speed * cost / meta["matrix_rate"], 3),
-            }  # fmt: skip
-            if not math.isfinite(entry["loss"]):
-                raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")
-            meta = {**meta, "step": done, "seconds": seconds, "curve": [*meta["curve"], entry]}
-            save_state(output, learned, optimizer, meta)
-            report(entry)
-    return finish(output, plain, tokenizer, {**meta, "before": before}, str(accelerator.device))
+        if done % request.eval_every and done != config.steps:
+            continue
+        with training.accelerator.autocast():
+            scores = evaluate(training.model, training.sampler.tokenizer, valid)
+        seconds = time.perf_counter() - started
+        tokens, rate = done * config.batch_tokens, done * config.batch_tokens / seconds
+        entry: CurveEntry = {
+            "step": done, "tokens": tokens, "loss": round(loss.item(), 4), **scores,
+            "tokens_per_second": round(rate), "mfu": round(rate * flops / state["matrix_rate"], 3),
+        }  # fmt: skip
+        if not math.isfinite(entry["loss"]):
+            raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")
+        state = {**state, "step": done, "seconds": seconds, "curve": [*state["curve"], entry]}
+        save_state(request.output, training.learned, training.optimizer, state)
+        report(entry)
+    return state
 
 
-def _step(accelerator: Any, model: Any, optimizer: Any, lesson: Lesson, step: int) -> torch.Tensor:
-    config, device = lesson.config, accelerator.device
-    for group in optimizer.param_groups:
+def _step(training: Training, step: int) -> torch.Tensor:
+    """Update the model on the batch of a step; its masked-LM loss (nats, a scalar) comes back."""
+    config, accelerator = training.config, training.accelerator
+    for group in training.optimizer.param_groups:
         group["lr"] = learning_rate(config, step)
-    batch = lesson.rows(step).to(device)
-    total = (batch.labels != IGNORED).sum().clamp(min=1)
-    whole = torch.zeros((), device=device)
-    for rows in batch.split(-(-len(batch.inputs) // config.accumulate)):
-        wanted = rows.labels[rows.labels != IGNORED]
+    batch = training.sampler.batch(step).to(accelerator.device)
+    masked_lm = torch.zeros((), device=accelerator.device)
+    for micro_batch in batch.split(-(-len(batch.inputs) // config.accumulate)):
         with accelerator.autocast():
-            logits, spoken = read(model, rows, bag=config.bag_weight > 0)
-            # means over the step's masked tokens and rows, not over its parts'
-            share = masked_loss(logits, wanted) * len(wanted) / total
-            whole += share.detach()
-            if config.bag_weight:
-                bag = bag_loss(spoken, rows.bag, lesson.weights)
-                share = share + config.bag_weight * bag * len(rows.bag) / len(batch.bag)
-        accelerator.backward(share)
-    accelerator.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
-    return whole
+            share, loss = _losses(training, micro_batch, batch)
+        masked_lm += share.detach()
+        accelerator.backward(loss)
+    accelerator.clip_grad_norm_(training.model.parameters(), 1.0)
+    training.optimizer.step()
+    training.optimizer.zero_grad()
+    return masked_lm
+
+
+def _losses(training: Training, micro_batch: MaskedBatch, batch: MaskedBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a micro-batch adds to the masked-LM loss and to the whole loss of its batch.
+
+    Both are means over the batch's masked tokens and rows, so that accumulated gradients are those of the batch.
+    """
+    bag_weight, targets = training.config.bag_weight, micro_batch.targets
+    masked, pooled = forward_logits(training.model, micro_batch, bag=bag_weight > 0)
+    loss = masked_lm = masked_lm_loss(masked, targets) * len(targets) / batch.masked.sum().clamp(min=1)
+    if bag_weight:
+        bag = bag_loss(pooled, micro_batch.bag, training.word_weights)
+        loss = loss + bag_weight * bag * len(micro_batch.bag) / len(batch.bag)
+    return masked_lm, loss

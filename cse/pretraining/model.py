@@ -1,4 +1,4 @@
-"""The model that pretraining starts from, and how it is set up for a device."""
+"""The new model that pretraining starts from, and how a model is configured for a device."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.pretraining.config import PretrainConfig
-from cse.pretraining.corpus import TokenFile
 from cse.pretraining.word_vectors import word_vectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from cse.pretraining.config import PretrainConfig
+    from cse.pretraining.corpus import TokenFile
 
-def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
-    """A fresh BERT without dropout, its output bias at the unigram log-probabilities.
 
-    With `head_start` its embeddings are the corpus's own counted word vectors instead of noise.
+def new_model(
+    config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile, counted: bool
+) -> PreTrainedModel:
+    """A fresh BERT without dropout, its output bias at the unigram log-probabilities of `corpus`.
+
+    Its word embeddings are the corpus's `counted` word vectors (`cse.pretraining.word_vectors`) or noise.
     """
     from transformers import BertConfig, BertForMaskedLM
 
@@ -36,17 +39,22 @@ def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    counts = torch.from_numpy(corpus.counts(len(tokenizer)))
     with torch.no_grad():
-        model.cls.predictions.bias.copy_(((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log())
-        if config.head_start:
+        model.cls.predictions.bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
+        if counted:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
     return model
 
 
-def suit_device(model: PreTrainedModel, device: torch.device) -> None:
-    """Compile the model's blocks on a GPU; on a CPU take plain attention, since the fused one's backward is slow.
+def unigram_log_probabilities(corpus: TokenFile, vocabulary: int) -> torch.Tensor:
+    """(V,) float32 log-probabilities of the tokens of `corpus`, each counted half a time more than it occurs."""
+    counts = torch.from_numpy(corpus.counts(vocabulary))
+    return ((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log()
+
+
+def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:
+    """Compile the model's blocks on a GPU; on a CPU use eager attention, since the fused one's backward is slow.
 
     Measured in docs/decisions.md: there it is half again as fast, and compiling gains nothing.
     """
