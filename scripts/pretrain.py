@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
-    init: Annotated[str | None, typer.Option(help="Continue from this model folder or hub id, or bundled.")] = None,
+    init: Annotated[str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.")] = None,
     vocabulary: Annotated[int, typer.Option(min=30, help="Word pieces of the new vocabulary.")] = 12_000,
     layers: Annotated[int, typer.Option(min=1)] = 4,
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
@@ -53,20 +53,21 @@ def main(
         init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
     )  # fmt: skip
 
-    def report(entry: CurveEntry | ResumeNote) -> None:
-        if "note" in entry:
-            log(entry["note"])
-        else:
-            scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
-            log(f"{entry['step']:>7}/{config.steps} steps  {scores}")
-
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
-    record = pretrain(request, report)
+    record = pretrain(request, lambda entry: _log_progress(entry, config.steps))
     if json_output:
         print_json(record)
     else:
         last = record["curve"][-1]
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
+
+
+def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
+    if "note" in entry:
+        log(entry["note"])
+        return
+    scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
+    log(f"{entry['step']:>7}/{steps} steps  {scores}")
 
 
 app = command(main)

@@ -38,7 +38,7 @@ class ResumeNote(TypedDict):
     note: str
 
 
-Report = Callable[[CurveEntry | ResumeNote], None]  # called after each evaluation
+Report = Callable[[CurveEntry | ResumeNote], None]
 
 
 class PretrainingState(TypedDict):
