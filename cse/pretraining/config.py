@@ -45,9 +45,10 @@ class PretrainConfig:
 class PretrainRequest:
     """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / "model"`.
 
-    `init` is a backbone to continue from, named as in `cse.load`; None makes a new model. `resume` continues a killed
-    run from its last evaluation, `overwrite` begins it anew. Every `eval_every` steps the model is validated on
-    held-out text and the state is saved. `precision`: auto, no or bf16 (`cse.training_state.start_accelerator`).
+    `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without its
+    masked-LM head is given one. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
+    Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
+    bf16 (`cse.training_state.start_accelerator`).
     """
 
     corpora: Sequence[Path]

@@ -1,12 +1,15 @@
-"""The new model that pretraining starts from, and how a model is configured for a device."""
+"""The model that pretraining starts from, a new one or an encoder with a new MLM head, and its set-up for a device."""
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from cse.backbone import HEADS
+from cse.errors import ArtefactError
 from cse.pretraining.word_vectors import word_vectors
 
 if TYPE_CHECKING:
@@ -44,6 +47,43 @@ def new_model(
         if counted:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
+    return model
+
+
+def lacks_mlm_head(model: PreTrainedModel) -> bool:
+    """Whether a backbone was saved without its masked-LM head.
+
+    Raises ArtefactError where it was and is no BERT, since `add_mlm_head` knows only BERT's head.
+    """
+    if any(hasattr(model, name) for name in HEADS):
+        return False
+    if model.config.model_type != "bert":
+        raise ArtefactError(
+            f"a {model.config.model_type} model without a masked-language-model head cannot be pretrained (only BERT "
+            "is given a new one); give the model it was made from as `init`"
+        )
+    return True
+
+
+def add_mlm_head(encoder: PreTrainedModel, corpus: TokenFile) -> PreTrainedModel:
+    """A masked language model of a BERT encoder, whose weights stay, with a head that has learned nothing yet.
+
+    The dense transform is the identity, LayerNorm has weight 1 and bias 0, the decoder is tied to the word embeddings
+    and the output bias holds the unigram log-probabilities of `corpus`.
+    """
+    from transformers import BertForMaskedLM
+
+    config: Any = copy.deepcopy(encoder.config)
+    config.tie_word_embeddings = True
+    model: Any = BertForMaskedLM(config)
+    model.bert.load_state_dict(encoder.state_dict())
+    head = model.cls.predictions
+    with torch.no_grad():
+        torch.nn.init.eye_(head.transform.dense.weight)
+        torch.nn.init.zeros_(head.transform.dense.bias)
+        torch.nn.init.ones_(head.transform.LayerNorm.weight)
+        torch.nn.init.zeros_(head.transform.LayerNorm.bias)
+        head.bias.copy_(unigram_log_probabilities(corpus, config.vocab_size))
     return model
 
 

@@ -11,7 +11,7 @@ from cse.backbone import load_backbone, set_dropout
 from cse.files import write_folder
 from cse.model_names import location
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
-from cse.pretraining.model import new_model
+from cse.pretraining.model import add_mlm_head, lacks_mlm_head, new_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -33,17 +33,20 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     """Tokenizer, tokenised corpus and starting model; what an earlier run left in the output folder is used again.
 
     Where a run is `resumed`, a saved state replaces the weights, so a new model is not given counted word vectors.
+    An `init` saved without its masked-LM head is given a new one.
     Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
     """
-    model = None
-    if request.init:
-        model, tokenizer = load_backbone(location(request.init))
-        set_dropout(model, 0.0)
-    else:
+    if not request.init:
         tokenizer = _own_tokenizer(request)
-    train, valid = _tokenised(request, tokenizer)
-    if model is None:
+        train, valid = _tokenised(request, tokenizer)
         model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
+        return PretrainingSetup(model, tokenizer, train, valid)
+    model, tokenizer = load_backbone(location(request.init))
+    headless = lacks_mlm_head(model)
+    train, valid = _tokenised(request, tokenizer)
+    if headless:
+        model = add_mlm_head(model, train)
+    set_dropout(model, 0.0)
     return PretrainingSetup(model, tokenizer, train, valid)
 
 
