@@ -35,10 +35,10 @@ def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) ->
     assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
 
 
-@pytest.mark.parametrize("form", TEMPLATES, ids=lambda form: form.text)
-def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str, corpus: TokenFile, form) -> None:
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.text)
+def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str, corpus: TokenFile, template) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around = render(form, tokenizer)
+    around = render(template, tokenizer)
     rows = sample_batch(corpus, around, tokenizer, BatchSize(400, 14, max_length=40), np.random.default_rng(0))
     assert len(rows.inputs) == 400 // (12 + around.length)
     assert rows.bag.shape[1] == 12 + 32
@@ -55,8 +55,8 @@ def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str
         assert torch.equal(wanted[wanted != IGNORED], bag[:12][wanted != IGNORED])
         assert (labels[:first] == IGNORED).all()
         assert (labels[-last:] == IGNORED).all()
-    read_at = tokenizer.cls_token_id if form is PLAIN else tokenizer.mask_token_id
-    assert set(rows.inputs[:, rows.pool_at].tolist()) == {read_at}
+    pooled_id = tokenizer.cls_token_id if template is PLAIN else tokenizer.mask_token_id
+    assert set(rows.inputs[:, rows.pool_at].tolist()) == {pooled_id}
 
 
 def test_rows_shrink_to_the_positions_and_the_corpus_there_are(bert_folder: str, corpus: TokenFile) -> None:

@@ -1,11 +1,11 @@
 """The learning-rate schedule and the command's defaults."""
 
 import inspect
-from dataclasses import fields
+from dataclasses import MISSING, fields
 
 import pytest
 
-from cse.pretraining.config import PretrainConfig, learning_rate
+from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from scripts.pretrain import main
 
 
@@ -19,6 +19,8 @@ def test_the_rate_warms_up_and_decays_to_nothing() -> None:
 
 def test_the_commands_options_default_to_the_recipe() -> None:
     options = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
-    shared = {field.name: field.default for field in fields(PretrainConfig) if field.name in options}
-    assert len(shared) >= 10
+    settings = [*fields(PretrainConfig), *fields(PretrainRequest)]
+    optional = [field for field in settings if field.default is not MISSING]
+    shared = {field.name: field.default for field in optional if field.name in options}
+    assert len(shared) >= 15
     assert {name: options[name] for name in shared} == shared

@@ -14,5 +14,5 @@ def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: s
     head = 0.15 * (width * width + vocabulary * width)
     expected = 6 * (layers * block + layers * attention / 2 + head)
     assert training_flops(model, 10) == pytest.approx(expected)
-    spoken = width * width + vocabulary * width  # of one position in ten
-    assert training_flops(model, 10, bag=True) == pytest.approx(expected + 6 * spoken / 10)
+    pooled = width * width + vocabulary * width  # of one position in ten
+    assert training_flops(model, 10, bag=True) == pytest.approx(expected + 6 * pooled / 10)

@@ -85,11 +85,11 @@ def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, 
         run_pretraining(corpus, output, replace(config, bag_weight=weight))
         model, tokenizer = load_backbone(output / "model")
         tokens = TokenFile.open(output / "corpus", "train")
-        form, rng = render(MEANS, tokenizer), np.random.default_rng(0)
-        rows = sample_batch(tokens, form, tokenizer, BatchSize(4000, 12, max_length=40), rng)
+        template, rng = render(MEANS, tokenizer), np.random.default_rng(0)
+        rows = sample_batch(tokens, template, tokenizer, BatchSize(4000, 12, max_length=40), rng)
         with torch.no_grad():
-            spoken = forward_logits(model, rows, bag=True)[1]
-        losses[weight] = float(bag_loss(spoken, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
+            pooled = forward_logits(model, rows, bag=True)[1]
+        losses[weight] = float(bag_loss(pooled, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
     assert losses[1.0] < losses[0.0] - 0.3
 
 

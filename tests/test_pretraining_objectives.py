@@ -51,9 +51,9 @@ def test_only_masked_positions_and_where_rows_are_read_reach_the_vocabulary(
     rows = sample_batch(corpus, around, tokenizer, BatchSize(200, 10, max_length=40), rng)
     with torch.no_grad():
         everywhere = model.eval()(input_ids=rows.inputs).logits
-        masked, spoken = forward_logits(model, rows, bag=bag)
+        masked, pooled = forward_logits(model, rows, bag=bag)
     torch.testing.assert_close(masked, everywhere[rows.labels != IGNORED])
-    torch.testing.assert_close(spoken, everywhere[:, rows.pool_at] if bag else everywhere[:0, 0])
+    torch.testing.assert_close(pooled, everywhere[:, rows.pool_at] if bag else everywhere[:0, 0])
 
 
 def test_a_part_with_nothing_to_guess_costs_nothing() -> None:
