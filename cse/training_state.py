@@ -7,7 +7,6 @@ tensors and its number, and a resumed run repeats the uninterrupted one.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from cse.files import write_folder
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-STATE_FOLDER, SOURCE = "state", "source.json"
+STATE_FOLDER = "state"
 
 
 def start_accelerator(precision: str) -> Accelerator:
@@ -46,24 +45,9 @@ def check_folder(output: Path) -> None:
             raise ValueError(f"{path} is a file; give a folder as `output`")
 
 
-def claim(output: Path, source: dict[str, Any], resume: bool, overwrite: bool) -> None:
-    """Make `output` a folder for this text and vocabulary, or raise ValueError where it holds something else."""
-    record = output / SOURCE
-    check_folder(output)
-    if output.is_dir() and any(path != record for path in output.iterdir()):  # alone it is of a run that made nothing
-        if not record.is_file():
-            raise ValueError(f"{output} already holds something else; give another `output`")
-        if json.loads(record.read_text()) != source:
-            raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
-        if not (resume or overwrite) and ((output / "model").exists() or (output / STATE_FOLDER).exists()):
-            raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
-    if overwrite:
-        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
-    output.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(source))
-
-
-def save_state(output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: dict) -> None:
+def save_state(
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: Mapping[str, object]
+) -> None:
     """Write the learned tensors, AdamW's moments and `meta` (step, recipe, history) to `output/state`."""
     names = {id(tensor): name for name, tensor in tensors.items()}
     moments = {
@@ -97,7 +81,7 @@ def check_resume(folder: Path, begun: bool, report: Callable[[Any], None] = lamb
 
 
 def load_state(
-    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: dict[str, Any]
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: Mapping[str, object]
 ) -> dict[str, Any]:
     """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scripts.cli import PRECISIONS, check_choice, command, log, print_json
 
+if TYPE_CHECKING:
+    from cse.pretraining.records import CurveEntry, ResumeNote
+
 
 def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
-    init: Annotated[str | None, typer.Option(help="Continue from this model folder or hub id, or bundled.")] = None,
+    init: Annotated[str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.")] = None,
     vocabulary: Annotated[int, typer.Option(min=30, help="Word pieces of the new vocabulary.")] = 12_000,
     layers: Annotated[int, typer.Option(min=1)] = 4,
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
     tokens: Annotated[int, typer.Option(min=1, help="Tokens seen in the whole run.")] = 30_000_000,
     batch_tokens: Annotated[int, typer.Option(min=16)] = 4096,
-    accumulate: Annotated[int, typer.Option(min=1, help="Parts a batch goes through the model in.")] = 1,
+    accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches of a step.")] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
-    head_start: Annotated[bool, typer.Option(help="Start from counted word vectors instead of noise.")] = True,
+    head_start: Annotated[bool, typer.Option(help="Start the embeddings as counted word vectors, not noise.")] = True,
     bag_weight: Annotated[
-        float, typer.Option(min=0, help="Share of bag-of-words prediction; 0 is masking alone.")
+        float, typer.Option(min=0, help="Weight of bag-of-words prediction; 0 is masking alone.")
     ] = 1.0,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
@@ -36,42 +39,35 @@ def main(
 
     Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
-    from cse.pretraining.loop import PretrainConfig, pretrain
+    from cse.pretraining.config import PretrainConfig, PretrainRequest
+    from cse.pretraining.loop import pretrain
 
     check_choice("precision", precision, PRECISIONS)
-
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
         bag_weight=bag_weight, seed=seed,
     )  # fmt: skip
-
-    def report(entry: dict[str, Any]) -> None:
-        if "note" in entry:
-            log(entry["note"])
-            return
-        log(
-            f"{entry['step']:>7}/{config.steps} steps  "
-            + "  ".join(f"{key} {entry[key]}" for key in entry if key != "step")
-        )
+    request = PretrainRequest(
+        corpus, output, config,
+        init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
+    )  # fmt: skip
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
-    result = pretrain(
-        corpus,
-        output,
-        config,
-        init=init,
-        resume=resume,
-        overwrite=overwrite,
-        eval_every=eval_every,
-        precision=precision,
-        report=report,
-    )
+    record = pretrain(request, lambda entry: _log_progress(entry, config.steps))
     if json_output:
-        print_json(result)
+        print_json(record)
     else:
-        last = result["curve"][-1]
+        last = record["curve"][-1]
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
+
+
+def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
+    if "note" in entry:
+        log(entry["note"])
+        return
+    scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
+    log(f"{entry['step']:>7}/{steps} steps  {scores}")
 
 
 app = command(main)

@@ -1,32 +1,28 @@
-"""Rows of pretraining: text in a template, what is masked of it, where it is read and the bag of words wanted there."""
+"""MLM batches: text in a template, what is masked of it, where the vector is read and the bag of words wanted there."""
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from pretraining_runs import repeated_sentences
+from transformers import AutoTokenizer
 
-from cse.pretraining.batches import FORMS, IGNORED, RARITY, Rows, bag_loss, draw_rows, masked_rows, rarity, read
+from cse.pretraining.batches import TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
 from cse.pretraining.corpus import TokenFile
+from cse.pretraining.objectives import IGNORED
 from cse.templates import PLAIN, render
 
 
 @pytest.fixture
 def corpus(bert_folder: str) -> TokenFile:
-    """The sentences forty times over, in word pieces of the small test model."""
-    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    encoded = tokenizer(SENTENCES * 40, add_special_tokens=False)["input_ids"]
-    lengths = np.array([len(ids) for ids in encoded])
-    return TokenFile(np.concatenate(encoded).astype(np.uint16), np.cumsum(lengths) - lengths)
+    return repeated_sentences(bert_folder)
 
 
 def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     text = torch.full((400, 100), 20)
-    inputs, labels = masked_rows(text, render(PLAIN, tokenizer), tokenizer, torch.Generator().manual_seed(0))
+    inputs, labels = masked_inputs(text, render(PLAIN, tokenizer), tokenizer, torch.Generator().manual_seed(0))
     assert set(inputs[:, 0].tolist()) == {tokenizer.cls_token_id}
     assert set(inputs[:, -1].tolist()) == {tokenizer.sep_token_id}
     chosen = labels != IGNORED
@@ -39,11 +35,11 @@ def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) ->
     assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.text)
-def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str, corpus: TokenFile, form) -> None:
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.text)
+def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str, corpus: TokenFile, template) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around = render(form, tokenizer)
-    rows = draw_rows(corpus, around, tokenizer, tokens=400, length=14, longest=40, rng=np.random.default_rng(0))
+    around = render(template, tokenizer)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(400, 14, max_length=40), np.random.default_rng(0))
     assert len(rows.inputs) == 400 // (12 + around.length)
     assert rows.bag.shape[1] == 12 + 32
     starts = {
@@ -59,61 +55,26 @@ def test_rows_are_text_in_its_template_read_where_sentences_are(bert_folder: str
         assert torch.equal(wanted[wanted != IGNORED], bag[:12][wanted != IGNORED])
         assert (labels[:first] == IGNORED).all()
         assert (labels[-last:] == IGNORED).all()
-    read_at = tokenizer.cls_token_id if form is PLAIN else tokenizer.mask_token_id
-    assert set(rows.inputs[:, rows.at].tolist()) == {read_at}
+    pooled_id = tokenizer.cls_token_id if template is PLAIN else tokenizer.mask_token_id
+    assert set(rows.inputs[:, rows.pool_at].tolist()) == {pooled_id}
 
 
 def test_rows_shrink_to_the_positions_and_the_corpus_there_are(bert_folder: str, corpus: TokenFile) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around, rng = render(FORMS[1], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=100, length=64, longest=20, rng=rng)
+    around, rng = render(TEMPLATES[1], tokenizer), np.random.default_rng(0)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(100, 64, max_length=20), rng)
     assert rows.inputs.shape == (5, 20)
     tiny = TokenFile(corpus.ids[:6], corpus.starts[:1])
-    rows = draw_rows(tiny, around, tokenizer, tokens=100, length=64, longest=40, rng=rng)
+    rows = sample_batch(tiny, around, tokenizer, BatchSize(100, 64, max_length=40), rng)
     assert (rows.inputs.shape[1], rows.bag.shape[1]) == (6 + around.length, 6)
-
-
-def test_rare_words_weigh_as_in_sif_and_special_tokens_nothing() -> None:
-    weights = rarity(np.array([50.0, 900.0, 0.0, 50.0]), [0])
-    assert weights.tolist() == pytest.approx([0.0, RARITY / (RARITY + 0.9), 1.0, RARITY / (RARITY + 0.05)])
-
-
-def test_the_bag_loss_is_its_slow_sum() -> None:
-    torch.manual_seed(0)
-    logits, bag = torch.randn(3, 7), torch.randint(7, (3, 5))
-    weights = torch.tensor([0.0, 0.1, 0.2, 0.5, 0.9, 1.0, 0.3])
-    expected = 0.0
-    for row in range(3):
-        total = sum(float(weights[word]) for word in bag[row])
-        norm = math.log(sum(math.exp(float(value)) for value in logits[row]))
-        expected += sum(float(weights[word]) / total * (norm - float(logits[row, word])) for word in bag[row]) / 3
-    assert float(bag_loss(logits, bag, weights)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_bag_of_special_tokens_costs_nothing() -> None:
-    assert float(bag_loss(torch.randn(2, 4), torch.zeros(2, 3, dtype=torch.long), torch.tensor([0.0, 1, 1, 1]))) == 0
-
-
-@pytest.mark.parametrize("bag", [True, False])
-def test_only_masked_positions_and_where_rows_are_read_reach_the_vocabulary(
-    bert_folder: str, corpus: TokenFile, bag: bool
-) -> None:
-    tokenizer, model = AutoTokenizer.from_pretrained(bert_folder), AutoModelForMaskedLM.from_pretrained(bert_folder)
-    around, rng = render(FORMS[1], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=200, length=10, longest=40, rng=rng)
-    with torch.no_grad():
-        everywhere = model.eval()(input_ids=rows.inputs).logits
-        masked, spoken = read(model, rows, bag=bag)
-    torch.testing.assert_close(masked, everywhere[rows.labels != IGNORED])
-    torch.testing.assert_close(spoken, everywhere[:, rows.at] if bag else everywhere[:0, 0])
 
 
 def test_rows_split_into_parts_that_make_the_whole(bert_folder: str, corpus: TokenFile, tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
-    around, rng = render(FORMS[2], tokenizer), np.random.default_rng(0)
-    rows = draw_rows(corpus, around, tokenizer, tokens=200, length=10, longest=40, rng=rng)
+    around, rng = render(TEMPLATES[2], tokenizer), np.random.default_rng(0)
+    rows = sample_batch(corpus, around, tokenizer, BatchSize(200, 10, max_length=40), rng)
     parts = rows.split(4)
-    assert {part.at for part in parts} == {rows.at}
+    assert {part.pool_at for part in parts} == {rows.pool_at}
     for name in ("inputs", "labels", "bag"):
         assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(rows, name))
-    assert isinstance(parts[0], Rows)
+    assert isinstance(parts[0], MaskedBatch)

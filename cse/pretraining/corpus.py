@@ -1,8 +1,8 @@
-"""A corpus as word pieces: the vocabulary learned from text files, and the files tokenised once into mapped arrays."""
+"""The corpus in word pieces: a vocabulary learned from text files, and the files tokenised once into mapped arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 HELD_OUT_EVERY = 100  # documents
-LEAST_HELD_OUT = 64  # word pieces
+MIN_HELD_OUT = 64  # word pieces
 LINES_AT_ONCE = 20_000
 MAX_WORD = 100  # WordPiece's own limit
 
@@ -46,7 +46,7 @@ class TokenFile:
         return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
 
 
-def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizerBase:
+def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer learned from text files.
 
     Raises ValueError when the text does not support so many word pieces.
@@ -66,7 +66,7 @@ def train_tokenizer(corpora: list[Path], vocabulary: int) -> PreTrainedTokenizer
     )
     learned = trainer.get_vocab()
     if len(learned) <= len(SPECIAL_TOKENS):
-        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it")
+        raise ValueError(f"{', '.join(map(str, corpora))}: no sentence in it; give other `corpora`")
     if len(learned) < vocabulary:
         raise ValueError(
             f"the corpus supports only {len(learned)} word pieces; give a `vocabulary` of {len(learned)} or more text"
@@ -80,7 +80,7 @@ def _short_words(line: str) -> str:
     return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
 
 
-def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
 
     Documents are separated by empty lines. Where that leaves nothing to hold out, the last hundredth of the lines is.
@@ -99,13 +99,14 @@ def tokenise(corpora: list[Path], tokenizer: PreTrainedTokenizerBase, folder: Pa
             counts[split] += int(lengths.sum())
         for handle in handles.values():
             handle.close()
-        if counts["valid"] < LEAST_HELD_OUT:
+        if counts["valid"] < MIN_HELD_OUT:
             _hold_out_tail(target)
 
     write_folder(folder, fill)
 
 
-def _split_batches(corpora: list[Path]) -> Iterator[tuple[str, list[str]]]:
+def _split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+    """Batches of sentences, each with the split ("train" or "valid") that its documents belong to."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:
         document = 0
@@ -122,11 +123,12 @@ def _split_batches(corpora: list[Path]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _hold_out_tail(folder: Path) -> None:
+    """Make the last hundredth of the training sentences, at least 64 word pieces, the held-out text."""
     starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
     kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
-    cut = min(int(starts[kept]), len(ids) - LEAST_HELD_OUT)
-    if cut < LEAST_HELD_OUT:
-        raise ValueError(f"the corpus has only {len(ids)} word pieces; give at least a few thousand")
+    cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT)
+    if cut < MIN_HELD_OUT:
+        raise ValueError(f"the corpus has only {len(ids)} word pieces; give `corpora` of a few thousand")
     ids[:cut].tofile(folder / "train.ids")
     ids[cut:].tofile(folder / "valid.ids")
     starts[starts < cut].tofile(folder / "train.starts")

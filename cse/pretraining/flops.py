@@ -1,4 +1,4 @@
-"""How fast a device multiplies matrices, and which share of that a training run turns into learning."""
+"""FLOPs of masked-LM training and the matrix rate of a device: their ratio is the model FLOPs utilisation (MFU)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ REPEATS = 5
 
 
 def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
-    """FLOP/s of the best of five square matrix products on `device`, which is what a model could reach at most."""
+    """FLOP/s of the best of five square matrix products on `device`: the upper limit of what a model can reach."""
     size = SIZES.get(device.type, 1024)
     left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     best = float("inf")
-    for _ in range(REPEATS + 1):  # the first one warms up, and a best does not care
+    for _ in range(REPEATS + 1):  # the first one warms up, and the minimum drops it
         _wait(device)
         started = time.perf_counter()
         left @ right
@@ -36,15 +36,15 @@ def _wait(device: torch.device) -> None:
 
 
 def training_flops(model: PreTrainedModel, length: int, bag: bool = False) -> float:
-    """FLOP that masked-LM training of a token costs, forward and backward, in rows of `length` tokens.
+    """FLOPs of masked-LM training per token, forward and backward, in rows of `length` tokens.
 
-    6 for each weight a token meets and 12 x layers x width x length for attention (Chowdhery et al. 2022, appendix
-    B); the vocabulary is met by the masked tokens alone and, with a `bag`, by one position of each row.
+    6 for each weight that a token is multiplied with and 12 x layers x width x length for attention (Chowdhery et al.
+    2022, appendix B). Only the masked tokens go through the MLM head and, with a `bag`, one position of each row.
     """
     config: Any = model.config
     encoder: Any = model.base_model.encoder
     blocks = sum(tensor.numel() for tensor in encoder.parameters() if tensor.dim() > 1)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
     attention = 2 * config.num_hidden_layers * config.hidden_size * length
-    spoken = CHOSEN + bag / length
-    return 6 * (blocks + spoken * head + attention)
+    predicted = CHOSEN + bag / length  # share of the positions
+    return 6 * (blocks + predicted * head + attention)

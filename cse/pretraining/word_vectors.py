@@ -1,7 +1,7 @@
-"""Counted word vectors: a head start for the embeddings of a small model that sees little text.
+"""Counted word vectors (PPMI and SVD): initial word embeddings for a small model that sees little text.
 
-Window counts -> positive pointwise mutual information (context distribution smoothed to the power 0.75, Levy,
-Goldberg and Dagan 2015) -> truncated SVD. Dense, so it suits vocabularies up to some 20 thousand.
+Co-occurrence counts in a window -> positive pointwise mutual information (context distribution smoothed to the power
+0.75, Levy, Goldberg and Dagan 2015) -> truncated SVD. Dense, so it suits vocabularies up to some 20 thousand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def word_vectors(tokens: np.ndarray, vocabulary: int, dimension: int, rms: float
     Raises ValueError when the vocabulary is too large for a dense table or too small for the dimension.
     """
     if not dimension < vocabulary <= MAX_VOCABULARY:
-        raise ValueError(f"counted vectors need {dimension} < vocabulary <= {MAX_VOCABULARY}, not {vocabulary}")
+        raise ValueError(
+            f"counted vectors need {dimension} < `vocabulary` <= {MAX_VOCABULARY:,}, not {vocabulary:,}; "
+            "give another `vocabulary`, or turn off `head_start`"
+        )
     torch.manual_seed(seed)
     noise = torch.randn(vocabulary, dimension)
     left, singular, _ = torch.svd_lowrank(positive_pmi(count_pairs(tokens, vocabulary)), q=dimension + 16, niter=3)

@@ -1,0 +1,77 @@
+"""What a pretraining run is asked for: its settings, learning-rate schedule, corpora and output folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """Settings that decide the result; those of a new model are unused where a run continues from one.
+
+    `tokens` of the whole run and `batch_tokens` of a step include those of the templates. Each batch has rows
+    of one of the `lengths` (tokens), drawn evenly. `bag_weight` multiplies the bag-of-words loss
+    (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
+    of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
+    initialises the word embeddings with counted word vectors.
+    """
+
+    vocabulary: int = 12_000
+    layers: int = 4
+    hidden: int = 256
+    heads: int = 4
+    positions: int = 256
+    tokens: int = 30_000_000
+    batch_tokens: int = 4096
+    accumulate: int = 1
+    lengths: tuple[int, ...] = (16, 32, 64, 128)
+    learning_rate: float = 1e-3
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    head_start: bool = True
+    bag_weight: float = 1.0
+    seed: int = 42
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of the whole run."""
+        return max(1, self.tokens // self.batch_tokens)
+
+
+@dataclass(frozen=True)
+class PretrainRequest:
+    """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / "model"`.
+
+    `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without its
+    masked-LM head is given one. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
+    Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
+    bf16 (`cse.training_state.start_accelerator`).
+    """
+
+    corpora: Sequence[Path]
+    output: Path
+    config: PretrainConfig = field(default_factory=PretrainConfig)
+    init: str | None = None
+    resume: bool = False
+    overwrite: bool = False
+    eval_every: int = 500
+    precision: str = "auto"
+
+    def recipe(self) -> dict[str, object]:
+        """What decides the result, as JSON values: the fields of `config`, `init` and the names of the corpora."""
+        recipe = {**asdict(self.config), "init": self.init, "corpora": [path.name for path in self.corpora]}
+        return json.loads(json.dumps(recipe))
+
+    def source(self) -> dict[str, object]:
+        """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and size."""
+        texts = [[path.name, path.stat().st_size if path.is_file() else 0] for path in self.corpora]
+        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
+
+
+def learning_rate(config: PretrainConfig, step: int) -> float:
+    """Linear warm-up, then linear decay to zero at the last step."""
+    warm = max(1, round(config.warmup * config.steps))
+    return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))

@@ -1,0 +1,106 @@
+"""The model that pretraining starts from, a new one or an encoder with a new MLM head, and its set-up for a device."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from cse.backbone import HEADS
+from cse.errors import ArtefactError
+from cse.pretraining.word_vectors import word_vectors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from cse.pretraining.config import PretrainConfig
+    from cse.pretraining.corpus import TokenFile
+
+
+def new_model(
+    config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile, counted: bool
+) -> PreTrainedModel:
+    """A fresh BERT without dropout, its output bias at the unigram log-probabilities of `corpus`.
+
+    Its word embeddings are the corpus's `counted` word vectors (`cse.pretraining.word_vectors`) or noise.
+    """
+    from transformers import BertConfig, BertForMaskedLM
+
+    torch.manual_seed(config.seed)
+    model: Any = BertForMaskedLM(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            intermediate_size=4 * config.hidden,
+            max_position_embeddings=config.positions,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+    with torch.no_grad():
+        model.cls.predictions.bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
+        if counted:
+            vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
+            model.get_input_embeddings().weight.copy_(vectors)
+    return model
+
+
+def lacks_mlm_head(model: PreTrainedModel) -> bool:
+    """Whether a backbone was saved without its masked-LM head.
+
+    Raises ArtefactError where it was and is no BERT, since `add_mlm_head` knows only BERT's head.
+    """
+    if any(hasattr(model, name) for name in HEADS):
+        return False
+    if model.config.model_type != "bert":
+        raise ArtefactError(
+            f"a {model.config.model_type} model without a masked-language-model head cannot be pretrained (only BERT "
+            "is given a new one); give the model it was made from as `init`"
+        )
+    return True
+
+
+def add_mlm_head(encoder: PreTrainedModel, corpus: TokenFile) -> PreTrainedModel:
+    """A masked language model of a BERT encoder, whose weights stay, with a head that has learned nothing yet.
+
+    The dense transform is the identity, LayerNorm has weight 1 and bias 0, the decoder is tied to the word embeddings
+    and the output bias holds the unigram log-probabilities of `corpus`.
+    """
+    from transformers import BertForMaskedLM
+
+    config: Any = copy.deepcopy(encoder.config)
+    config.tie_word_embeddings = True
+    model: Any = BertForMaskedLM(config)
+    model.bert.load_state_dict(encoder.state_dict())
+    head = model.cls.predictions
+    with torch.no_grad():
+        torch.nn.init.eye_(head.transform.dense.weight)
+        torch.nn.init.zeros_(head.transform.dense.bias)
+        torch.nn.init.ones_(head.transform.LayerNorm.weight)
+        torch.nn.init.zeros_(head.transform.LayerNorm.bias)
+        head.bias.copy_(unigram_log_probabilities(corpus, config.vocab_size))
+    return model
+
+
+def unigram_log_probabilities(corpus: TokenFile, vocabulary: int) -> torch.Tensor:
+    """(V,) float32 log-probabilities of the tokens of `corpus`, each counted half a time more than it occurs."""
+    counts = torch.from_numpy(corpus.counts(vocabulary))
+    return ((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log()
+
+
+def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:
+    """Compile the model's blocks on a GPU; on a CPU use eager attention, since the fused one's backward is slow.
+
+    Measured in docs/decisions.md: there it is half again as fast, and compiling gains nothing.
+    """
+    if device.type == "cpu":
+        model.set_attn_implementation("eager")
+    if device.type == "cuda":
+        encoder: Any = model.base_model.encoder
+        for block in encoder.layer:
+            block.compile()

@@ -1,0 +1,55 @@
+"""Objectives of pretraining: masked language modelling (MLM) and the bag of words, whose words have SIF weights.
+
+The bag-of-words term makes the position that a sentence vector is taken from predict the text and what follows it
+(Ma et al. 2024, arXiv:2401.11248), rare words counting more by the weights of SIF (Arora, Liang and Ma 2017). From
+masking alone, the first token and a prompt's [MASK] of a small model say little of a sentence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cse.backbone import mlm_head
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from cse.pretraining.batches import MaskedBatch
+
+IGNORED = -100  # label of a position that is not predicted
+SIF_CONSTANT = 1e-4  # a of SIF: words of this probability weigh half
+
+
+def sif_weights(counts: np.ndarray, special: list[int]) -> torch.Tensor:
+    """(V,) float32 SIF weights a / (a + p(w)) of token counts (V,); `special` ids weigh 0."""
+    weights = SIF_CONSTANT / (SIF_CONSTANT + counts / max(1, counts.sum()))
+    weights[special] = 0.0
+    return torch.from_numpy(weights.astype(np.float32))
+
+
+def forward_logits(model: PreTrainedModel, batch: MaskedBatch, bag: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits (n, V) at the n masked positions and, with `bag`, (B, V) at `batch.pool_at`, else (0, V).
+
+    Only these positions go through the masked-language-model head.
+    """
+    hidden = model.base_model(input_ids=batch.inputs, attention_mask=torch.ones_like(batch.inputs)).last_hidden_state
+    masked = hidden[batch.masked]
+    pooled = hidden[:, batch.pool_at] if bag else masked[:0]
+    logits = mlm_head(model)(torch.cat([masked, pooled]))
+    return logits[: len(masked)], logits[len(masked) :]
+
+
+def masked_lm_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy (nats) of logits (n, V) against ids (n,); 0 where n is, as short rows may have no mask."""
+    total = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum")
+    return total / max(1, len(targets))
+
+
+def bag_loss(logits: torch.Tensor, bag: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy (nats) of logits (B, V) against the words of bag (B, n), each with its weight of (V,)."""
+    shares = weights[bag]
+    shares = shares / shares.sum(1, keepdim=True).clamp(min=1e-9)
+    return -(logits.float().log_softmax(-1).gather(1, bag) * shares).sum(1).mean()

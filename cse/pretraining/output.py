@@ -1,0 +1,74 @@
+"""The output folder of a pretraining run: who may write there, and the model folder with its record."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from cse.backbone import set_dropout
+from cse.files import write_folder
+from cse.model_names import location, read_json
+from cse.training_state import STATE_FOLDER, check_folder, check_resume
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from cse.pretraining.config import PretrainRequest
+    from cse.pretraining.records import PretrainingRecord, Report
+
+MODEL_FOLDER, RECORD, SOURCE = "model", "pretraining.json", "source.json"
+DROPOUT = 0.1  # BERT's; contrastive training needs the noise
+
+
+def reserve_output(request: PretrainRequest, report: Report) -> bool:
+    """Make `request.output` a folder of this text and vocabulary; whether the run goes on from a saved state.
+
+    Raises ValueError where the folder holds something else, or a run that is neither resumed nor overwritten, and
+    ArtefactError where a run is resumed that was never begun.
+    """
+    output, record = request.output, request.output / SOURCE
+    source = request.source()
+    saved = request.resume and check_resume(
+        output, begun=record.is_file(), report=lambda entry: report({"step": 0, "note": entry["note"]})
+    )
+    check_folder(output)
+    if output.is_dir() and any(path != record for path in output.iterdir()):  # alone it is of a run that made nothing
+        _check_reusable(request, source)
+    if request.overwrite:
+        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
+    output.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(source))
+    return saved and not request.overwrite
+
+
+def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
+    """Raise ValueError unless the output folder is of the same `source` and its run may be continued or replaced."""
+    output, record = request.output, request.output / SOURCE
+    if not record.is_file():
+        raise ValueError(f"{output} already holds something else; give another `output`")
+    if json.loads(record.read_text()) != source:
+        raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
+    finished, begun = (output / MODEL_FOLDER).exists(), (output / STATE_FOLDER).exists()
+    if (finished or begun) and not (request.resume or request.overwrite):
+        raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
+
+
+def read_record(init: str | None) -> PretrainingRecord | None:
+    """The record of the pretraining that made the model `init`, None where there is none."""
+    path = Path(location(init or "")) / RECORD
+    return cast("PretrainingRecord", read_json(path)) if init and path.is_file() else None
+
+
+def save_model(output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord) -> None:
+    """Write the model in float16, its tokenizer and the record to `output / "model"`, in place of an earlier one."""
+    set_dropout(model, DROPOUT)
+    tokenizer.model_max_length = model.config.max_position_embeddings
+
+    def fill(folder: Path) -> None:
+        model.half().save_pretrained(folder, max_shard_size="9MB")
+        tokenizer.save_pretrained(folder)
+        (folder / RECORD).write_text(json.dumps(record, indent=1))
+
+    write_folder(output / MODEL_FOLDER, fill)

@@ -1,0 +1,77 @@
+"""What a pretraining run writes as JSON: its learning curve, its resumable state and the record beside the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict, final
+
+if TYPE_CHECKING:
+    from typing import NotRequired
+
+
+class HeldOutScores(TypedDict):
+    """Masked language modelling on held-out text: loss in nats, accuracy in [0, 1]."""
+
+    held_out_loss: float
+    held_out_accuracy: float
+
+
+@final
+class CurveEntry(HeldOutScores):
+    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats), speed and MFU so far.
+
+    `mfu`, model FLOPs utilisation, is the share of the device's matrix rate; the oldest records have none.
+    """
+
+    step: int
+    tokens: int
+    loss: float
+    tokens_per_second: int
+    mfu: NotRequired[float]
+
+
+@final
+class ResumeNote(TypedDict):
+    """What is reported where a run that is resumed has no saved state and begins again at `step` 0."""
+
+    step: int
+    note: str
+
+
+Report = Callable[[CurveEntry | ResumeNote], None]
+
+
+class PretrainingState(TypedDict):
+    """A run after `step` steps and `seconds`, as in `state/meta.json`.
+
+    `recipe` is that of `PretrainRequest.recipe`; `matrix_rate` is the device's in FLOP/s, absent from the oldest.
+    """
+
+    step: int
+    curve: list[CurveEntry]
+    recipe: dict[str, object]
+    seconds: float
+    matrix_rate: NotRequired[float]
+
+
+class ModelDescription(TypedDict):
+    """Family, layers, width, vocabulary size and parameter count of a model (`cse.backbone.describe`)."""
+
+    model_type: str
+    layers: int
+    hidden: int
+    vocabulary: int
+    parameters: int
+
+
+class PretrainingRecord(PretrainingState):
+    """A finished run, as in a model folder's `pretraining.json`.
+
+    `before` is the record of the model that the run continued from, None where there is none; `device` is torch's
+    name and `torch` its version.
+    """
+
+    before: NotRequired[PretrainingRecord | None]
+    device: str
+    model: ModelDescription
+    torch: str

@@ -1,0 +1,73 @@
+"""What a pretraining run needs before its first step: tokenizer, tokenised corpus and starting model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.backbone import load_backbone, set_dropout
+from cse.files import write_folder
+from cse.model_names import location
+from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
+from cse.pretraining.model import add_mlm_head, lacks_mlm_head, new_model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from cse.pretraining.config import PretrainRequest
+
+
+@dataclass(frozen=True)
+class PretrainingSetup:
+    """The starting `model`, without dropout, its tokenizer, and the tokenised text to train and to validate on."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    train: TokenFile
+    valid: TokenFile
+
+
+def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
+    """Tokenizer, tokenised corpus and starting model; what an earlier run left in the output folder is used again.
+
+    Where a run is `resumed`, a saved state replaces the weights, so a new model is not given counted word vectors.
+    An `init` saved without its masked-LM head is given a new one.
+    Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
+    """
+    if not request.init:
+        tokenizer = _own_tokenizer(request)
+        train, valid = _tokenised(request, tokenizer)
+        model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
+        return PretrainingSetup(model, tokenizer, train, valid)
+    model, tokenizer = load_backbone(location(request.init))
+    headless = lacks_mlm_head(model)
+    train, valid = _tokenised(request, tokenizer)
+    if headless:
+        model = add_mlm_head(model, train)
+    set_dropout(model, 0.0)
+    return PretrainingSetup(model, tokenizer, train, valid)
+
+
+def _own_tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
+    """The tokenizer in the output folder, learned from the corpora where there is none."""
+    from transformers import AutoTokenizer
+
+    saved = request.output / "tokenizer"
+    if saved.is_dir():
+        return AutoTokenizer.from_pretrained(saved)
+    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary)
+    write_folder(saved, lambda folder: tokenizer.save_pretrained(folder))
+    return tokenizer
+
+
+def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> tuple[TokenFile, TokenFile]:
+    """(training, held-out) text in the output folder, tokenised where it is not yet."""
+    if len(tokenizer) > np.iinfo(np.uint16).max:
+        cure = "another `init`" if request.init else "a `vocabulary` below 65,536"
+        raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; give {cure}")
+    folder = request.output / "corpus"
+    if not folder.is_dir():
+        tokenise(request.corpora, tokenizer, folder)
+    return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")

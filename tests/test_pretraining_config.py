@@ -1,0 +1,26 @@
+"""The learning-rate schedule and the command's defaults."""
+
+import inspect
+from dataclasses import MISSING, fields
+
+import pytest
+
+from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
+from scripts.pretrain import main
+
+
+def test_the_rate_warms_up_and_decays_to_nothing() -> None:
+    config = PretrainConfig(tokens=100 * 4096, warmup=0.1, learning_rate=1.0)
+    rates = [learning_rate(config, step) for step in range(config.steps)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == pytest.approx(rates[10])
+    assert rates[-1] == pytest.approx(1 / 90)
+
+
+def test_the_commands_options_default_to_the_recipe() -> None:
+    options = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    settings = [*fields(PretrainConfig), *fields(PretrainRequest)]
+    optional = [field for field in settings if field.default is not MISSING]
+    shared = {field.name: field.default for field in optional if field.name in options}
+    assert len(shared) >= 15
+    assert {name: options[name] for name in shared} == shared

@@ -1,0 +1,95 @@
+"""The starting model: an encoder saved without masked-LM head is given one that starts at unigram probabilities."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from cse.backbone import load_backbone
+from cse.errors import ArtefactError
+from cse.pretraining.config import PretrainRequest
+from cse.pretraining.setup import PretrainingSetup, prepare
+from scripts.pretrain import app
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path)
+
+
+def save_encoder(folder: str, target: Path) -> str:
+    """The encoder of a model alone, as sentence-transformers saves it."""
+    AutoModel.from_pretrained(folder, add_pooling_layer=False).save_pretrained(target)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(target)
+    return str(target)
+
+
+@pytest.fixture
+def encoder(bert_folder: str, tmp_path: Path) -> str:
+    return save_encoder(bert_folder, tmp_path / "encoder")
+
+
+def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
+    output.mkdir()
+    return prepare(PretrainRequest([corpus], output, CONFIG, init=init), resumed=False)
+
+
+def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
+    corpus: Path, tmp_path: Path, encoder: str
+) -> None:
+    setup = prepared(corpus, tmp_path / "out", encoder)
+    original, model = load_backbone(encoder)[0].state_dict(), setup.model
+    kept = model.base_model.state_dict()
+    assert kept.keys() == original.keys()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in original.items())
+    head, width = model.cls.predictions, model.config.hidden_size
+    counts = np.array([np.sum(setup.train.ids == token) for token in range(model.config.vocab_size)]) + 0.5
+    np.testing.assert_allclose(head.bias.detach().numpy(), np.log(counts / counts.sum()), rtol=1e-5)
+    assert torch.equal(head.transform.dense.weight, torch.eye(width))
+    assert head.decoder.weight is model.get_input_embeddings().weight
+    hidden = torch.randn(3, width)
+    mapped = torch.nn.functional.layer_norm(torch.nn.functional.gelu(hidden), (width,), eps=model.config.layer_norm_eps)
+    expected = mapped @ original["embeddings.word_embeddings.weight"].T + head.bias
+    torch.testing.assert_close(head(hidden), expected)
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.0}
+
+
+def test_a_new_head_starts_below_the_uniform_loss_and_is_saved(
+    corpus: Path, tmp_path: Path, encoder: str, capsys: pytest.CaptureFixture
+) -> None:
+    options = ["--tokens", "64", "--batch-tokens", "64", "--learning-rate", "1e-7"]
+    app([str(corpus), "--init", encoder, "--output", str(tmp_path / "out"), *options], standalone_mode=False)
+    saved = str(tmp_path / "out" / "model")
+    model, info = AutoModelForMaskedLM.from_pretrained(saved, output_loading_info=True)
+    assert not info["missing_keys"]
+    held_out = float(capsys.readouterr().out.split("held-out loss ")[1].split(",")[0])
+    assert held_out < math.log(model.config.vocab_size)
+
+
+def test_a_run_of_a_new_head_resumes_to_the_same_model(corpus: Path, tmp_path: Path, encoder: str) -> None:
+    whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, init=encoder, eval_every=6)
+
+    def kill(entry: dict) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, init=encoder, eval_every=6, report=kill)
+    resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, init=encoder, eval_every=6, resume=True)
+    assert [entry["held_out_loss"] for entry in resumed["curve"]] == [
+        entry["held_out_loss"] for entry in whole["curve"]
+    ]
+    saved = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    assert saved[0] == saved[1]
+
+
+def test_a_headless_model_of_another_family_is_refused_before_the_text_is_tokenised(
+    corpus: Path, tmp_path: Path, roberta_folder: str
+) -> None:
+    encoder = save_encoder(roberta_folder, tmp_path / "encoder")
+    with pytest.raises(ArtefactError, match=r"roberta model without a masked-language-model head.*`init`"):
+        prepared(corpus, tmp_path / "out", encoder)
+    assert not list((tmp_path / "out").iterdir())

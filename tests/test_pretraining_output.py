@@ -1,0 +1,78 @@
+"""The output folder of pretraining: what is left alone, resumed or begun anew, and clear refusals."""
+
+import errno
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pretraining_runs import CONFIG, run_pretraining, write_corpus
+
+from cse.errors import ArtefactError
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path)
+
+
+def test_a_full_disk_leaves_the_last_state_to_go_on_from(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cse.training_state
+
+    save, calls = cse.training_state.save_file, []
+
+    def full(tensors: dict, path: Path) -> None:
+        calls.append(path)
+        if len(calls) > 2:  # two files a state: the second evaluation finds the disk full
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(tensors, path)
+
+    monkeypatch.setattr(cse.training_state, "save_file", full)
+    with pytest.raises(OSError, match=r"state: cannot be written .*No space left.*free some space"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4)
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "out" / "state" / "meta.json").read_text())["step"] == 4
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
+
+
+def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="supports only"):
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, vocabulary=5000))  # begun, nothing saved
+    shutil.rmtree(tmp_path / "out" / "corpus", ignore_errors=True)
+    entries: list[dict] = []
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
+    assert [entry["step"] for entry in entries] == [0, 6, 12]
+    assert "no saved state; the run begins again" in entries[0]["note"]
+
+
+def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.txt").write_text("a b c\n")
+    (tmp_path / "empty.txt").write_text("\n\n")
+    with pytest.raises(ValueError, match="supports only"):
+        run_pretraining(tmp_path / "tiny.txt", tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="no sentence in it"):
+        run_pretraining(tmp_path / "empty.txt", tmp_path / "out2", CONFIG)
+    assert run_pretraining(corpus, tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
+
+
+def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "model").mkdir(parents=True)
+    (tmp_path / "mine" / "model" / "precious.txt").write_text("mine")
+    with pytest.raises(ValueError, match="already holds something else"):
+        run_pretraining(corpus, tmp_path / "mine", CONFIG)
+    assert (tmp_path / "mine" / "model" / "precious.txt").read_text() == "mine"
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to begin anew"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    other = tmp_path / "other.txt"
+    other.write_text(corpus.read_text() + "one more line\n")
+    with pytest.raises(ValueError, match="begun with other text"):
+        run_pretraining(other, tmp_path / "out", CONFIG, overwrite=True)
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
