@@ -71,7 +71,7 @@ class VectorIndex:
         if fingerprint is not None and fingerprint != manifest.fingerprint:
             raise IndexFolderError(
                 f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-                f"({fingerprint[:8]}…): search with --model {manifest.model} or {CURE}"
+                f"({fingerprint[:8]}…): search with `model` {manifest.model} or {CURE}"
             )
         try:
             verify_files(folder, manifest)
