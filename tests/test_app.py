@@ -158,7 +158,7 @@ def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
 
 
 def test_models_describe_themselves(client, encoders):
-    found = {card.pop("name"): card for card in client.predict(api_name="/models")}
+    found = {description.pop("name"): description for description in client.predict(api_name="/models")}
     assert "damaged" in found["broken"]["error"]
     for name, encoder in encoders.items():
         assert found[name]["fingerprint"] == encoder.fingerprint
@@ -240,11 +240,11 @@ def test_everything_that_runs_a_model_takes_turns_and_handlers_of_the_page_are_h
 
 def test_a_model_that_appears_later_is_found_on_the_next_try(tmp_path, bert_folder):
     models = Models([str(tmp_path / "later")])
-    ask = {"question": lambda column, encoder: encoder.dim}
-    (reason,) = models.ask(**ask).values()
+    call = {"function": lambda column, encoder: encoder.dim}
+    (reason,) = models.apply(**call).values()
     assert isinstance(reason, Failure)
     write_model(tmp_path / "later", bert_folder, "simcse")
-    assert models.ask(**ask) == {"later": 32}
+    assert models.apply(**call) == {"later": 32}
 
 
 def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monkeypatch):
@@ -265,7 +265,7 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
 
-def test_no_page_part_lets_a_users_text_through_as_markup():
+def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.4)], HOSTILE, own=True)
     pages = [
@@ -289,7 +289,7 @@ def test_a_map_carries_texts_as_data():
     assert "insertAdjacent" not in script
 
 
-# -- parts ----------------------------------------------------------------------------------------------------------
+# -- components -----------------------------------------------------------------------------------------------------
 
 
 def test_numbers_can_be_read_on_every_colour_of_the_heat_map():

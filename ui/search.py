@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
-from ui.models import Column, Failure, Report, silent
+from ui.models import Column, Failure
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def search(state: AppState, query: str, k: int, corpus: str, report: Report = si
     def hits(column: Column, encoder: Encoder) -> list[Hit]:
         return chosen.index(column, encoder).hits(encoder.encode(wanted), count)
 
-    return state.models.ask(hits, chosen.columns, report)
+    return state.models.apply(hits, chosen.columns, report)
 
 
 def search_html(answers: dict[str, list[Hit] | Failure]) -> str:
