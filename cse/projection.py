@@ -6,10 +6,11 @@ then turned or mirrored onto it, so that what still differs between two maps dif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
+from cse.progress import Report, silent
 from cse.vectors import unit_rows
 
 PCA_DIMENSIONS = 50
@@ -19,12 +20,6 @@ START_NOISE = 0.1  # of the picture's spread; all that the seed decides
 MARGIN = 1.05
 NEIGHBOURS = 5
 SAME = 1e-6  # float32 vectors of one sentence differ by less
-
-Report = Callable[[int, int, str], None]
-
-
-def silent(done: int, total: int, name: str) -> None:
-    """Report nothing."""
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int, report: Report = silent) -> dict[str, np.ndarray]:

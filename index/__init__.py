@@ -8,14 +8,14 @@ from index.errors import IndexFolderError
 from index.manifest import BuildSettings
 
 if TYPE_CHECKING:
-    from index.store import VectorIndex
+    from index.store import Hit, VectorIndex
 
-__all__ = ["BuildSettings", "IndexFolderError", "VectorIndex"]
+__all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "VectorIndex":
+    if name not in ("Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from index.store import VectorIndex
+    from index import store
 
-    return VectorIndex
+    return getattr(store, name)

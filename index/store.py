@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,16 @@ from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify
 from index.manifest import CURE, BuildSettings, Manifest, read_manifest, write_manifest
 from index.texts import checksum, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sentence found: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
+
+    rank: int
+    score: float
+    row: int
+    text: str
 
 
 def _silent(rows: int) -> None:
@@ -71,7 +81,7 @@ class VectorIndex:
         if fingerprint is not None and fingerprint != manifest.fingerprint:
             raise IndexFolderError(
                 f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-                f"({fingerprint[:8]}…): search with --model {manifest.model} or {CURE}"
+                f"({fingerprint[:8]}…): search with `model` {manifest.model} or {CURE}"
             )
         try:
             verify_files(folder, manifest)
@@ -101,6 +111,13 @@ class VectorIndex:
         scores, labels = self._searcher(k).search(queries, k)
         found = np.where(labels < 0, np.float32(-np.inf), scores)
         return found, labels if self._live is None else self._live[labels]  # positions that close up are never missing
+
+    def hits(self, vector: np.ndarray, k: int) -> list[Hit]:
+        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k))
+        found = rows >= 0
+        ranked = zip(scores[found].tolist(), rows[found].tolist(), self.texts(rows[found]), strict=True)
+        return [Hit(rank, score, row, text) for rank, (score, row, text) in enumerate(ranked, start=1)]
 
     def texts(self, rows: Sequence[int] | np.ndarray) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""

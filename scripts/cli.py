@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,8 +20,15 @@ def command(function: Callable[..., None]) -> typer.Typer:
     """A Typer app whose one command is `function`, its errors turned into one line on stderr and an exit code.
 
     ValueError and OSError give their `exit_code` attribute (4 for artefacts) or 3; anything else gives 1, and its
-    traceback where CSE_DEBUG is set.
+    traceback where CSE_DEBUG is set. Parameters that a library names in backticks are shown as the command's flags.
     """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    def stop(error: BaseException, code: int, message: str | None = None) -> None:
+        line = " ".join((message or str(error) or type(error).__name__).split())
+        typer.secho(f"Error: {with_flags(line, app)}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(code) from error
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
@@ -29,24 +37,32 @@ def command(function: Callable[..., None]) -> typer.Typer:
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except (ValueError, OSError) as error:
-            _stop(error, getattr(error, "exit_code", BAD_DATA))
+            stop(error, getattr(error, "exit_code", BAD_DATA))
         except KeyboardInterrupt as error:
-            _stop(error, INTERRUPTED, "interrupted")
+            stop(error, INTERRUPTED, "interrupted")
         except Exception as error:
             if "CSE_DEBUG" in os.environ:
                 raise
-            _stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
+            stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(epilog=None)(guarded)
     return app
 
 
-def _stop(error: BaseException, code: int, message: str | None = None) -> None:
-    line = " ".join((message or str(error) or type(error).__name__).split())
-    typer.secho(f"Error: {line}", fg=typer.colors.RED, err=True)
-    raise typer.Exit(code) from error
+def with_flags(message: str, app: typer.Typer) -> str:
+    """`message` whose `name`s in backticks are the flags, or the metavars, of the parameters of `app`'s command.
+
+    A name that is no parameter of the command stays as it is.
+    """
+    params = {param.name: param for param in typer.main.get_command(app).params}
+
+    def shown(found: re.Match[str]) -> str:
+        param = params.get(found[1])
+        if param is None:
+            return found[0]
+        return param.opts[0] if param.param_type_name == "option" else param.metavar or found[1].upper()
+
+    return re.sub(r"`(\w+)`", shown, message)
 
 
 def check_choice(what: str, value: str, choices: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -38,17 +39,12 @@ def main(
         pooling = manifest.pooling
     encoder = open_model(resolve(model or manifest.model, pooling))
     index = VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
-    scores, rows = (found[0] for found in index.search(encoder.encode([query], normalize_embeddings=False), k))
-    rows = rows[rows >= 0]
-    results = [
-        {"rank": rank, "score": float(score), "row": int(row), "text": text}
-        for rank, (score, row, text) in enumerate(zip(scores, rows, index.texts(rows), strict=False), start=1)
-    ]
+    hits = index.hits(encoder.encode(query, normalize_embeddings=False), k)
     if json_output:
-        print_json({"query": query, "model": manifest.model, "results": results})
+        print_json({"query": query, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return
-    for result in results:
-        typer.echo(f"{result['rank']:>3}  {result['score']:.4f}  {result['text']}")
+    for hit in hits:
+        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}")
 
 
 app = command(main)

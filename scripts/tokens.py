@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 def main(
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
-    sentence: Annotated[str | None, typer.Argument(help="The sentence to ask about.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Ask about every line of a text file, before and after.")] = None,
+    sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
     pooling: Annotated[
         str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
@@ -35,14 +37,14 @@ def main(
 
     if (sentence is None) == (file is None):
         raise ValueError("give a sentence or --file, one of them")
-    asked = [sentence or ""] if file is None else list(sentences(file))
-    if not any(text.strip() for text in asked):
+    texts = [sentence or ""] if file is None else list(sentences(file))
+    if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
     encoder = cse.load(model, pooling)
     if file is None:
-        _one(encoder.top_tokens(asked[0], k, denoise), json_output)
+        _one(encoder.top_tokens(texts[0], k, denoise), json_output)
     else:
-        _table(encoder, asked, k, json_output)
+        _table(encoder, texts, k, json_output)
 
 
 def _one(found: list[tuple[str, float]], json_output: bool) -> None:
@@ -53,11 +55,11 @@ def _one(found: list[tuple[str, float]], json_output: bool) -> None:
         typer.echo(f"{probability:.4f}  {token}")
 
 
-def _table(encoder: Encoder, asked: list[str], k: int, json_output: bool) -> None:
+def _table(encoder: Encoder, texts: list[str], k: int, json_output: bool) -> None:
     def words(text: str, denoise: bool) -> list[str]:
         return [token for token, _ in encoder.top_tokens(text, k, denoise)]
 
-    rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in asked]
+    rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in texts]
     if json_output:
         print_json(rows)
         return

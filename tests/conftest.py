@@ -1,4 +1,4 @@
-"""Tiny random BERT and RoBERTa models with real tokenizers, one torch thread, no network and a private cache."""
+"""Tiny random BERT and RoBERTa models with real tokenizers, one torch thread, no network, a cache per process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import socket
 import tempfile
 from pathlib import Path
 
-os.environ.setdefault("HF_HOME", tempfile.mkdtemp(prefix="cse-tests-"))
-os.environ.update(HF_HUB_OFFLINE="1", GRADIO_ANALYTICS_ENABLED="False", TOKENIZERS_PARALLELISM="false")
+os.environ.update(
+    HF_HOME=tempfile.mkdtemp(prefix="cse-tests-"),
+    HF_HUB_OFFLINE="1",
+    GRADIO_ANALYTICS_ENABLED="False",
+    TOKENIZERS_PARALLELISM="false",
+)
 
 import pytest
 import torch
@@ -29,7 +33,15 @@ SENTENCES = [
     "it was a small kitchen with a big cat and a sad dog",
     "they mean it",
 ]
+# Files that take long come first, so that no process is left alone with one at the end.
+LONGEST = ("sentence_transformers", "docs", "bundled", "browser", "training", "app", "pretraining", "scripts_evaluate")
 torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files named in `LONGEST` first; the order within a file stays."""
+    places = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def tiny_bert(folder: Path, hidden: int = 32, layers: int = 2) -> Path:

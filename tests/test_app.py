@@ -16,7 +16,7 @@ import app
 import cse
 from app import main
 from cse.model_names import resolve
-from index import BuildSettings, VectorIndex
+from index import BuildSettings, Hit, VectorIndex
 from ui import html, validation
 from ui.canvas import canvas_value, pack
 from ui.clusters import Drawn
@@ -96,6 +96,7 @@ def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
         rows = encoders[name].encode(sentences, normalize_embeddings=True)
         scores = rows @ encoders[name].encode(query, normalize_embeddings=True)
         assert [hit["rank"] for hit in found[name]] == [1, 2, 3, 4, 5, 6, 7]
+        assert set(found[name][0]) == {"rank", "score", "text"}
         np.testing.assert_allclose([hit["score"] for hit in found[name]], np.sort(scores)[::-1][:7], atol=1e-5)
         for hit in found[name]:
             assert scores[sentences.index(hit["text"])] == pytest.approx(hit["score"], abs=1e-5)
@@ -157,7 +158,7 @@ def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
 
 
 def test_models_describe_themselves(client, encoders):
-    found = {card.pop("name"): card for card in client.predict(api_name="/models")}
+    found = {description.pop("name"): description for description in client.predict(api_name="/models")}
     assert "damaged" in found["broken"]["error"]
     for name, encoder in encoders.items():
         assert found[name]["fingerprint"] == encoder.fingerprint
@@ -239,11 +240,11 @@ def test_everything_that_runs_a_model_takes_turns_and_handlers_of_the_page_are_h
 
 def test_a_model_that_appears_later_is_found_on_the_next_try(tmp_path, bert_folder):
     models = Models([str(tmp_path / "later")])
-    ask = {"question": lambda column, encoder: encoder.dim}
-    (reason,) = models.ask(**ask).values()
+    call = {"function": lambda column, encoder: encoder.dim}
+    (reason,) = models.apply(**call).values()
     assert isinstance(reason, Failure)
     write_model(tmp_path / "later", bert_folder, "simcse")
-    assert models.ask(**ask) == {"later": 32}
+    assert models.apply(**call) == {"later": 32}
 
 
 def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monkeypatch):
@@ -264,8 +265,8 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
 
-def test_no_page_part_lets_a_users_text_through_as_markup():
-    hit = {"rank": 1, "score": 0.5, "text": HOSTILE}
+def test_no_component_lets_a_users_text_through_as_markup():
+    hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.4)], HOSTILE, own=True)
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2)),
@@ -288,7 +289,7 @@ def test_a_map_carries_texts_as_data():
     assert "insertAdjacent" not in script
 
 
-# -- parts ----------------------------------------------------------------------------------------------------------
+# -- components -----------------------------------------------------------------------------------------------------
 
 
 def test_numbers_can_be_read_on_every_colour_of_the_heat_map():
@@ -309,7 +310,7 @@ def test_a_cosine_has_three_decimals_and_a_bar_of_its_size():
 
 def test_only_what_one_of_several_models_found_is_marked():
     def hits(*texts):
-        return [{"rank": i, "score": 0.5, "text": text} for i, text in enumerate(texts, start=1)]
+        return [Hit(rank, 0.5, 0, text) for rank, text in enumerate(texts, start=1)]
 
     page = search_html({"a": hits("both", "mine"), "b": hits("both", "yours"), "c": Failure("broken")})
     assert page.count("only here") == 2

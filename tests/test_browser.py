@@ -26,6 +26,7 @@ pytestmark = [
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 WAIT = 60_000  # milliseconds: the machine may be busy
+expect.set_options(timeout=WAIT)
 
 
 @pytest.fixture(scope="module")

@@ -1,78 +1,191 @@
-"""The import rule of the design: who may import whom, and nothing heavy until it is used."""
+"""The import rules of the design, over every module: who may import whom, and nothing heavy until it is used."""
 
 import ast
+import functools
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+PACKAGES = ("cse", "index", "scripts", "ui")
 OWNERS = {
-    "gradio": ("app.py", "ui"), "typer": ("scripts",), "faiss": ("index",), "transformers": ("cse",),
-    "matplotlib": ("cse",),
+    "gradio": {"app", "ui"}, "typer": {"scripts"}, "faiss": {"index"}, "torch": {"cse"}, "transformers": {"cse"},
+    "tokenizers": {"cse"}, "accelerate": {"cse"}, "safetensors": {"cse"}, "datasets": {"cse"}, "matplotlib": {"cse"},
+    "sklearn": {"cse"}, "scipy": {"cse"}, "argparse": {"app"},
 }  # fmt: skip
-ORDER = ["errors", "hub", "templates", "methods", "backbone", "encoder"]
+HEAVY = ("torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib")
+CORE = ["errors", "hub", "templates", "methods", "backbone", "encoder", "checkpoint", "training"]  # each only downwards
+LEAVES = {"cse.data", "cse.errors", "cse.files", "cse.hub", "cse.losses", "cse.tables", "cse.vectors"}
+NUMERICAL = {"numpy", "scipy", "sklearn"}
 
 
-def imports(path: Path, top_level_only: bool = False) -> set[str]:
-    """Modules a file imports; `TYPE_CHECKING` blocks are left out, function bodies too with `top_level_only`."""
-    found: set[str] = set()
-    waiting: list[ast.AST] = [ast.parse(path.read_text())]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        if top_level_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        waiting += ast.iter_child_nodes(node)
+def sources() -> dict[str, Path]:
+    """The path of each module by its name."""
+    found = {"app": ROOT / "app.py"}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
-def sources() -> list[Path]:
-    return [
-        ROOT / "app.py",
-        *(path for name in ("cse", "index", "scripts", "ui") for path in (ROOT / name).rglob("*.py")),
-    ]
+MODULES = sources()
+COMMANDS = sorted(name for name in MODULES if name.startswith("scripts.") and name != "scripts.cli")
+
+
+@functools.cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
+def nodes(module: str, *, deferred: bool) -> Iterator[ast.AST]:
+    """The nodes of a module without its `TYPE_CHECKING` blocks and, unless `deferred`, without function bodies."""
+    waiting: list[ast.AST] = [tree(module)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        if not deferred and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        yield node
+        waiting += ast.iter_child_nodes(node)
+
+
+@functools.cache
+def imports(module: str, *, deferred: bool = True) -> frozenset[str]:
+    """What a module imports: modules of the project by their whole name, libraries by the first part of theirs."""
+    found: set[str] = set()
+    for node in nodes(module, deferred=deferred):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module
+            assert not node.level, f"{module}: relative import"
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module for name in whole}
+    return frozenset(name if name in MODULES else name.partition(".")[0] for name in found)
+
+
+def belongs(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def of_project(module: str, **options: bool) -> set[str]:
+    return {name for name in imports(module, **options) if name in MODULES}
+
+
+def libraries(module: str) -> set[str]:
+    return {name for name in imports(module) if name not in MODULES and name not in sys.stdlib_module_names}
+
+
+def test_every_module_is_read() -> None:
+    assert len(MODULES) == 1 + sum(1 for package in PACKAGES for _ in (ROOT / package).rglob("*.py"))
+    assert imports("cse.loading") >= {"cse.encoder", "cse.hub"}  # `from cse import hub` is an import of the module
+    assert "torch" in imports("cse.losses")
+    assert {"cse.loading"} == of_project("cse")  # in a function
+    assert not of_project("cse", deferred=False)  # not at import, and not what only type checkers see
 
 
 @pytest.mark.parametrize("library", OWNERS)
-def test_a_heavy_library_is_imported_only_by_its_layer(library: str) -> None:
-    for path in sources():
-        place = path.relative_to(ROOT).parts[0]
-        if library in {name.split(".")[0] for name in imports(path)}:
-            assert place in OWNERS[library], path
+def test_a_library_is_imported_only_by_its_layer(library: str) -> None:
+    users = {module for module in MODULES if library in imports(module)}
+    assert users
+    assert {module.partition(".")[0] for module in users} <= OWNERS[library], users
 
 
-def test_cse_and_index_never_import_each_other_nor_the_layers_above() -> None:
-    for package, forbidden in (("cse", {"index", "scripts", "ui", "app"}), ("index", {"cse", "scripts", "ui", "app"})):
-        for path in (ROOT / package).rglob("*.py"):
-            assert not {name.split(".")[0] for name in imports(path)} & forbidden, path
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {module: of_project(module, deferred=False) - {module} for module in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
 
 
-def test_the_core_imports_downwards_and_leaves_import_no_core() -> None:
-    for number, name in enumerate(ORDER):
-        above = {f"cse.{other}" for other in ORDER[number + 1 :]}
-        assert not imports(ROOT / "cse" / f"{name}.py", top_level_only=True) & above, name
-    leaves = [ROOT / "cse" / f"{name}.py" for name in ("losses", "data", "tables")]
-    leaves += (ROOT / "cse" / "evaluation").glob("*.py")
-    for path in leaves:
-        assert not imports(path) & {"cse.encoder", "cse.methods", "cse.checkpoint", "cse.training"}, path
+def test_cse_and_index_know_neither_each_other_nor_the_layers_above() -> None:
+    for package in ("cse", "index"):
+        for module in MODULES:
+            if belongs(module, package):
+                assert all(belongs(name, package) for name in of_project(module)), module
 
 
-MODULES = ["cse", "index", "app"]
-MODULES += [
-    f"scripts.{name}" for name in ("train", "build_index", "search", "evaluate", "search_templates", "reproduce")
-]
+def test_the_core_imports_downwards() -> None:
+    for position, name in enumerate(CORE):
+        above = {f"cse.{other}" for other in CORE[position + 1 :]}
+        assert not of_project(f"cse.{name}") & above, name
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_importing_a_module_loads_nothing_heavy(module: str) -> None:
-    heavy = ["torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib"]
-    code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_benchmark_uses_the_rest_of_cse_which_does_not_know_it() -> None:
+    for module in MODULES:
+        if belongs(module, "cse") and not belongs(module, "cse.benchmark"):
+            assert not any(belongs(name, "cse.benchmark") for name in of_project(module)), module
+        if belongs(module, "cse") and not belongs(module, "cse.pretraining"):
+            assert not any(belongs(name, "cse.pretraining") for name in of_project(module)), module
+
+
+@pytest.mark.parametrize("leaf", sorted(LEAVES))
+def test_a_leaf_imports_no_other_module_but_leaves(leaf: str) -> None:
+    assert of_project(leaf) <= LEAVES
+
+
+@pytest.mark.parametrize("module", sorted(module for module in MODULES if belongs(module, "cse.evaluation")))
+def test_evaluation_is_a_leaf_that_knows_arrays_and_no_models(module: str) -> None:
+    known = {name for name in of_project(module) if not belongs(name, "cse.evaluation")}
+    assert known <= LEAVES - {"cse.losses"}
+    assert libraries(module) <= NUMERICAL
+
+
+def test_nothing_imports_what_stands_above_it() -> None:
+    above = {"cse": {"index", "scripts", "ui", "app"}, "index": {"cse", "scripts", "ui", "app"}}
+    above |= {"ui": {"scripts", "app"}, "scripts": {"ui", "app"}, "app": {"scripts"}}
+    for module in MODULES:
+        roots = {name.partition(".")[0] for name in of_project(module)}
+        assert not roots & above[module.partition(".")[0]], module
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_scripts_hold_commands_alone(module: str) -> None:
+    """A command is a `main` made into an `app`; what it calls stands in a package, not in another script."""
+    values = [ast.unparse(node.value) for node in tree(module).body if targets(node) == ["app"]]
+    assert values == ["command(main)"]
+    assert "main" in [node.name for node in tree(module).body if isinstance(node, ast.FunctionDef)]
+    assert {name for name in of_project(module) if belongs(name, "scripts")} == {"scripts.cli"}
+
+
+def targets(node: ast.stmt) -> list[str]:
+    return [ast.unparse(target) for target in node.targets] if isinstance(node, ast.Assign) else []
+
+
+# One process for all: what is loaded stays loaded, so the first module that loads something heavy is named.
+WATCH = f"""
+import importlib, json, sys
+loaded = {{}}
+def look(what):
+    new = [name for name in {HEAVY} if name in sys.modules and name not in sum(loaded.values(), [])]
+    if new:
+        loaded[what] = new
+for name in sys.argv[1:]:
+    module = importlib.import_module(name)
+    look(name)
+    if name.startswith("scripts.") and hasattr(module, "app"):
+        try:
+            module.app(["--help"])
+        except SystemExit:
+            look(name + " --help")
+    elif name == "app":
+        module.parser().format_help()
+        look("app --help")
+print(json.dumps(loaded))
+"""
+
+
+def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
+    names = ["cse", "index", "cse.evaluation", "scripts.cli", *COMMANDS, "app"]
+    done = subprocess.run([sys.executable, "-c", WATCH, *names], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == {}
+    assert done.stdout.count("Usage:") >= 9

@@ -12,13 +12,37 @@ import numpy as np
 import pytest
 from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, overlap, sentences, vectors
 
-from index import BuildSettings, VectorIndex
+from index import BuildSettings, Hit, VectorIndex
 from index.vectors import unit_rows
 
 
 @pytest.fixture
 def flat(tmp_path: Path) -> VectorIndex:
     return build(tmp_path / "flat")
+
+
+def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
+    index = build(tmp_path / "x")
+    index.remove([0, 3])
+    query = 7 * vectors(N)[5]
+    scores, rows = index.search(query[None], 4)
+    assert index.hits(query, 4) == [
+        Hit(rank, float(score), int(row), f"sentence {row} é")
+        for rank, score, row in zip((1, 2, 3, 4), scores[0], rows[0], strict=True)
+    ]
+    assert index.hits(query, 1)[0] == Hit(1, pytest.approx(1, abs=1e-6), 5, "sentence 5 é")
+    with pytest.raises(ValueError, match="shape"):
+        index.hits(query[None], 4)
+
+
+def test_hits_leave_out_what_an_approximate_type_does_not_find(tmp_path: Path) -> None:
+    index = build(tmp_path / "x", "IVF32,Flat", nprobe=1)
+    stored = vectors(N)
+    rows = index.search(stored[:1], N)[1][0]
+    assert -1 in rows
+    found = index.hits(stored[0], N)
+    assert [hit.row for hit in found] == rows[rows >= 0].tolist()
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
 
 
 @pytest.mark.parametrize("factory", FACTORIES)

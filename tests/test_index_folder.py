@@ -139,7 +139,7 @@ def test_another_model_is_refused_with_the_cure(flat: VectorIndex, tmp_path: Pat
         VectorIndex.load(tmp_path / "flat", "c3d4" * 16, model="simcse")
     assert str(caught.value) == (
         f"{tmp_path / 'flat'}: built by promptbert (a1b2a1b2…), not simcse (c3d4c3d4…): "
-        "search with --model promptbert or rebuild it with scripts.build_index"
+        "search with `model` promptbert or rebuild it with scripts.build_index"
     )
     assert caught.value.exit_code == 4
 

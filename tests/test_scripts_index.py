@@ -153,7 +153,7 @@ def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None
 def test_search_with_another_model_is_refused(arguments: list[str], folder: Path, models: dict[str, str]) -> None:
     result = run_search(folder, "a dog", *arguments)
     built, asking = models["promptbert"], {"simcse": "my-simcse", "bert": "bert-cls"}[arguments[1]]
-    assert_refused(result, 4, f"built by {built} (", f"not {asking} (", f"search with --model {built}")
+    assert_refused(result, 4, f"built by {built} (", f"not {asking} (", f"search with --model {built} or rebuild")
     assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
 
 

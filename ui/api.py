@@ -5,7 +5,7 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -21,6 +21,9 @@ from ui.state import AppState
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
 
+if TYPE_CHECKING:
+    from index.store import Hit
+
 
 def add_endpoints(state: AppState) -> None:
     """Add `/similarity`, `/search`, `/tokens`, `/map` and `/models` to the surrounding app."""
@@ -34,7 +37,7 @@ def add_endpoints(state: AppState) -> None:
 
         k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with.
         """
-        return plain(search(state, query, k, corpus))
+        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus).items()})
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "after": [...]}}.
@@ -59,6 +62,13 @@ def add_endpoints(state: AppState) -> None:
 
     for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **ENCODE)
+
+
+def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:
+    """Ranked hits as JSON values."""
+    if isinstance(answer, Failure):
+        return answer
+    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in answer]
 
 
 def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import gradio as gr
 import numpy as np
 
+from cse.progress import Report, silent
 from ui import html, validation
 from ui.canvas import canvas, canvas_value
 from ui.components import submit
 from ui.corpora import DEMO
 from ui.events import PROGRESS, Run, guarded, private, reporter
-from ui.models import Column, Failure, Report, silent
+from ui.models import Column, Failure
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def draw_maps(state: AppState, points: Points, seed: int, report: Report = silen
             return encoder.encode(points.texts)
         return state.demo.vectors(column, encoder)[points.rows]
 
-    answers = state.models.ask(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
+    answers = state.models.apply(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
     known = {name: rows for name, rows in answers.items() if not isinstance(rows, Failure)}
     maps = project(known, start, lambda done, total, name: report(total + done, 2 * total, f"map: {name}"))
     drawn = {name: Drawn(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}

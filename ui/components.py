@@ -1,4 +1,4 @@
-"""The parts every tab has: a button beside its inputs, and a place for its result."""
+"""The Gradio components every tab has: a button beside its inputs, and a place for its result."""
 
 from __future__ import annotations
 

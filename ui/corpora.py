@@ -43,7 +43,7 @@ class Demo:
     """The bundled sentences with their topics, and each model's vectors of them, computed once."""
 
     def __init__(self) -> None:
-        """Read the sentences; no model is asked yet."""
+        """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
         self._vectors: dict[Column, np.ndarray] = {}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import gradio as gr
 
-from ui.models import Report
+from cse.progress import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,18 +24,18 @@ def shortened(text: str) -> str:
     return escape(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
-def columns(answers: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:
-    """A card per model, `width` rem wide or wider: its name and `body` of its answer, or why there is none."""
-    cards = []
-    for name, answer in answers.items():
-        inside = failure(answer) if isinstance(answer, Failure) else body(answer)
-        cards.append(f'<section class="cse-card"><h3>{escape(name)}</h3>{inside}</section>')
-    return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(cards)}</div>'
+def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:
+    """A column per model, `width` rem wide or wider: its name and `body` of its result, or why there is none."""
+    sections = []
+    for name, result in results.items():
+        inside = failure(result) if isinstance(result, Failure) else body(result)
+        sections.append(f'<section class="cse-card"><h3>{escape(name)}</h3>{inside}</section>')
+    return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
 
 
-def failure(answer: Failure) -> str:
-    """The reason a model has no answer."""
-    return f'<p class="cse-failure"><b>Not available.</b> {escape(answer.reason)}</p>'
+def failure(failed: Failure) -> str:
+    """The reason a model has no result."""
+    return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'
 
 
 def bar(share: float, kind: str = "") -> str:
@@ -44,5 +44,5 @@ def bar(share: float, kind: str = "") -> str:
 
 
 def hint(text: str) -> str:
-    """A muted line in place of a result that was not asked for yet."""
+    """A muted line in place of a result that is not there yet."""
     return f'<p class="cse-hint">{escape(text)}</p>'

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import gradio as gr
 
+from cse.methods import Method, Pooling
 from ui import html
 from ui.components import result
 from ui.events import Run, guarded
@@ -31,26 +32,26 @@ class Description(TypedDict):
 
 
 def descriptions(models: Models) -> dict[str, Description | Failure]:
-    """Each model's card."""
-    return models.ask(description)
+    """Each model's description."""
+    return models.apply(description)
 
 
 def description(column: Column, encoder: Encoder) -> Description:
-    """One model's card."""
+    """One model's description, from the fields of its method."""
     method = encoder.method
     return Description(
         summary=method.summary, citation=method.citation,
         learned=sum(tensor.numel() for tensor in encoder.learned().values()), dimension=encoder.dim,
-        pooling=where_read(method.pooling.value, method.template.text), template=method.template.text,
+        pooling=where_read(method), template=method.template.text,
         fingerprint=encoder.fingerprint,
     )  # fmt: skip
 
 
-def where_read(pooling: str, template: str) -> str:
+def where_read(method: Method) -> str:
     """Where the vector is read, in words."""
-    if pooling != "token":
-        return pooling
-    return "at [MASK]" if "[MASK]" in template else "at the first token"
+    if method.pooling is not Pooling.TOKEN:
+        return method.pooling.value
+    return "at [MASK]" if "[MASK]" in method.template.text else "at the first token"
 
 
 def model_table_html(answers: dict[str, Description | Failure]) -> str:

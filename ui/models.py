@@ -1,4 +1,4 @@
-"""The models of the app as columns, each opened when first asked and kept; one that cannot answer says why."""
+"""The models of the app as columns, each opened on first use and kept; one that fails says why."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
 from cse.model_names import lasting_name, resolve
+from cse.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
 
 T = TypeVar("T")
-Report = Callable[[int, int, str], None]
 
 log = logging.getLogger(__name__)
-
-
-def silent(done: int, total: int, name: str) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,27 +51,27 @@ class Models:
             self._encoders[key] = cse.load(column.model, column.pooling)
         return self._encoders[key]
 
-    def ask(
+    def apply(
         self,
-        question: Callable[[Column, Encoder], T],
-        chosen: Sequence[Column] | None = None,
+        function: Callable[[Column, Encoder], T],
+        columns: Sequence[Column] | None = None,
         report: Report = silent,
     ) -> dict[str, T | Failure]:
-        """Each column's answer by name; `chosen` are other columns than the page's.
+        """The function's result for each of the `columns`, by the column's name; None stands for the page's own.
 
         `report` gets (columns done, columns in all, name of the next).
         """
-        asked = self.columns if chosen is None else chosen
-        answers: dict[str, T | Failure] = {}
-        for done, column in enumerate(asked):
-            report(done, len(asked), column.name)
+        chosen = self.columns if columns is None else columns
+        results: dict[str, T | Failure] = {}
+        for done, column in enumerate(chosen):
+            report(done, len(chosen), column.name)
             try:
-                answers[column.name] = question(column, self.encoder(column))
+                results[column.name] = function(column, self.encoder(column))
             except Exception as error:  # whatever a foreign model provokes concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
-                answers[column.name] = Failure(" ".join(str(error).split()) or type(error).__name__)
-        return answers
+                results[column.name] = Failure(" ".join(str(error).split()) or type(error).__name__)
+        return results
 
 
 def columns(models: Sequence[str]) -> tuple[Column, ...]:
@@ -102,6 +98,6 @@ def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
     return next(name for name in candidates if name not in known)
 
 
-def plain(answers: dict[str, Any]) -> dict[str, Any]:
-    """Answers as JSON values: a failure becomes `{"error": reason}`."""
-    return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in answers.items()}
+def plain(results: dict[str, Any]) -> dict[str, Any]:
+    """Results as JSON values: a failure becomes `{"error": reason}`."""
+    return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in results.items()}

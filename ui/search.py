@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
-from ui.models import Column, Failure, Report, silent
+from ui.models import Column, Failure
 from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from index.store import Hit
 
 MOST, DEFAULT = 50, 5
 QUERIES = [
@@ -28,14 +30,6 @@ FIRST_TIME = "Press Enter or Search. The first search takes longer: every model 
 BADGE = ' <span class="cse-badge" title="no other model found it">only here</span>'
 
 
-class Hit(TypedDict):
-    """A sentence found: `rank` from 1, `score` a cosine."""
-
-    rank: int
-    score: float
-    text: str
-
-
 def search(state: AppState, query: str, k: int, corpus: str, report: Report = silent) -> dict[str, list[Hit] | Failure]:
     """Each model's `k` best sentences of the corpus, best first."""
     wanted = validation.sentence(query, "The query")
@@ -43,19 +37,15 @@ def search(state: AppState, query: str, k: int, corpus: str, report: Report = si
     chosen = state.corpora[validation.one_of(corpus, "The corpus", state.corpora)]
 
     def hits(column: Column, encoder: Encoder) -> list[Hit]:
-        index = chosen.index(column, encoder)
-        scores, rows = (found[0] for found in index.search(encoder.encode([wanted]), count))
-        rows = rows[rows >= 0]
-        ranked = enumerate(zip(scores, index.texts(rows), strict=False), start=1)
-        return [Hit(rank=rank, score=float(score), text=text) for rank, (score, text) in ranked]
+        return chosen.index(column, encoder).hits(encoder.encode(wanted), count)
 
-    return state.models.ask(hits, chosen.columns, report)
+    return state.models.apply(hits, chosen.columns, report)
 
 
 def search_html(answers: dict[str, list[Hit] | Failure]) -> str:
     """Ranked lists side by side; what only one of several models found is marked."""
     lists = [answer for answer in answers.values() if not isinstance(answer, Failure)]
-    finders = Counter(text for found in lists for text in {hit["text"] for hit in found})
+    finders = Counter(text for found in lists for text in {hit.text for hit in found})
     alone = {text for text, count in finders.items() if count == 1} if len(lists) > 1 else set()
     return html.columns(answers, lambda found: hits_html(found, alone))
 
@@ -64,10 +54,10 @@ def hits_html(found: list[Hit], alone: set[str]) -> str:
     """One ranked list; the sentences in `alone` get a badge."""
     items = []
     for hit in found:
-        text = html.escape(hit["text"]) + (BADGE if hit["text"] in alone else "")
+        text = html.escape(hit.text) + (BADGE if hit.text in alone else "")
         items.append(
-            f'<li><span class="cse-rank">{hit["rank"]}</span><span class="cse-text">{text}</span>'
-            f'<span class="cse-score">{hit["score"]:.3f}</span></li>'
+            f'<li><span class="cse-rank">{hit.rank}</span><span class="cse-text">{text}</span>'
+            f'<span class="cse-score">{hit.score:.3f}</span></li>'
         )
     return f'<ol class="cse-hits">{"".join(items)}</ol>'
 

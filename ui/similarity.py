@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import gradio as gr
 import numpy as np
 
+from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import result, submit
 from ui.events import PROGRESS, Run, guarded, private, reporter
-from ui.models import Column, Failure, Models, Report, silent
+from ui.models import Column, Failure, Models
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dic
         vectors = encoder.encode(pair)
         return float(cosines(vectors[:1], vectors[1:])[0])
 
-    return models.ask(cosine, report=report)
+    return models.apply(cosine, report=report)
 
 
 def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[str], dict[str, np.ndarray | Failure]]:
@@ -57,7 +58,7 @@ def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[s
         rows = encoder.encode(sentences, normalize_embeddings=True)
         return rows @ rows.T
 
-    return sentences, models.ask(matrix, report=report)
+    return sentences, models.apply(matrix, report=report)
 
 
 def cosine_html(cosine: float) -> str:
@@ -105,10 +106,10 @@ def luminance(colour: tuple[int, ...]) -> float:
 
 def similarity_tab(state: AppState) -> list[Run]:
     """The tab's content; what fills it when the page opens comes back."""
-    return [pair_part(state), list_part(state)]
+    return [pair_section(state), list_section(state)]
 
 
-def pair_part(state: AppState) -> Run:
+def pair_section(state: AppState) -> Run:
     """Two sentences and a bar per model."""
     with gr.Row(equal_height=True):
         first, second = (
@@ -129,7 +130,7 @@ def pair_part(state: AppState) -> Run:
     return run
 
 
-def list_part(state: AppState) -> Run:
+def list_section(state: AppState) -> Run:
     """A list of sentences and a heat map per model."""
     gr.Markdown("### All pairs of a list")
     with gr.Row(equal_height=True):

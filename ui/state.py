@@ -1,4 +1,4 @@
-"""Everything the tabs and the endpoints ask: models, demo corpus and what can be searched."""
+"""The state that tabs and endpoints share: models, demo corpus and what can be searched."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ class AppState:
 
 def open_state(models: Sequence[str], indexes: Sequence[Path]) -> AppState:
     """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
-    columns, demo = Models(models), Demo()
-    corpora = [demo.corpus(columns.columns), *indexed_corpora(indexes, columns)]
-    return AppState(columns, demo, {corpus.key: corpus for corpus in corpora})
+    opened, demo = Models(models), Demo()
+    corpora = [demo.corpus(opened.columns), *indexed_corpora(indexes, opened)]
+    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora})

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
+from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import result, submit
 from ui.events import PROGRESS, Run, guarded, private, reporter
-from ui.models import Column, Failure, Models, Report, silent
+from ui.models import Column, Failure, Models
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -31,39 +32,39 @@ EXPLANATION = (
 
 
 class Reading(NamedTuple):
-    """The likeliest tokens with their probabilities, best first, and the template they were asked with."""
+    """The likeliest tokens with their probabilities, best first, and the template whose [MASK] predicts them."""
 
     before: list[tuple[str, float]]
     after: list[tuple[str, float]]
-    asked: str
+    template: str
     own: bool  # whether the method encodes with that template
 
 
 def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> dict[str, Reading | Failure]:
     """Each model's `k` likeliest tokens at [MASK] before and after denoising."""
-    asked = validation.sentence(sentence, "The sentence")
+    text = validation.sentence(sentence, "The sentence")
     count = validation.whole(k, "k", 1, MOST)
 
     def read(column: Column, encoder: Encoder) -> Reading:
-        before, after = (encoder.top_tokens(asked, count, denoise) for denoise in (False, True))
+        before, after = (encoder.top_tokens(text, count, denoise) for denoise in (False, True))
         return Reading(before, after, *template(encoder))
 
-    return models.ask(read, report=report)
+    return models.apply(read, report=report)
 
 
 def template(encoder: Encoder) -> tuple[str, bool]:
-    """The text an encoder is asked for words with, and whether it is the one it encodes with."""
+    """The text whose [MASK] predicts an encoder's tokens, and whether it is the template it encodes with."""
     return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
 
 
 def reading_html(reading: Reading) -> str:
-    """Two lists of words with bars, and what the model was asked."""
+    """Two lists of words with bars, and the template that predicted them."""
     top = max((probability for _, probability in (*reading.before, *reading.after)), default=1.0)
     lists = (("Before", reading.before), ("After denoising", reading.after))
-    parts = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
+    columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "Asked with" if reading.own else "Reads no [MASK] itself; asked with"
-    asked = f'<p class="cse-note">{note} <code>{html.escape(reading.asked)}</code></p>'
-    return f'<div class="cse-two">{"".join(parts)}</div>{asked}'
+    note_html = f'<p class="cse-note">{note} <code>{html.escape(reading.template)}</code></p>'
+    return f'<div class="cse-two">{"".join(columns)}</div>{note_html}'
 
 
 def token_list(found: list[tuple[str, float]], top: float) -> str:

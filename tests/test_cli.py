@@ -1,0 +1,65 @@
+"""What the command line makes of the errors of libraries: parameters in backticks become the command's flags."""
+
+import importlib
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from scripts.cli import command, with_flags
+
+
+def refuse(
+    folder: Annotated[Path, typer.Argument(metavar="INDEX_DIR")],
+    words: Annotated[str | None, typer.Argument()] = None,
+    output: Annotated[Path | None, typer.Option()] = None,
+    learning_rate: Annotated[float, typer.Option()] = 0.1,
+    k: Annotated[int, typer.Option("-k")] = 5,
+    seeds: Annotated[list[int] | None, typer.Option("--seed")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    denoise: Annotated[bool, typer.Option()] = True,
+    json_output: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Raise the words as a library's error."""
+    raise ValueError(words)
+
+
+APP = command(refuse)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("output", "--output"),
+        ("learning_rate", "--learning-rate"),
+        ("k", "-k"),
+        ("seeds", "--seed"),
+        ("overwrite", "--overwrite"),
+        ("denoise", "--denoise"),
+        ("json_output", "--json"),
+        ("folder", "INDEX_DIR"),
+        ("words", "WORDS"),
+        ("dimension", "`dimension`"),  # no parameter of this command
+    ],
+)
+def test_a_parameter_in_backticks_is_shown_as_what_the_user_types(name: str, shown: str) -> None:
+    assert with_flags(f"3 is bad; give another `{name}`, please", APP) == f"3 is bad; give another {shown}, please"
+
+
+def test_the_error_of_a_library_is_one_line_with_flags() -> None:
+    done = CliRunner().invoke(APP, ["x", "y: `output` is there;\ngive another `output` or pass `overwrite` k `none`"])
+    assert done.exit_code == 3
+    assert done.stdout == ""
+    assert done.stderr == "Error: y: --output is there; give another --output or pass --overwrite k `none`\n"
+
+
+def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("a dog\n")
+    app = importlib.import_module("scripts.encode").app
+    options = ["--input", str(tmp_path / "text.txt"), "--output", str(tmp_path / "v.npy"), "--column", "text"]
+    done = CliRunner().invoke(app, ["--model", "simcse", *options])
+    assert done.exit_code == 3
+    assert "leave out --column or give a table" in done.stderr
+    assert "`" not in done.stderr
