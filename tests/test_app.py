@@ -18,8 +18,7 @@ from app import main
 from cse.model_names import resolve
 from index import BuildSettings, Hit, VectorIndex
 from ui import html, validation
-from ui.canvas import canvas_value, pack
-from ui.clusters import Drawn
+from ui.canvas import ModelMap, canvas_value, pack
 from ui.corpora import Demo
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.search import search_html
@@ -281,7 +280,7 @@ def test_no_component_lets_a_users_text_through_as_markup():
 
 
 def test_a_map_carries_texts_as_data():
-    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: Drawn(np.zeros((2, 2)), 1.0)}, joined=False)
+    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: ModelMap(np.zeros((2, 2)), 1.0)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
     assert json.loads(json.dumps(value)) == value
     script = (ROOT / "ui" / "canvas.js").read_text()

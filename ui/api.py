@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from ui.clusters import PER_TOPIC, Drawn, draw_maps, points_of
+from ui.canvas import ModelMap
+from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, guarded
 from ui.model_table import descriptions
@@ -78,7 +79,7 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
     return {"before": [list(pair) for pair in answer.before], "after": [list(pair) for pair in answer.after]}
 
 
-def coordinates(answer: Drawn | Failure) -> dict[str, Any] | Failure:
+def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
     """A map as JSON values."""
     if isinstance(answer, Failure):
         return answer

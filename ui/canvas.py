@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 
 from ui.models import Failure
 
-if TYPE_CHECKING:
-    from ui.clusters import Drawn
-
 SCRIPT = Path(__file__).with_name("canvas.js")
 STEPS = 65535  # of a uint16
+
+
+class ModelMap(NamedTuple):
+    """A model's map: (N, 2) float32 in [0, 1] and how faithful it is."""
+
+    xy: np.ndarray
+    trustworthiness: float
 
 
 def canvas() -> gr.HTML:
@@ -29,7 +33,7 @@ def canvas() -> gr.HTML:
 
 
 def canvas_value(
-    texts: Sequence[str], labels: Sequence[str], maps: dict[str, Drawn | Failure], *, joined: bool
+    texts: Sequence[str], labels: Sequence[str], maps: dict[str, ModelMap | Failure], *, joined: bool
 ) -> dict[str, Any]:
     """What `canvas.js` reads. Sentences and names are plain text there, never HTML.
 
@@ -46,7 +50,7 @@ def canvas_value(
     }
 
 
-def map_value(name: str, drawn: Drawn | Failure) -> dict[str, Any]:
+def map_value(name: str, drawn: ModelMap | Failure) -> dict[str, Any]:
     """One model's points, or the reason there are none."""
     if isinstance(drawn, Failure):
         return {"name": name, "error": drawn.reason}

@@ -9,7 +9,7 @@ import numpy as np
 
 from cse.progress import Report, silent
 from ui import html, validation
-from ui.canvas import canvas, canvas_value
+from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import submit
 from ui.corpora import DEMO
 from ui.events import PROGRESS, Run, guarded, private, reporter
@@ -46,13 +46,6 @@ class Points(NamedTuple):
     paired: bool = False  # points 2 i and 2 i + 1 belong together
 
 
-class Drawn(NamedTuple):
-    """A model's map: (N, 2) float32 in [0, 1] and how faithful it is."""
-
-    xy: np.ndarray
-    trustworthiness: float
-
-
 def points_of(state: AppState, source: str, lines: str, per_topic: int) -> Points:
     """The sentences to draw; only what the source needs is read from the other two."""
     match validation.one_of(source, "The source", SOURCES):
@@ -82,7 +75,7 @@ def graded_points() -> Points:
     return Points(texts, labels, paired=True)
 
 
-def draw_maps(state: AppState, points: Points, seed: int, report: Report = silent) -> dict[str, Drawn | Failure]:
+def draw_maps(state: AppState, points: Points, seed: int, report: Report = silent) -> dict[str, ModelMap | Failure]:
     """Each model's map of the points."""
     from cse.projection import project, trustworthiness
 
@@ -96,7 +89,7 @@ def draw_maps(state: AppState, points: Points, seed: int, report: Report = silen
     answers = state.models.apply(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
     known = {name: rows for name, rows in answers.items() if not isinstance(rows, Failure)}
     maps = project(known, start, lambda done, total, name: report(total + done, 2 * total, f"map: {name}"))
-    drawn = {name: Drawn(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}
+    drawn = {name: ModelMap(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}
     return {name: answer if isinstance(answer, Failure) else drawn[name] for name, answer in answers.items()}
 
 
