@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from cse.benchmark.models import Entry
     from cse.benchmark.representations import TextEncoder
+    from cse.benchmark.results import ModelRecord, Results
     from cse.evaluation import Encode, Unit
 
 POINTS = ("cosines", "grades", "points", "picture")  # only what --compare and --figures draw from
@@ -65,7 +66,7 @@ def main(
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
     from cse.benchmark.models import Lineup
-    from cse.benchmark.results import name_and_checksum, new_results, open_results, save_results
+    from cse.benchmark.results import Protocol, Results, name_and_checksum, open_results, save_results
     from cse.files import file_digest
 
     _check(task, {"--compare": compare, "--details": details, "--tokenised": tokenised}, figures, final_period)
@@ -73,12 +74,11 @@ def main(
     data = _fetched(task) if str(data) == "hub" and not data.exists() else data
     lineup = Lineup(model, pooling or (), postprocess, fit)
     shared = _units(task, data, tokenised, details, sentences)
-    protocol = {
-        "data": file_digest(data), "tokenised": file_digest(tokenised) if tokenised else None, "details": details,
-        "final_period": final_period, "sentences": name_and_checksum(sentences),
-        "fit": name_and_checksum(fit), "points": compare or figures is not None,
-    }  # fmt: skip
-    results = new_results(task, protocol, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
+    protocol = Protocol(
+        file_digest(data), file_digest(tokenised) if tokenised else None, details, final_period,
+        name_and_checksum(sentences), name_and_checksum(fit), points=compare or figures is not None,
+    )  # fmt: skip
+    results = Results(task, protocol, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
     results = results if overwrite else open_results(path, results)
 
     def save() -> None:
@@ -88,16 +88,16 @@ def main(
     save()  # a place that cannot be written is said before the work
     units_of = partial(_model_units, shared, task, data, batch_size)
     shown = [_score(entry, results, units_of, (batch_size, final_period), save) for entry in lineup.open()]
-    models = {label: results["models"][label] for label in shown}
+    models = {label: results.models[label] for label in shown}
     if compare and len(models) > 1:
-        results["comparisons"] = comparisons(models)
+        results.comparisons = comparisons(models)
     save()
     if json_output == "-":
-        print_json(results)
+        print_json(results.to_json())
     else:
         print_scores(task, models)
         print_seeds(task, models)
-        for line in results.get("comparisons", ()) if compare else ():
+        for line in results.comparisons:
             typer.echo(line)
     if figures:
         draw(task, models, figures)
@@ -114,31 +114,30 @@ def _check(task: str, of_sts: Mapping[str, Any], figures: Path | None, final_per
 
 
 def _score(
-    entry: Entry, results: dict[str, Any], units_of: Callable[[TextEncoder], dict[str, Unit]],
+    entry: Entry, results: Results, units_of: Callable[[TextEncoder], dict[str, Unit]],
     encoding: tuple[int, bool], save: Callable[[], None],
 ) -> str:  # fmt: skip
     """Complete the record of one encoder in `results`, whose label there comes back; `save` runs after every unit."""
-    from cse.benchmark.results import provenance, run_units
+    from cse.benchmark.results import ModelRecord, provenance, run_units
     from cse.encoder import Encoder
 
     batch_size, final_period = encoding
-    encoder, label = entry.encoder, _label(results["models"], entry.encoder)
-    new = {"model": entry.model, "fingerprint": encoder.fingerprint, **provenance(), "scores": {}}
-    record = results["models"].setdefault(label, new)
-    record |= {"group": entry.group, "seed": entry.seed, "key": entry.key}
+    encoder, label = entry.encoder, _label(results.models, entry.encoder)
+    record = results.models.setdefault(label, ModelRecord(entry.model, encoder.fingerprint, **provenance()))
+    record.group, record.seed, record.key = entry.group, entry.seed, entry.key
     log(f"{label} ({encoder.fingerprint})")
     units = units_of(encoder)
-    if not results["protocol"]["points"]:
+    if not results.protocol.points:
         units = {unit: partial(_summary, score) for unit, score in units.items()}
 
     def done(unit: str) -> None:
-        scores = record["scores"][unit]
+        scores = record.scores[unit]
         log(f"  {unit}  " + "  ".join(f"{key} {value}" for key, value in scores.items() if _short(value)))
         save()
 
     bar: dict[str, Any] = {"show_progress_bar": True} if isinstance(encoder, Encoder) and sys.stderr.isatty() else {}
     encode: Encode = partial(encoder.encode, batch_size=batch_size, **bar)
-    record["scores"] = run_units(_with_period(encode) if final_period else encode, units, record["scores"], done)
+    record.scores = run_units(_with_period(encode) if final_period else encode, units, record.scores, done)
     return label
 
 
@@ -194,10 +193,10 @@ def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray
         return built.search(queries, k)[1]
 
 
-def _label(models: Mapping[str, Any], encoder: TextEncoder) -> str:
+def _label(models: Mapping[str, ModelRecord], encoder: TextEncoder) -> str:
     """The encoder's name, with its fingerprint where another encoder has that name."""
     known = models.get(encoder.name)
-    taken = known is not None and known["fingerprint"] != encoder.fingerprint
+    taken = known is not None and known.fingerprint != encoder.fingerprint
     return f"{encoder.name} {encoder.fingerprint}" if taken else encoder.name
 
 

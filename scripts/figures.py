@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scripts.cli import log
 
+if TYPE_CHECKING:
+    from cse.benchmark.results import ModelRecord
 
-def draw(task: str, models: Mapping[str, Any], folder: Path) -> None:
+
+def draw(task: str, models: Mapping[str, ModelRecord], folder: Path) -> None:
     """Write the PNG figures of `task` (few-shot or geometry) into `folder`, all models side by side."""
     from cse.benchmark import figures
 
     def having(unit: str) -> dict[str, Any]:
-        return {label: one["scores"][unit] for label, one in models.items() if unit in one["scores"]}
+        return {label: one.scores[unit] for label, one in models.items() if unit in one.scores}
 
     if task == "few-shot":
-        sets = dict.fromkeys(name for record in models.values() for name in record["scores"])
+        sets = dict.fromkeys(name for record in models.values() for name in record.scores)
         runs = {name: {label: scores["runs"] for label, scores in having(name).items()} for name in sets}
         _said(figures.violins(runs, folder / "few-shot.png", "16 labelled sentences per class, 10 seeds: accuracy"))
     if task == "geometry":

@@ -3,55 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from scripts.cli import log
 
+if TYPE_CHECKING:
+    from cse.benchmark.results import ModelRecord
+
 TASKS = ("sts", "transfer", "few-shot", "clustering", "retrieval", "geometry")
-# What a task shows of each set, in this order; a set that lacks a score leaves its place out.
-SHOWN = {
-    "sts": ("spearman", "pearson", "subset_mean"),
-    "transfer": ("accuracy", "f1"),
-    "few-shot": ("accuracy", "deviation"),
-    "clustering": ("accuracy", "nmi"),
-    "retrieval": ("ndcg@10", "mrr@10", "recall@10", "recall@100"),
-    "geometry": ("anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"),
-}
-MAIN = {task: keys[0] for task, keys in SHOWN.items()}
 SHORT = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
 
 
-def columns(task: str, models: Mapping[str, Any]) -> list[tuple[str, str]]:
+def columns(task: str, models: Mapping[str, ModelRecord]) -> list[tuple[str, str]]:
     """(set, score) of every column, in the order of the first model that has it."""
-    names = dict.fromkeys(name for record in models.values() for name in record["scores"])
-    has = {name: {key for record in models.values() for key in record["scores"].get(name, ())} for name in names}
+    from cse.benchmark.tables import SHOWN
+
+    names = dict.fromkeys(name for record in models.values() for name in record.scores)
+    has = {name: {key for record in models.values() for key in record.scores.get(name, ())} for name in names}
     return [(name, key) for name in names for key in SHOWN[task] if key in has[name]]
 
 
-def average(task: str, scores: Mapping[str, Any]) -> float | None:
-    """The papers' average of a task's main score over its sets; None where sets are missing or it has no average."""
-    from cse.benchmark.published import SETS
-
-    if task not in SETS or not all(name in scores for name in SETS[task]):
-        return None
-    return round(sum(scores[name][MAIN[task]] for name in SETS[task]) / len(SETS[task]), 2)
-
-
-def print_scores(task: str, models: Mapping[str, Any]) -> None:
+def print_scores(task: str, models: Mapping[str, ModelRecord]) -> None:
     """The table; sets of the papers' that are missing are named on stderr, and nothing is averaged without them."""
     from cse.benchmark.published import SETS, published
+    from cse.benchmark.tables import MAIN, average
 
     shown = columns(task, models)
     if absent := [name for name in SETS.get(task, ()) if name not in {name for name, _ in shown}]:
         log(f"no files for {', '.join(absent)}: no average over the papers' sets")
     lines = [("", [_heading(task, *column) for column in shown], "average" if task in SETS else "")]
     for label, record in models.items():
-        scores = record["scores"]
+        scores = record.scores
         cells = [_cell(scores.get(name, {}).get(key)) for name, key in shown]
         lines.append((label, cells, _cell(average(task, scores)) if task in SETS else ""))
-        row = published(task, record["key"]) if task in SETS else None
+        row = published(task, record.key) if task in SETS else None
         if row:
             cells = [_cell(row.values.get(name)) if key == MAIN[task] else "" for name, key in shown]
             spread = f" +-{row.deviation}" if row.deviation else ""
@@ -63,11 +50,11 @@ def print_scores(task: str, models: Mapping[str, Any]) -> None:
         _print_ladders(models)
 
 
-def _log_other_sizes(task: str, models: Mapping[str, Any]) -> None:
+def _log_other_sizes(task: str, models: Mapping[str, ModelRecord]) -> None:
     """Name the STS tasks that hold another number of pairs than the papers scored."""
     from cse.evaluation.sts import PAIRS
 
-    found = {(name, one["pairs"]) for m in models.values() for name, one in m["scores"].items() if "pairs" in one}
+    found = {(name, one["pairs"]) for m in models.values() for name, one in m.scores.items() if "pairs" in one}
     for name, pairs in sorted(found) if task == "sts" else ():
         if pairs != PAIRS[name]:
             log(f"{name} has {pairs} pairs here, {PAIRS[name]} in the papers: not the same task")
@@ -90,11 +77,11 @@ def _print(lines: list[tuple[str, list[str], str]]) -> None:
         typer.echo(f"{label:<{width}}{''.join(row)}".rstrip())
 
 
-def _print_ladders(models: Mapping[str, Any]) -> None:
+def _print_ladders(models: Mapping[str, ModelRecord]) -> None:
     """PromptBERT's Table 3 for every model with tokens: averages of static embeddings as biased tokens are removed."""
     lines: list[tuple[str, list[str], str]] = []
     for label, record in models.items():
-        rungs = {k: v["average"] for k, v in record["scores"].get("static-bias", {}).items() if "average" in v}
+        rungs = {k: v["average"] for k, v in record.scores.get("static-bias", {}).items() if "average" in v}
         if rungs and not lines:
             lines.append(("static embeddings", list(rungs), ""))
         if rungs:
@@ -104,13 +91,14 @@ def _print_ladders(models: Mapping[str, Any]) -> None:
         _print(lines)
 
 
-def print_seeds(task: str, models: Mapping[str, Any]) -> None:
+def print_seeds(task: str, models: Mapping[str, ModelRecord]) -> None:
     """Mean and deviation of models that differ in the seed alone, and whether two such groups differ."""
     from cse.benchmark.significance import over_seeds, seed_groups, seeds_differ
+    from cse.benchmark.tables import average
 
     groups: dict[str, list[float]] = {}
-    for members in seed_groups(models).values():
-        seeds = {models[name].get("seed"): average(task, models[name]["scores"]) for name in members}
+    for members in seed_groups({name: record.group for name, record in models.items()}).values():
+        seeds = {models[name].seed: average(task, models[name].scores) for name in members}
         runs = [run for run in seeds.values() if run is not None]
         if len(runs) == len(seeds) > 1:
             groups[", ".join(members)] = runs
@@ -122,7 +110,7 @@ def print_seeds(task: str, models: Mapping[str, Any]) -> None:
         typer.echo(f"  {first} minus {second}: {seeds_differ(groups[first], groups[second])}")
 
 
-def comparisons(models: Mapping[str, Any]) -> list[str]:
+def comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
     """The first model against every other on the same STS pairs, with the bootstrap's 95 % interval.
 
     Raises ValueError where two models share no task.
@@ -135,8 +123,8 @@ def comparisons(models: Mapping[str, Any]) -> list[str]:
     lines = []
     for other, compared in others:
         pairs = {}
-        for name in (name for name in record["scores"] if name in compared["scores"]):
-            ours, theirs = record["scores"][name], compared["scores"][name]
+        for name in (name for name in record.scores if name in compared.scores):
+            ours, theirs = record.scores[name], compared.scores[name]
             pairs[name] = (np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"]))
         if not pairs:
             raise ValueError(f"{first} and {other} share no task to be compared on")

@@ -58,7 +58,7 @@ class Lineup:
             if value is not None and value not in known:
                 raise ValueError(f"unknown {value!r}; choose from {', '.join(known)}")
         if (self.postprocess is None) != (self.fit is None):
-            raise ValueError("a postprocess is fitted on text: give --postprocess and --fit together")
+            raise ValueError("a postprocess is fitted on text: give `postprocess` and `fit` together")
 
     def open(self) -> Iterator[Entry]:
         """Every encoder, one after the other."""

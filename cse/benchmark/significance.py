@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -102,9 +101,9 @@ def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference 
     return Difference(round(value, 2), round(value - half, 2), round(value + half, 2))
 
 
-def seed_groups(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Names of models that differ in nothing but the seed, by their shared `group`; models without one stay alone."""
-    groups: dict[str, list[str]] = {}
-    for name, record in models.items():
-        groups.setdefault(record.get("group") or name, []).append(name)
-    return groups
+def seed_groups(groups: Mapping[str, str | None]) -> dict[str, list[str]]:
+    """Names of models that differ in nothing but the seed, from the group of each; models without one stay alone."""
+    members: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        members.setdefault(group or name, []).append(name)
+    return members

@@ -13,4 +13,5 @@ if TYPE_CHECKING:
     import numpy as np
 
     Encode = Callable[[list[str]], np.ndarray]
-    Unit = Callable[[Encode], dict[str, Any]]
+    Scores = dict[str, Any]  # a unit's numbers by name, and the lists that figures are drawn from: values of JSON
+    Unit = Callable[[Encode], Scores]
