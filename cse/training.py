@@ -22,7 +22,7 @@ import torch
 from cse.backbone import mlm_head, set_dropout
 from cse.checkpoint import LOG, save
 from cse.encoder import Encoder
-from cse.evaluation.sts import spearman
+from cse.evaluation.metrics import spearman
 from cse.files import digest, write_folder
 from cse.losses import info_nce, mlm_weight
 from cse.masking import mask_tokens

@@ -12,7 +12,8 @@ from test_scripts import refused, run
 
 import cse
 from cse.data import scored_pairs
-from cse.evaluation.sts import TASKS, spearman
+from cse.evaluation.metrics import spearman
+from cse.evaluation.sts import TASKS
 
 
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:

@@ -14,7 +14,8 @@ from cse import hub
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
 from cse.data import Pair, scored_pairs, sentences
 from cse.encoder import Encoder
-from cse.evaluation.sts import TASKS, distinct_texts
+from cse.evaluation.metrics import distinct_texts
+from cse.evaluation.sts import TASKS
 from cse.files import digest
 from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json

@@ -1,7 +1,4 @@
-"""Geometry of sentence vectors: anisotropy, alignment and uniformity, and how cosines follow human grades.
-
-Arrays in, numbers out; `units` applies them to STS-B test.
-"""
+"""Geometry of sentence vectors on STS-B test: isotropy, and how cosines follow human grades."""
 
 from __future__ import annotations
 
@@ -15,54 +12,17 @@ import numpy as np
 
 from cse.data import scored_pairs
 from cse.data import sentences as read_sentences
-from cse.evaluation.sts import distinct_texts, pair_vectors
-from cse.vectors import cosines, unit_rows
+from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, uniformity
+from cse.evaluation.metrics import distinct_texts, pair_vectors
+from cse.vectors import cosines
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
 
 PAIRS = Path("STSB") / "test.tsv"
 POSITIVE_GRADE = 4.0  # STS-B pairs from here on count as positives for `alignment`
-SHARPNESS = 2.0  # Wang & Isola's t
 TOP_GRADE = 5
-BLOCK = 512
 MOST_SENTENCES = 100_000  # PromptBERT's sample for Eq. 1
-DIGITS = 4
-
-
-def anisotropy(vectors: np.ndarray) -> float:
-    """Absolute mean cosine, 0 to 1, over the pairs i != j of (N, d) rows (PromptBERT Eq. 1; of tokens: its Table 2).
-
-    All N^2 cosines add up to the squared length of the summed unit rows; the self pairs are taken out of it.
-    A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
-    """
-    count = len(_at_least(vectors, 2))
-    rows = unit_rows(vectors)
-    total = rows.sum(0, dtype=np.float64)
-    return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
-
-
-def alignment(first: np.ndarray, second: np.ndarray) -> float:
-    """Mean squared distance, 0 to 4, of the unit rows of two (N, d) arrays of positives (Wang & Isola 2020, alpha 2).
-
-    A zero row counts as orthogonal. Raises ValueError for no row and for different shapes.
-    """
-    if first.shape != second.shape:
-        raise ValueError(f"positives come in pairs; {first.shape} and {second.shape} have different shapes")
-    return float(np.mean(2 - 2 * cosines(_at_least(first, 1), second)))
-
-
-def uniformity(vectors: np.ndarray) -> float:
-    """Log of the mean of exp(-2 distance^2), -8 to 0, over the pairs i < j of (N, d) unit rows (Wang & Isola 2020).
-
-    Lower is more uniform. 512 rows at a time. A zero row counts as orthogonal. Raises ValueError for fewer than two.
-    """
-    rows = unit_rows(_at_least(vectors, 2)).astype(np.float64)
-    total = 0.0
-    for start in range(0, len(rows), BLOCK):
-        squared = 2 - 2 * rows[start : start + BLOCK] @ rows[start:].T  # entry (i, j): rows start + i and start + j
-        total += float(np.triu(np.exp(-SHARPNESS * squared), 1).sum())
-    return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))
 
 
 def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> dict[str, Any]:
@@ -134,9 +94,3 @@ def _distribution(path: Path, encode: Encode) -> dict[str, Any]:
     pairs = scored_pairs(path)
     _, first, second = pair_vectors(encode, pairs)
     return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
-
-
-def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
-    if len(vectors) < count:
-        raise ValueError(f"{len(vectors)} vectors; give at least {count}")
-    return vectors

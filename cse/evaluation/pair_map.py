@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.data import Pair, scored_pairs
+from cse.evaluation.isotropy import DIGITS
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 GRADES, PAIRS_EACH = (0.0, 3.0, 5.0), 10  # three groups of ten pairs
 PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
-DIGITS = 4
 
 
 def drawn_pairs(pairs: list[Pair]) -> list[Pair]:

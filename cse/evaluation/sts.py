@@ -5,15 +5,15 @@ SentEval's "all" protocol as the papers score it: a task's subsets are concatena
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.data import Pair, scored_pairs
-from cse.vectors import cosines
+from cse.data import scored_pairs
+from cse.evaluation.metrics import correlation, pair_cosines, pearson
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit
@@ -58,7 +58,7 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
         raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
     scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
     if details:
-        scores["pearson"] = round(100 * _pearson(found, grades), 2)
+        scores["pearson"] = round(pearson(found, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
         parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
         scores["subsets"] = {name: round(correlation(cosine, grade), 2) for name, cosine, grade in parts}
@@ -70,44 +70,3 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
 def with_final_period(text: str) -> str:
     """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
     return text if not text or text[-1] in ".?\"'" else f"{text}."
-
-
-def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
-    """The distinct sentences of the pairs, in the order they first come."""
-    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
-
-
-def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors of the distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
-    texts = distinct_texts(pairs)
-    row = {text: number for number, text in enumerate(texts)}
-    vectors = encode(texts)
-    return vectors, vectors[[row[first] for _, first, _ in pairs]], vectors[[row[second] for _, _, second in pairs]]
-
-
-def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
-    """(N,) the cosine of each pair; each distinct sentence is encoded once."""
-    _, first, second = pair_vectors(encode, pairs)
-    return cosines(first.astype(np.float64), second.astype(np.float64))
-
-
-def correlation(found: np.ndarray, grades: Iterable[float]) -> float:
-    """Spearman x 100 of cosines (N,) with grades (N,); 0 where all cosines are equal.
-
-    Raises ValueError where all grades are.
-    """
-    from scipy.stats import spearmanr
-
-    grades = np.asarray(grades)
-    if np.ptp(grades) == 0:
-        raise ValueError(f"all {len(grades)} pairs have the same grade; a correlation needs different ones")
-    return 100 * float(spearmanr(found, grades).statistic) if np.ptp(found) > 0 else 0.0
-
-
-def _pearson(found: np.ndarray, grades: np.ndarray) -> float:
-    return float(np.corrcoef(found, grades)[0, 1]) if np.ptp(found) > 0 else 0.0
-
-
-def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
-    return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs])

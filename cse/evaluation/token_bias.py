@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from cse.data import Pair
-from cse.evaluation.geometry import DIGITS, anisotropy
-from cse.evaluation.sts import distinct_texts
+from cse.evaluation.isotropy import DIGITS, anisotropy
+from cse.evaluation.metrics import distinct_texts
 from cse.evaluation.token_removal import Tokenise, most_frequent, task_scores
 
 FREQUENT = 36  # PromptBERT section 3

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.evaluation.labelled_data import Row, check_counts, check_known, features, labelled_rows, labels
+from cse.evaluation.labelled_data import LabelledRow, check_counts, check_known, features, labelled_rows, labels
 
 if TYPE_CHECKING:
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -80,7 +80,7 @@ def found_sets(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def read_set(name: str, path: Path) -> list[Row]:
+def read_set(name: str, path: Path) -> list[LabelledRow]:
     """Rows of one file of the set `name`: (label, text), or (label, text, text) for MRPC, whose labels must be 0 and 1.
 
     Raises ValueError as `labelled_rows` does, and naming the file for another label of MRPC's.
