@@ -16,9 +16,10 @@ import typer
 from cse.benchmark.published import TEMPLATES
 from cse.benchmark.results import provenance, read_results
 from cse.benchmark.tables import average
+from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
+from cse.evaluation.tasks import find_task
 from cse.files import digest, write_json
 from scripts.cli import log
-from scripts.figures import draw, draw_sweep, draw_templates
 
 if TYPE_CHECKING:
     from cse.benchmark.published import Row
@@ -224,13 +225,14 @@ def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Pl
     """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
+    drawn: list[Path] = []
     runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
     if first.task == "templates" and any(runs):
         scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
-        draw_templates(scores, name, stem.with_suffix(".png"))
+        drawn = [draw_templates(scores, name, stem.with_suffix(".png"))]
     elif (first.paper, first.table) == ("dcpcse", "figure-2") and any(runs):
         lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
-        draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
+        drawn = [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     elif first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         models = {
             f"{row.name} {seed or ''}".strip(): record
@@ -238,7 +240,9 @@ def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Pl
             for seed in plan.runs(row)
             for record in list(read_results(plan.results(row, seed)).models.values())[-1:]
         }
-        draw(first.task, models, stem)
+        drawn = draw(find_task(first.task), models, stem)
+    for path in drawn:
+        log(f"wrote {path}")
 
 
 def show(entries: Sequence[dict[str, Any]]) -> None:
