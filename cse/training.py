@@ -22,7 +22,7 @@ from cse.backbone import set_dropout
 from cse.checkpoint import CHECKPOINT, LOG, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
-from cse.evaluation.sts import spearman
+from cse.evaluation.metrics import spearman
 from cse.files import write_folder
 from cse.losses import mlm_weight
 from cse.training_output import BEST, check_output, open_log, partial_folder

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cse.benchmark.published import TEMPLATES
-from cse.benchmark.results import provenance, save_results
-from cse.files import digest
+from cse.benchmark.results import provenance, read_results
+from cse.benchmark.tables import average
+from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
+from cse.evaluation.tasks import find_task
+from cse.files import digest, write_json
 from scripts.cli import log
-from scripts.figures import draw, draw_sweep, draw_templates
-from scripts.tables import average
 
 if TYPE_CHECKING:
     from cse.benchmark.published import Row
@@ -179,10 +180,10 @@ def _obtained(row: Row, plan: Plan, seed: int | None) -> float | None:
     if row.task == "templates":
         scores = json.loads(plan.template_scores.read_text())["templates"]
         return next((entry["score"] for entry in scores if entry["template"] == row.name), None)
-    *_, record = json.loads(plan.results(row, seed).read_text())["models"].values()  # an earlier one is outdated
+    *_, record = read_results(plan.results(row, seed)).models.values()  # an earlier one is outdated
     if not row.read:
-        return average(row.task, record["scores"])
-    value: Any = record["scores"]
+        return average(row.task, record.scores)
+    value: Any = record.scores
     for key in row.read:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -194,7 +195,7 @@ def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[dict[str,
     earlier = json.loads(path.read_text())["rows"] if path.is_file() else []
     fresh = {entry["row"]: entry for entry in entries}
     kept = [fresh.pop(entry["row"], entry) for entry in earlier] + list(fresh.values())
-    save_results(path, {"paper": paper, "table": table, **provenance(), "rows": kept})
+    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": kept})
     stem.with_name(f"{stem.name}.md").write_text("\n".join(markdown(kept)) + "\n")
 
 
@@ -224,21 +225,24 @@ def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Pl
     """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
+    drawn: list[Path] = []
     runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
     if first.task == "templates" and any(runs):
         scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
-        draw_templates(scores, name, stem.with_suffix(".png"))
+        drawn = [draw_templates(scores, name, stem.with_suffix(".png"))]
     elif (first.paper, first.table) == ("dcpcse", "figure-2") and any(runs):
         lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
-        draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
+        drawn = [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     elif first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         models = {
             f"{row.name} {seed or ''}".strip(): record
             for row in rows
             for seed in plan.runs(row)
-            for record in list(json.loads(plan.results(row, seed).read_text())["models"].values())[-1:]
+            for record in list(read_results(plan.results(row, seed)).models.values())[-1:]
         }
-        draw(first.task, models, stem)
+        drawn = draw(find_task(first.task), models, stem)
+    for path in drawn:
+        log(f"wrote {path}")
 
 
 def show(entries: Sequence[dict[str, Any]]) -> None:

@@ -31,10 +31,10 @@ def main(
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
-    from cse.benchmark.results import save_results
     from cse.benchmark.template_search import dev_score, greedy, published, read_templates
     from cse.data import scored_pairs
     from cse.errors import ArtefactError
+    from cse.files import write_json
     from cse.loading import open_model
     from cse.model_names import Kind, resolve
     from cse.templates import Template
@@ -58,7 +58,7 @@ def main(
 
     def save() -> None:
         if json_output is not None:
-            save_results(json_output, {**settings, "templates": rows(known)})
+            write_json(json_output, {**settings, "templates": rows(known)})
 
     def scored(template: Template) -> float:
         if template.text not in known:

@@ -11,7 +11,7 @@ from conftest import DATA, ROOT
 import cse
 from cse.data import scored_pairs
 from cse.encoder import Encoder
-from cse.evaluation.sts import spearman
+from cse.evaluation.metrics import spearman
 from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, lasting_name, location
 from cse.vectors import cosines
 

@@ -1,82 +1,97 @@
-"""Results survive an interruption unit by unit, and texts are encoded once however many units share them."""
+"""Results files: read as they were written, gone on with under the same protocol, refused otherwise."""
 
 import hashlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from conftest import ROOT
 
 from cse.benchmark.results import (
+    ModelRecord,
+    Protocol,
+    Results,
     name_and_checksum,
-    new_results,
     open_results,
-    remembered,
-    run_units,
+    read_results,
     save_results,
 )
 from cse.files import file_digest
 
 
-def test_each_text_is_encoded_once_in_the_order_asked() -> None:
-    asked: list[str] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.extend(texts)
-        return np.array([[float(len(text)), 1.0] for text in texts])
-
-    once = remembered(encode)
-    np.testing.assert_array_equal(once(["aa", "b", "aa"]), [[2, 1], [1, 1], [2, 1]])
-    np.testing.assert_array_equal(once(["b", "ccc"]), [[1, 1], [3, 1]])
-    assert asked == ["aa", "b", "ccc"]
-
-
-def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
-    saved: list[str] = []
-    done = {"b": {"score": 1}}
-    units = {name: (lambda encode, name=name: {"score": name}) for name in ("a", "b", "c")}
-    found = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
-    assert found == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
-    assert list(found) == ["a", "b", "c"]
-    other = {"z": {"score": 0}, "b": {"score": 1}}
-    assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
-    assert saved == ["a", "c"]
-
-
 def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "r.json"
-    fresh = new_results("sts", {"details": False}, "command")
-    fresh["models"]["m"] = {"model": "m", "fingerprint": "f", "scores": {"STS12": {"spearman": 1.0}}}
+    record = ModelRecord("m", "f", scores={"STS12": {"spearman": 1.0}})
+    fresh = Results("sts", Protocol("d"), "command", {"m": record})
     save_results(path, fresh)
     assert [file.name for file in path.parent.iterdir()] == ["r.json"]
-    again = open_results(path, new_results("sts", {"details": False}, "later"))
-    assert again["models"] == fresh["models"]
-    assert again["command"] == "later"
+    again = open_results(path, Results("sts", Protocol("d"), "later"))
+    assert again.models == fresh.models
+    assert again.command == "later"
     with pytest.raises(ValueError, match="holds sts under"):
-        open_results(path, new_results("sts", {"details": True}, "command"))
-    path.write_text(json.dumps({**fresh, "models": {"m": {"scores": {}}}}))
-    with pytest.raises(ValueError, match="lacks model, fingerprint or scores"):
-        open_results(path, new_results("sts", {"details": False}, "command"))
-    for text in ("[]", "{", json.dumps({"task": "sts"}), json.dumps({**fresh, "models": {"m": 1}})):
+        open_results(path, Results("sts", Protocol("d", details=True), "command"))
+    whole = fresh.to_json()
+    path.write_text(json.dumps({**whole, "models": {"m": {"scores": {}}}}))
+    with pytest.raises(ValueError, match="the record of m lacks model or fingerprint or scores"):
+        open_results(path, Results("sts", Protocol("d"), "command"))
+    strange = {**whole["models"]["m"], "colour": "red"}
+    for text in (
+        "[]", "{", json.dumps({"task": "sts"}), json.dumps({**whole, "models": {"m": 1}}),
+        json.dumps({**whole, "models": {"m": strange}}), json.dumps({**whole, "protocol": {"details": False}}),
+    ):  # fmt: skip
         path.write_text(text)
-        with pytest.raises(ValueError, match="not a results file"):
-            open_results(path, new_results("sts", {}, "command"))
+        with pytest.raises(ValueError, match=r"not a results file .* give another `json_output` or pass `overwrite`"):
+            open_results(path, Results("sts", Protocol("d"), "command"))
         assert path.read_text() == text
+
+
+BUNDLED = sorted((ROOT / "cse" / "bundled" / "results").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.stem)
+def test_the_bundled_results_are_read_and_written_as_they_stand(path: Path) -> None:
+    read = read_results(path)
+    assert json.dumps(read.to_json()) == json.dumps(json.loads(path.read_text()))  # the order of keys too
+    for label, record in read.models.items():
+        assert label
+        assert record.scores
+        assert record.key is not None
+
+
+def test_what_an_older_file_leaves_out_has_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    record = {"model": "m", "fingerprint": "f", "scores": {"MR": {"accuracy": 50.0}}}
+    path.write_text(json.dumps({"task": "transfer", "protocol": {"data": "d"}, "models": {"m": record}}))
+    again = open_results(path, Results("transfer", Protocol("d"), "command"))
+    assert again.models == {"m": ModelRecord("m", "f", scores={"MR": {"accuracy": 50.0}})}
+    with pytest.raises(ValueError, match="'points': True"):
+        open_results(path, Results("transfer", Protocol("d", points=True), "command"))
+
+
+def test_comparisons_stand_in_the_file_where_there_are_any(tmp_path: Path) -> None:
+    results = Results("sts", Protocol("d"), "command")
+    assert list(results.to_json()) == ["task", "protocol", "command", "models"]
+    results.comparisons.append("a minus b")
+    save_results(tmp_path / "r.json", results)
+    assert read_results(tmp_path / "r.json") == results
 
 
 def test_a_write_that_fails_leaves_the_earlier_file(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    save_results(path, {"a": 1})
+    save_results(path, Results("sts", Protocol("d"), "command"))
+    before = path.read_text()
     with pytest.raises(TypeError):
-        save_results(path, {"a": object()})
-    assert json.loads(path.read_text()) == {"a": 1}
+        save_results(
+            path, Results("sts", Protocol("d"), "command", {"m": ModelRecord("m", "f", scores={"a": object()})})
+        )
+    assert path.read_text() == before
     assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give another file"):
-        save_results(tmp_path / "file" / "r.json", {})
+        save_results(tmp_path / "file" / "r.json", Results("sts", Protocol("d"), "command"))
 
 
 def test_other_data_have_another_file_digest(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from test_scripts import refused, run
 
 import cse
 from cse.data import scored_pairs
-from cse.evaluation.sts import TASKS, spearman
+from cse.evaluation.metrics import spearman
+from cse.evaluation.sts import TASKS
 
 
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     assert "STS13  spearman" in again.stderr
     found = json.loads(path.read_text())["models"]["bert-mean"]["scores"]
     assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34, "pairs": 10}}
-    refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "--overwrite")
+    refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "overwrite")
     assert run("evaluate", "sts", *options, "--final-period", "--overwrite").exit_code == 0
 
 
@@ -81,7 +82,7 @@ def test_a_changed_text_of_the_same_name_is_another_protocol(
     assert protocol[options[-1][2:]] == f"wiki.txt {hashlib.sha256(text.read_bytes()).hexdigest()[:12]}"
     assert run(*call).exit_code == 0
     text.write_text("\n".join(reversed(text.read_text().splitlines()[1:])))
-    refused(run(*call), 3, f"holds {task} under", "wiki.txt", "--overwrite")
+    refused(run(*call), 3, f"holds {task} under", "wiki.txt", "overwrite")
 
 
 def test_the_same_name_with_other_weights_is_scored_anew(
@@ -126,9 +127,12 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     path = tmp_path / "results.json"
     assert run("evaluate", "sts", *options[:-1], path).exit_code == 0
     refused(run("evaluate", "sts", *options[:-1], path, "--compare"), 3, "'points': True")
-    refused(run("evaluate", "sts", *options, "--figures", tmp_path), 2, "no figure")
+    refused(
+        run("evaluate", "sts", *options, "--figures", tmp_path), 2, "--figures", "only for the tasks few-shot, geometry"
+    )
     refused(run("evaluate", "geometry", *options, "--details"), 2, "--details", "only for the sts task")
     refused(run("evaluate", "geometry", *options, "--final-period"), 2, "--final-period")
+    refused(run("evaluate", "sts", *options, "--sentences", tmp_path), 2, "--sentences", "only for the geometry task")
 
 
 def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
@@ -171,9 +175,8 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert list(json.loads(done.stdout)["models"]) == ["bert-mean+flow", "vectors.txt+flow"]
-    refused(
-        run("evaluate", "sts", "--model", bert_folder, "--data", sts, "--postprocess", "flow"), 3, "--fit together"
-    )  # fmt: skip
+    alone = run("evaluate", "sts", "--model", bert_folder, "--data", sts, "--postprocess", "flow")
+    refused(alone, 3, "postprocess", "fit", "together")
 
 
 def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_path: Path) -> None:

@@ -85,5 +85,5 @@ def test_deviation_is_the_samples_and_one_run_has_none() -> None:
 
 
 def test_models_of_one_group_belong_together_and_the_others_stay_alone() -> None:
-    models = {"a": {"group": "g"}, "b": {"group": None}, "c": {"group": "g"}, "d": {}}
+    models = {"a": "g", "b": None, "c": "g", "d": None}
     assert list(seed_groups(models).values()) == [["a", "c"], ["b"], ["d"]]

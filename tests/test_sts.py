@@ -1,4 +1,4 @@
-"""Spearman by its definition, subsets concatenated, missing sets named; real data where it is present."""
+"""STS sets: subsets concatenated, missing sets named; real data where it is present."""
 
 from pathlib import Path
 
@@ -7,40 +7,14 @@ import pytest
 from conftest import DATA
 
 from cse.data import scored_pairs
-from cse.evaluation.sts import score, spearman, units, with_final_period
-from cse.vectors import cosines
+from cse.evaluation.sts import score, units, with_final_period
+from cse.evaluation.task import TaskData
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
 
 
 def encode(texts: list[str]) -> np.ndarray:
     return np.array([WORDS[text] for text in texts])
-
-
-def test_cosines_are_the_formula_and_zero_for_a_zero_vector() -> None:
-    first, second = encode(["a", "a", "zero"]), encode(["b", "d", "a"])
-    np.testing.assert_allclose(cosines(first, second), [0.8, -1 / np.sqrt(1.01), 0.0])
-
-
-def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() -> None:
-    pairs = [(5.0, "a", "b"), (2.0, "a", "c"), (3.0, "b", "c"), (0.0, "a", "d")]
-    seen: list[str] = []
-
-    def counting(texts: list[str]) -> np.ndarray:
-        seen.extend(texts)
-        return encode(texts)
-
-    # cosines 0.8, 0.0, 0.6, -0.995: ranks 4 2 3 1; grades rank 4 2 3 1
-    assert spearman(counting, pairs) == pytest.approx(100.0)
-    assert sorted(seen) == ["a", "b", "c", "d"]
-    # swapped grades of the middle pairs: 1 - 6 * (1 + 1) / (4 * 15) = 0.8
-    assert spearman(encode, [(5.0, "a", "b"), (3.0, "a", "c"), (2.0, "b", "c"), (0.0, "a", "d")]) == pytest.approx(80.0)
-
-
-def test_equal_grades_are_refused_and_equal_cosines_count_nothing() -> None:
-    with pytest.raises(ValueError, match="all 2 pairs have the same grade"):
-        spearman(encode, [(3.0, "a", "b"), (3.0, "a", "c")])
-    assert spearman(encode, [(3.0, "a", "b"), (1.0, "a", "b")]) == 0.0
 
 
 def write_pairs(path: Path, *rows: str) -> Path:
@@ -68,10 +42,10 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
 
 def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no STS files"):
-        units(tmp_path)
+        units(TaskData(tmp_path))
     write_pairs(tmp_path / "STSB" / "test.tsv", "1\ta\tb")
     write_pairs(tmp_path / "STS13" / "headlines.tsv", "1\ta\tb", "2\ta\ta")
-    assert list(units(tmp_path)) == ["STS13", "STS-B"]
+    assert list(units(TaskData(tmp_path))) == ["STS13", "STS-B"]
 
 
 def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: Path) -> None:
@@ -79,8 +53,8 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: 
         write_pairs(tmp_path / "raw" / task / "x.tsv", "1\ta\tb", "2\ta\ta")
     write_pairs(tmp_path / "cut" / "STS12" / "x.tsv", "1\tb\tb", "2\ta\td")
     with pytest.raises(ValueError, match="gone: no STS files"):
-        units(tmp_path / "raw", tmp_path / "gone")
-    found = units(tmp_path / "raw", tmp_path / "cut")
+        units(TaskData(tmp_path / "raw", tmp_path / "gone"))
+    found = units(TaskData(tmp_path / "raw", tmp_path / "cut"))
     assert {name: unit(encode)["spearman"] for name, unit in found.items()} == {"STS12": -100.0, "STS13": 100.0}
 
 

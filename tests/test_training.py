@@ -128,7 +128,7 @@ def test_another_recipe_or_a_damaged_state_is_refused(bert_folder: str, tmp_path
 
 def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: str, tmp_path: Path) -> None:
     import cse
-    from cse.evaluation.sts import spearman
+    from cse.evaluation.metrics import spearman
 
     encoder = make(str(bert_folder), "simcse")
     summary = train(encoder, run_of(encoder, DEV, learning_rate=0.01), tmp_path / "dev")
@@ -152,7 +152,7 @@ def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_p
 
 def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_folder: str, tmp_path: Path) -> None:
     import cse
-    from cse.evaluation.sts import spearman
+    from cse.evaluation.metrics import spearman
 
     encoder = make(str(bert_folder), "promptbert")
     summary = train(encoder, run_of(encoder, DEV), tmp_path / "out", precision="bf16")

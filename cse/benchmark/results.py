@@ -1,31 +1,87 @@
-"""A results file: what was scored, with what, when. Written after every unit: an interruption loses one at most."""
+"""A results file: what was scored, with what, when."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from cse.files import file_digest, write_json
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Scores
 
 LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
+REQUIRED = ("model", "fingerprint", "scores")  # of a model's record
+CURE = "give another `json_output` or pass `overwrite`"
 
 
-def new_results(task: str, protocol: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """Results without a score: `protocol` is every option that decides them, `command` what the user ran."""
-    return {"task": task, "protocol": dict(protocol), "command": command, "models": {}}
+@dataclass(frozen=True)
+class Protocol:
+    """Every option that decides a task's scores, beside the model.
+
+    `data` and `tokenised` are digests of folders (`cse.files.file_digest`), `sentences` and `fit` what
+    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too.
+    """
+
+    data: str
+    tokenised: str | None = None
+    details: bool = False
+    final_period: bool = False
+    sentences: str | None = None
+    fit: str | None = None
+    points: bool = False
 
 
-def provenance() -> dict[str, Any]:
+class Provenance(TypedDict):
+    """The day of a run, as ISO 8601 writes it, and the versions of Python and of the libraries that decide numbers."""
+
+    date: str
+    versions: dict[str, str]
+
+
+@dataclass
+class ModelRecord:
+    """One model's scores by unit (set), and where they come from.
+
+    `model` is the name it was opened by, `key` what the published rows call it; models of one `group` differ in their
+    `seed` alone, and both are None for what was not trained here.
+    """
+
+    model: str
+    fingerprint: str
+    date: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    scores: dict[str, Scores] = field(default_factory=dict)
+    group: str | None = None
+    seed: int | None = None
+    key: str | None = None
+
+
+@dataclass
+class Results:
+    """All scores of one task under one protocol: `models` by label, the `command` that gave them, lines of comparison.
+
+    A label is the model's name, with its fingerprint where two models have the same name.
+    """
+
+    task: str
+    protocol: Protocol
+    command: str
+    models: dict[str, ModelRecord] = field(default_factory=dict)
+    comparisons: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a results file; `comparisons` stands there only where models were compared."""
+        value = asdict(self)
+        return value if self.comparisons else {key: item for key, item in value.items() if key != "comparisons"}
+
+
+def provenance() -> Provenance:
     """When and with which libraries a model is scored."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     return {"date": date.today().isoformat(), "versions": versions}
@@ -38,54 +94,41 @@ def name_and_checksum(path: Path | None) -> str | None:
     return f"{path.name} {file_digest(path)}" if path.is_file() else str(path)
 
 
-def open_results(path: Path | None, fresh: dict[str, Any]) -> dict[str, Any]:
+def read_results(path: Path) -> Results:
+    """The results that `path` holds; what an older file leaves out has its default.
+
+    Raises ValueError naming the file where it holds anything else.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        lacking = [label for label, record in value["models"].items() if not {*REQUIRED} <= record.keys()]
+        read = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
+        results = Results(
+            value["task"], Protocol(**value["protocol"]), value.get("command", ""), read, value.get("comparisons", [])
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a results file ({error}); {CURE}") from error
+    if lacking:
+        raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(REQUIRED)}; {CURE}")
+    return results
+
+
+def open_results(path: Path | None, fresh: Results) -> Results:
     """`fresh` with the scores that `path` already holds for the same task and protocol.
 
     Raises ValueError where the file holds anything else.
     """
     if path is None or not path.exists():
         return fresh
-    try:
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-        same = {key: earlier[key] for key in ("task", "protocol")} == {key: fresh[key] for key in ("task", "protocol")}
-        models = dict(earlier["models"])
-        whole = all({"model", "fingerprint", "scores"} <= record.keys() for record in models.values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a results file ({error}); give another --json or --overwrite") from error
-    if not whole:
-        raise ValueError(f"{path}: a record lacks model, fingerprint or scores; give another --json or --overwrite")
-    if not same:
+    earlier = read_results(path)
+    if (earlier.task, earlier.protocol) != (fresh.task, fresh.protocol):
         raise ValueError(
-            f"{path}: holds {earlier['task']} under {earlier['protocol']}, not {fresh['task']} under "
-            f"{fresh['protocol']}; give another --json or --overwrite"
+            f"{path}: holds {earlier.task} under {asdict(earlier.protocol)}, not {fresh.task} under "
+            f"{asdict(fresh.protocol)}; {CURE}"
         )
-    return {**fresh, "models": models}
+    return replace(fresh, models=earlier.models)
 
 
-def save_results(path: Path, results: Mapping[str, Any]) -> None:
+def save_results(path: Path, results: Results) -> None:
     """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError naming it."""
-    write_json(path, results)
-
-
-def run_units(
-    encode: Encode, units: Mapping[str, Unit], done: dict[str, Any], save: Callable[[str], None]
-) -> dict[str, Any]:
-    """`done` completed by the units it lacks, these in the units' order; `save` is called with the name after each."""
-    remembering = remembered(encode)
-    for name, unit in units.items():
-        if name not in done:
-            done[name] = unit(remembering)
-            save(name)
-    return {**{name: done[name] for name in units}, **done}
-
-
-def remembered(encode: Encode) -> Encode:
-    """`encode` that asks for each distinct text once, however many units share it."""
-    known: dict[str, np.ndarray] = {}
-
-    def encode_new(texts: list[str]) -> np.ndarray:
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encode(new), strict=True))
-        return np.stack([known[text] for text in texts]) if texts else encode([])
-
-    return encode_new
+    write_json(path, results.to_json())

@@ -12,7 +12,8 @@ from pathlib import Path
 from cse.benchmark.published import TEMPLATES
 from cse.data import Pair, text_lines
 from cse.encoder import Encoder
-from cse.evaluation.sts import spearman, with_final_period
+from cse.evaluation.metrics import spearman
+from cse.evaluation.sts import with_final_period
 from cse.methods import UNTRAINED, When
 from cse.templates import Template
 

@@ -17,17 +17,17 @@ from cse.data import text_lines
 if TYPE_CHECKING:
     from cse.evaluation import Encode
 
-Row = tuple[str, ...]
+LabelledRow = tuple[str, ...]
 
 
-def labelled_rows(path: Path, texts: int = 1) -> list[Row]:
+def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
     """Rows of one label and `texts` texts, all stripped, from a tab-separated file without a header; never empty.
 
     Empty lines are skipped. Raises ValueError naming file and line for a wrong column count and for an empty label or
     text, and naming the file where there is none, where it holds no row or where all rows have the same label.
     """
     wanted = "<TAB>".join(["label", *["text"] * texts])
-    rows: list[Row] = []
+    rows: list[LabelledRow] = []
     for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
@@ -44,12 +44,12 @@ def labelled_rows(path: Path, texts: int = 1) -> list[Row]:
     return rows
 
 
-def labels(rows: Sequence[Row]) -> np.ndarray:
+def labels(rows: Sequence[LabelledRow]) -> np.ndarray:
     """(N,) labels of the rows, as strings."""
     return np.array([row[0] for row in rows])
 
 
-def check_counts(path: Path, rows: Sequence[Row], least: int) -> None:
+def check_counts(path: Path, rows: Sequence[LabelledRow], least: int) -> None:
     """Raise ValueError naming file, label and count where a label has fewer than `least` rows."""
     label, count = min(Counter(row[0] for row in rows).items(), key=lambda item: item[1])
     if count < least:
@@ -59,14 +59,14 @@ def check_counts(path: Path, rows: Sequence[Row], least: int) -> None:
         )
 
 
-def check_known(path: Path, rows: Sequence[Row], training: Sequence[Row]) -> None:
+def check_known(path: Path, rows: Sequence[LabelledRow], training: Sequence[LabelledRow]) -> None:
     """Raise ValueError naming the file and the first label of `rows` that `training` does not have."""
     known = {row[0] for row in training}
     if unknown := next((row[0] for row in rows if row[0] not in known), None):
         raise ValueError(f"{path}: label {unknown!r} is not among those trained on ({', '.join(sorted(known)[:9])})")
 
 
-def features(encode: Encode, rows: Sequence[Row]) -> np.ndarray:
+def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
     """(N, d) vectors of rows with one text, (N, 2d) [|u - v|; u * v] of rows with two (SentEval's for MRPC).
 
     One call of `encode`, with each distinct text once.

@@ -5,18 +5,19 @@ SentEval's "all" protocol as the papers score it: a task's subsets are concatena
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.data import Pair, scored_pairs
-from cse.vectors import cosines
+from cse.evaluation.metrics import correlation, pair_cosines, pearson
+from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 TASKS = {
     "STS12": "STS12/*.tsv",
@@ -28,27 +29,35 @@ TASKS = {
     "SICK-R": "SICK/test.tsv",
 }
 PAIRS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
+LAYOUT = ", ".join(TASKS.values())
 
 
-def units(folder: Path, tokenised: Path | None = None, *, details: bool = False) -> dict[str, Unit]:
-    """The tasks of the seven that lie under `folder`; a task that `tokenised` holds too is read from there.
+def units(data: TaskData) -> dict[str, Unit]:
+    """The tasks of the seven that lie under the folder; a task that `tokenised` holds too is read from there.
 
     A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
     `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where
-    `folder`, or `tokenised`, holds none of them.
+    the folder, or `tokenised`, holds none of them.
     """
-    for place in (folder, *([tokenised] if tokenised else [])):
-        if not any(next(Path(place).glob(pattern), None) for pattern in TASKS.values()):
-            raise ValueError(f"{place}: no STS files; the layout is {', '.join(TASKS.values())}")
-    found: dict[str, Unit] = {}
-    for task, pattern in TASKS.items():
-        paths = sorted(Path(tokenised).glob(pattern)) if tokenised else []
-        if paths := paths or sorted(Path(folder).glob(pattern)):
-            found[task] = partial(score, paths=paths, details=details)
-    return found
+    for place in (data.folder, *([data.tokenised] if data.tokenised else [])):
+        if not files(place):
+            raise ValueError(f"{place}: no STS files; the layout is {LAYOUT}")
+    found = files(data.folder) | (files(data.tokenised) if data.tokenised else {})
+    return {name: partial(score, paths=found[name], details=data.details) for name in TASKS if name in found}
 
 
-def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[str, Any]:
+def files(folder: Path) -> dict[str, list[Path]]:
+    """The files of each of the seven tasks that lie under `folder`."""
+    found = {task: sorted(folder.glob(pattern)) for task, pattern in TASKS.items()}
+    return {task: paths for task, paths in found.items() if paths}
+
+
+def all_pairs(folder: Path) -> dict[str, list[Pair]]:
+    """The scored pairs of each of the seven tasks that lie under `folder`."""
+    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in files(folder).items()}
+
+
+def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:
     """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons."""
     subsets = {path.stem: scored_pairs(path) for path in paths}
     pairs = [pair for subset in subsets.values() for pair in subset]
@@ -56,9 +65,9 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
     grades = np.array([grade for grade, _, _ in pairs])
     if np.ptp(grades) == 0:
         raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
-    scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
+    scores: Scores = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
     if details:
-        scores["pearson"] = round(100 * _pearson(found, grades), 2)
+        scores["pearson"] = round(pearson(found, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
         parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
         scores["subsets"] = {name: round(correlation(cosine, grade), 2) for name, cosine, grade in parts}
@@ -72,42 +81,13 @@ def with_final_period(text: str) -> str:
     return text if not text or text[-1] in ".?\"'" else f"{text}."
 
 
-def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
-    """The distinct sentences of the pairs, in the order they first come."""
-    return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
-
-
-def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors of the distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
-    texts = distinct_texts(pairs)
-    row = {text: number for number, text in enumerate(texts)}
-    vectors = encode(texts)
-    return vectors, vectors[[row[first] for _, first, _ in pairs]], vectors[[row[second] for _, _, second in pairs]]
-
-
-def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
-    """(N,) the cosine of each pair; each distinct sentence is encoded once."""
-    _, first, second = pair_vectors(encode, pairs)
-    return cosines(first.astype(np.float64), second.astype(np.float64))
-
-
-def correlation(found: np.ndarray, grades: Iterable[float]) -> float:
-    """Spearman x 100 of cosines (N,) with grades (N,); 0 where all cosines are equal.
-
-    Raises ValueError where all grades are.
-    """
-    from scipy.stats import spearmanr
-
-    grades = np.asarray(grades)
-    if np.ptp(grades) == 0:
-        raise ValueError(f"all {len(grades)} pairs have the same grade; a correlation needs different ones")
-    return 100 * float(spearmanr(found, grades).statistic) if np.ptp(found) > 0 else 0.0
-
-
-def _pearson(found: np.ndarray, grades: np.ndarray) -> float:
-    return float(np.corrcoef(found, grades)[0, 1]) if np.ptp(found) > 0 else 0.0
-
-
-def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
-    return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs])
+TASK = Task(
+    name="sts",
+    units=units,
+    layout=LAYOUT,
+    shown=("spearman", "pearson", "subset_mean"),
+    sets=tuple(TASKS),
+    pairs=PAIRS,
+    options=("tokenised", "details", "final_period", "compare"),
+    points=("cosines", "grades"),
+)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cse.data import Pair
-from cse.evaluation.sts import correlation, distinct_texts
+from cse.evaluation.metrics import correlation, distinct_texts
 from cse.vectors import cosines
 
 Tokenise = Callable[[list[str]], list[list[int]]]

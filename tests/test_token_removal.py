@@ -1,0 +1,77 @@
+"""The removal curve with a vocabulary of letters, and Spearman per set against scipy."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from cse.evaluation import token_removal
+from cse.evaluation.token_removal import most_frequent, removal_curve, task_scores
+
+SETS = {
+    "one": [(5.0, "a b", "b a"), (1.0, "a c", "d d"), (3.0, "a b c", "c d a"), (2.0, "a b", "a d")],
+    "two": [(0.0, "a a", "b d"), (4.0, "c", "a c"), (2.0, "b d", "d c c"), (3.0, "a d", "d d")],
+}
+COUNTED = ["a a a b b", "a b c c", "d"]  # a 4, b 3, c 2, d 1
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+
+
+def letters(texts: list[str]) -> list[list[int]]:
+    return [["abcd".index(letter) for letter in text.split()] for text in texts]
+
+
+def counts(contents: list[list[int]]) -> np.ndarray:
+    return np.array([[1.0, *(content.count(letter) for letter in range(4))] for content in contents], np.float32)
+
+
+def test_the_most_frequent_tokens_are_ranked_and_ties_go_to_the_lower_id() -> None:
+    assert most_frequent([[7, 3, 3], [9, 1, 9], [9]], 3) == [9, 3, 1]
+    assert most_frequent([], 3) == []
+
+
+def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
+    sets = {**SETS, "back": [(-grade, *texts) for grade, *texts in SETS["one"][:3]]}
+    rows = {text: counts(letters([text]))[0] for pairs in sets.values() for pair in pairs for text in pair[1:]}
+    expected = {
+        name: round(100 * spearmanr([cosine(rows[a], rows[b]) for _, a, b in pairs], [g for g, _, _ in pairs])[0], 2)
+        for name, pairs in sets.items()
+    }
+    average = round(sum(expected.values()) / 3, 2)
+    assert average == 33.33  # of 100, 100 and -100: both decimals count
+    assert task_scores(rows, sets) == {**expected, "average": average}
+    assert task_scores(dict.fromkeys(rows, np.ones(2)), {"one": SETS["one"]}) == {"one": 0.0, "average": 0.0}
+    with pytest.raises(ValueError, match="flat: all 2 pairs have the same grade"):
+        task_scores(rows, {"flat": [(1.0, "a b", "c"), (1.0, "c", "a b")]})
+
+
+def test_the_curve_scores_the_sentences_without_the_k_most_frequent_tokens_and_encodes_once() -> None:
+    calls: list[list[list[int]]] = []
+
+    def encode_ids(contents: list[list[int]]) -> np.ndarray:
+        calls.append(contents)
+        return counts(contents)
+
+    result = removal_curve(letters, encode_ids, SETS, counted=COUNTED, steps=(0, 1, 3))
+    for step, dropped in ((0, ""), (1, "a"), (3, "abc")):
+        kept = {
+            text: " ".join(letter for letter in text.split() if letter not in dropped)
+            for pairs in SETS.values() for pair in pairs for text in pair[1:]
+        }  # fmt: skip
+        rows = {text: counts(letters([left]))[0] for text, left in kept.items()}
+        assert result[f"K={step}"] == task_scores(rows, SETS)["average"]
+    assert len({result["K=0"], result["K=1"], result["K=3"]}) == 3
+    assert result["curve"]["average"] == [result["K=0"], result["K=1"], result["K=3"]]
+    assert result["curve"]["removed"] == [0, 1, 3]
+    assert result["curve"]["kept"] == [100.0, round(100 * 16 / 24, 2), round(100 * 6 / 24, 2)]
+    (encoded,) = calls
+    assert [] in encoded
+    assert len(encoded) == len({tuple(content) for content in encoded})
+
+
+def test_a_curve_of_nothing_is_refused() -> None:
+    for sets, steps in (({}, (0,)), (SETS, ())):
+        with pytest.raises(ValueError, match="at least one set of pairs and one step"):
+            removal_curve(letters, counts, sets, counted=COUNTED, steps=steps)
+    assert token_removal.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
