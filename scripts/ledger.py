@@ -21,7 +21,7 @@ from scripts.cli import log
 from scripts.figures import draw, draw_sweep, draw_templates
 
 if TYPE_CHECKING:
-    from cse.benchmark.published import Row
+    from cse.benchmark.published import PublishedRow
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
@@ -39,15 +39,15 @@ class Plan:
     seeds: Sequence[int]
     train_options: str
 
-    def source(self, row: Row) -> str | None:
+    def source(self, row: PublishedRow) -> str | None:
         """The text a trained row learns from."""
         return self.triplets if "--supervised" in row.train else self.train_data
 
-    def backbone_of(self, row: Row) -> str:
+    def backbone_of(self, row: PublishedRow) -> str:
         """The model to open."""
         return self.backbone or row.key.split()[0]
 
-    def commands(self, row: Row) -> list[str]:
+    def commands(self, row: PublishedRow) -> list[str]:
         """Every command of a row, in order; none for a copied one."""
         if row.copied:
             return []
@@ -56,25 +56,25 @@ class Plan:
         trained = [self.train(row, seed) for seed in self.seeds] if row.method else []
         return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
 
-    def runs(self, row: Row) -> Sequence[int | None]:
+    def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for what is not trained."""
         return self.seeds if row.method else (None,)
 
-    def checkpoint(self, row: Row, seed: int) -> Path:
+    def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train.split(), str(seed)]))
         return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
 
-    def _training(self, row: Row, seed: int) -> list[str]:
+    def _training(self, row: PublishedRow, seed: int) -> list[str]:
         parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
         parts += ["--dev", str(self.data / "sts" / "STSB" / "dev.tsv"), "--seed", str(seed)]
         return ["python", "-m", *parts, *shlex.split(row.train), *shlex.split(self.train_options)]
 
-    def train(self, row: Row, seed: int) -> str:
+    def train(self, row: PublishedRow, seed: int) -> str:
         """The training command of one seed."""
         return shlex.join([*self._training(row, seed), "--output", str(self.checkpoint(row, seed))])
 
-    def results(self, row: Row, seed: int | None) -> Path:
+    def results(self, row: PublishedRow, seed: int | None) -> Path:
         """The results file of one evaluation."""
         options = "-".join(option.strip("-") for option in row.evaluate.split())
         name = self.checkpoint(row, seed).name if seed is not None else "-".join(row.key.split()[1:])
@@ -82,7 +82,7 @@ class Plan:
         owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
 
-    def evaluate(self, row: Row, seed: int | None) -> str:
+    def evaluate(self, row: PublishedRow, seed: int | None) -> str:
         """The evaluation command of one run."""
         model = str(self.checkpoint(row, seed)) if seed is not None else self.backbone_of(row)
         pooling = [] if seed is not None else ["--pooling", row.key.split()[1]]
@@ -115,7 +115,7 @@ def settings_digest(*parts: str) -> str:
     return digest("\n".join(parts))[:8]
 
 
-def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
+def fill_in(row: PublishedRow, plan: Plan) -> dict[str, Any]:
     """Run what is not yet done of a row; its ledger entry comes back."""
     commands = plan.commands(row)
     for command in commands:
@@ -135,7 +135,7 @@ def fill_in(row: Row, plan: Plan) -> dict[str, Any]:
     return {**entry, **judged(whole, row)}
 
 
-def judged(runs: Sequence[float], row: Row) -> dict[str, Any]:
+def judged(runs: Sequence[float], row: PublishedRow) -> dict[str, Any]:
     """Mean, deviation and difference of runs, and whether no difference lies inside its 95 % interval.
 
     Where neither side has several runs nothing can be said of noise, and nothing is.
@@ -156,7 +156,7 @@ def judged(runs: Sequence[float], row: Row) -> dict[str, Any]:
     return found
 
 
-def _run(command: str, plan: Plan, row: Row) -> None:
+def _run(command: str, plan: Plan, row: PublishedRow) -> None:
     """Run a command unless its result is there; an interrupted training goes on."""
     parts = shlex.split(command)
     if "scripts.train" in parts:
@@ -175,7 +175,7 @@ def _run(command: str, plan: Plan, row: Row) -> None:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
 
 
-def _obtained(row: Row, plan: Plan, seed: int | None) -> float | None:
+def _obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
     if row.task == "templates":
         scores = json.loads(plan.template_scores.read_text())["templates"]
         return next((entry["score"] for entry in scores if entry["template"] == row.name), None)
@@ -220,7 +220,7 @@ def _spread(value: float | None, deviation: float | None) -> str:
     return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
 
 
-def draw_figure(rows: Sequence[Row], entries: Sequence[dict[str, Any]], plan: Plan) -> None:
+def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]], plan: Plan) -> None:
     """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
