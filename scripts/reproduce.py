@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from scripts.cli import command, log
+from scripts.figures import draw, draw_sweep, draw_templates
 
 
 def main(
@@ -31,8 +32,8 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
+    from cse.benchmark.ledger import Drawing, Plan, draw_figure, fill_in, markdown, write_ledger
     from cse.benchmark.published import rows
-    from scripts.ledger import Plan, draw_figure, fill_in, show, write_ledger
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
@@ -50,10 +51,11 @@ def main(
         log(
             f"{number}/{len(chosen)} {row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}"
         )
-        entries.append(fill_in(row, plan))
+        entries.append(fill_in(row, plan, log))
         write_ledger(output / f"{paper}-{table}", paper, table, entries)
-    show(entries)
-    draw_figure(chosen, entries, plan)
+    for line in markdown(entries):
+        typer.echo(line)
+    draw_figure(chosen, entries, plan, Drawing(draw, draw_sweep, draw_templates))
 
 
 app = command(main)

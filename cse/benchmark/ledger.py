@@ -6,22 +6,19 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from cse.benchmark.published import TEMPLATES
 from cse.benchmark.results import provenance, read_results
 from cse.benchmark.tables import average
 from cse.files import digest, write_json
-from scripts.cli import log
-from scripts.figures import draw, draw_sweep, draw_templates
 
 if TYPE_CHECKING:
     from cse.benchmark.published import PublishedRow
+    from cse.benchmark.results import ModelRecord
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
@@ -110,16 +107,25 @@ class Plan:
         )
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """The functions that draw the figures: of models, of a sweep over prompt lengths, and of the templates."""
+
+    models: Callable[[str, Mapping[str, ModelRecord], Path], None]
+    sweep: Callable[[Mapping[int, Sequence[float]], str, Path], None]
+    templates: Callable[[Mapping[str, float], str, Path], None]
+
+
 def settings_digest(*parts: str) -> str:
     """8 hex digits that keep work done with other settings apart."""
     return digest("\n".join(parts))[:8]
 
 
-def fill_in(row: PublishedRow, plan: Plan) -> dict[str, Any]:
-    """Run what is not yet done of a row; its ledger entry comes back."""
+def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> dict[str, Any]:
+    """Run what is not yet done of a row, each command given to `report`; its ledger entry comes back."""
     commands = plan.commands(row)
     for command in commands:
-        _run(command, plan, row)
+        _run(command, plan, row, report)
     entry: dict[str, Any] = {
         "row": row.name, "published": row.average, "published_deviation": row.deviation, "published_seeds": row.seeds,
         "published_on": row.key.split()[0], "task": row.task, "source": row.source, "copied": row.copied,
@@ -156,7 +162,7 @@ def judged(runs: Sequence[float], row: PublishedRow) -> dict[str, Any]:
     return found
 
 
-def _run(command: str, plan: Plan, row: PublishedRow) -> None:
+def _run(command: str, plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
     """Run a command unless its result is there; an interrupted training goes on."""
     parts = shlex.split(command)
     if "scripts.train" in parts:
@@ -169,7 +175,7 @@ def _run(command: str, plan: Plan, row: PublishedRow) -> None:
             return
         plan.output.mkdir(parents=True, exist_ok=True)
         (plan.output / TEMPLATES_FILE).write_text("\n".join(TEMPLATES) + "\n")
-    log(f"  {command}")
+    report(f"  {command}")
     done = subprocess.run([sys.executable, *parts[1:]], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
@@ -220,17 +226,17 @@ def _spread(value: float | None, deviation: float | None) -> str:
     return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
 
 
-def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]], plan: Plan) -> None:
+def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]], plan: Plan, drawing: Drawing) -> None:
     """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
     runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
     if first.task == "templates" and any(runs):
         scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
-        draw_templates(scores, name, stem.with_suffix(".png"))
+        drawing.templates(scores, name, stem.with_suffix(".png"))
     elif (first.paper, first.table) == ("dcpcse", "figure-2") and any(runs):
         lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
-        draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
+        drawing.sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
     elif first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         models = {
             f"{row.name} {seed or ''}".strip(): record
@@ -238,10 +244,4 @@ def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]],
             for seed in plan.runs(row)
             for record in list(read_results(plan.results(row, seed)).models.values())[-1:]
         }
-        draw(first.task, models, stem)
-
-
-def show(entries: Sequence[dict[str, Any]]) -> None:
-    """The ledger on stdout."""
-    for line in markdown(entries):
-        typer.echo(line)
+        drawing.models(first.task, models, stem)
