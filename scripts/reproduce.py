@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from scripts.cli import command, log
-from scripts.figures import draw, draw_sweep, draw_templates
 
 
 def main(
@@ -32,7 +31,7 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.ledger import Drawing, Plan, draw_figure, fill_in, markdown, write_ledger
+    from cse.benchmark.ledger import Plan, draw_figure, fill_in, markdown, write_ledger
     from cse.benchmark.published import rows
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
@@ -55,7 +54,8 @@ def main(
         write_ledger(output / f"{paper}-{table}", paper, table, entries)
     for line in markdown(entries):
         typer.echo(line)
-    draw_figure(chosen, entries, plan, Drawing(draw, draw_sweep, draw_templates))
+    for path in draw_figure(chosen, entries, plan):
+        log(f"wrote {path}")
 
 
 app = command(main)

@@ -15,6 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from cse.evaluation.clustering import hungarian_accuracy, units
 from cse.evaluation.labelled_data import labelled_rows
+from cse.evaluation.task import TaskData
 
 
 def from_confusion(confusion: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +84,7 @@ def test_a_separable_set_gives_100_without_deviation_and_encodes_each_text_once(
         calls.append(texts)
         return planar(texts)
 
-    scores = units(tmp_path)["toy"](encode)
+    scores = units(TaskData(tmp_path))["toy"](encode)
     assert scores == {"accuracy": 100.0, "accuracy_deviation": 0.0, "nmi": 100.0, "nmi_deviation": 0.0}
     assert calls == [list(dict.fromkeys(text for _, text in rows))]
     assert len(calls[0]) == len(rows) - 1
@@ -99,7 +100,7 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path
         shared.append(100 * information(gold, clusters))
         assert shared[-1] == pytest.approx(100 * normalized_mutual_info_score(gold, clusters))
     assert len(set(accuracies)) > 1
-    assert units(tmp_path)["toy"](planar) == {
+    assert units(TaskData(tmp_path))["toy"](planar) == {
         "accuracy": round(statistics.mean(accuracies), 2),
         "accuracy_deviation": round(statistics.stdev(accuracies), 2),
         "nmi": round(statistics.mean(shared), 2),
@@ -109,10 +110,10 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path
 
 def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no .tsv file in it; give a folder of files with label<TAB>text"):
-        units(tmp_path)
+        units(TaskData(tmp_path))
     for name in ("tweets.tsv", "agnews.tsv", "notes.txt"):
         (tmp_path / name).write_text("")
-    assert list(units(tmp_path)) == ["agnews", "tweets"]
+    assert list(units(TaskData(tmp_path))) == ["agnews", "tweets"]
 
 
 @pytest.mark.parametrize(
@@ -127,11 +128,13 @@ def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path: Path) 
 def test_a_set_that_cannot_be_clustered_is_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "bad.tsv").write_text(content)
     with pytest.raises(ValueError, match=message):
-        units(tmp_path)["bad"](planar)
+        units(TaskData(tmp_path))["bad"](planar)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real clustering sets beside the project (2026-11)")
 def test_the_real_sets_have_the_published_classes() -> None:
     folder = DATA / "clustering"
-    found = {name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(folder)}
+    found = {
+        name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(TaskData(folder))
+    }
     assert found == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}

@@ -12,6 +12,7 @@ from conftest import DATA
 from cse.evaluation import geometry
 from cse.evaluation.geometry import grade_distribution
 from cse.evaluation.isotropy import alignment, anisotropy, uniformity
+from cse.evaluation.task import TaskData
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -67,7 +68,7 @@ def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
         seen.extend(texts)
         return hashed(texts)
 
-    units = geometry.units(folder_of(tmp_path))
+    units = geometry.units(TaskData(folder_of(tmp_path)))
     texts = ["a cat", "a cat .", "the rain", "it rains", "a dog"]
     vectors = hashed(texts)
     assert units["anisotropy"](encode) == {"anisotropy": round(anisotropy(vectors), 4), "sentences": 5}
@@ -87,25 +88,25 @@ def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
 
 def test_other_sentences_take_the_place_of_sts_b_for_the_anisotropy(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("a cat\n\nthe rain\na cat\na dog\n")
-    unit = geometry.units(folder_of(tmp_path), sentences=tmp_path / "text.txt")["anisotropy"]
+    unit = geometry.units(TaskData(folder_of(tmp_path), sentences=tmp_path / "text.txt"))["anisotropy"]
     expected = round(anisotropy(hashed(["a cat", "the rain", "a dog"])), 4)
     assert unit(hashed) == {"anisotropy": expected, "sentences": 3}
 
 
 def test_missing_files_and_missing_positives_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"STSB/test\.tsv: no such file; give the folder that holds STSB"):
-        geometry.units(tmp_path)
+        geometry.units(TaskData(tmp_path))
     folder = folder_of(tmp_path)
     with pytest.raises(ValueError, match=r"none\.txt: no such file"):
-        geometry.units(folder, sentences=tmp_path / "none.txt")
+        geometry.units(TaskData(folder, sentences=tmp_path / "none.txt"))
     (folder / "STSB" / "test.tsv").write_text("1\ta cat\ta dog\n3.9\ta cat\tthe rain\n")
     with pytest.raises(ValueError, match=r"test\.tsv: no pair has a grade of 4 or more"):
-        geometry.units(folder)["alignment-uniformity"](hashed)
+        geometry.units(TaskData(folder))["alignment-uniformity"](hashed)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS-B beside the project (2026-11)")
 def test_sts_b_has_its_sentences_positives_and_buckets() -> None:
-    units = geometry.units(DATA / "sts")
+    units = geometry.units(TaskData(DATA / "sts"))
     assert units["anisotropy"](hashed)["sentences"] == 2551
     assert units["alignment-uniformity"](hashed)["positives"] == 338
     result = units["distribution"](hashed)

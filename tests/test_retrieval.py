@@ -8,6 +8,7 @@ from conftest import DATA
 from sklearn.metrics import ndcg_score
 
 from cse.evaluation.retrieval import measures, read_relevance, read_texts, score, units
+from cse.evaluation.task import TaskData
 
 
 def exact(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
@@ -47,12 +48,12 @@ def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp
     corpus = "1\tnorth\n2\tnorth east\n3\tsouth\n"
     folder = write(tmp_path / "s", corpus, "1\tnorth\nq\tsouth\nz\tunjudged\n", "1\t2\t1\n1\t3\t0\nq\t3\t2\n")
     vectors = {"north": [0, 1], "north east": [0.7, 0.7], "south": [0, -1]}
-    (unit,) = units(tmp_path, exact).values()
+    (unit,) = units(TaskData(tmp_path, search=exact)).values()
     found = unit(lambda texts: np.array([vectors[text] for text in texts], np.float32))
     assert found == {
         "ndcg@10": 100.0, "mrr@10": 100.0, "recall@10": 100.0, "recall@100": 100.0, "queries": 2, "documents": 3,
     }  # fmt: skip
-    assert list(units(folder, exact)) == ["s"]
+    assert list(units(TaskData(folder, search=exact))) == ["s"]
     (folder / "qrels_dev.tsv").write_text("1\t1\t1\nq\t3\t2\n")  # nothing is left for a query that finds itself
     assert score(lambda texts: np.array([vectors[text] for text in texts]), folder, exact)["queries"] == 1
 
@@ -84,10 +85,10 @@ def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels:
 
 def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no corpus\.tsv"):
-        units(tmp_path, exact)
+        units(TaskData(tmp_path, search=exact))
     (write(tmp_path / "s", "1\ta\n", "q\tb\n", "q\t1\t1\n") / "queries_dev.tsv").unlink()
     with pytest.raises(ValueError, match=r"0 files queries\*\.tsv"):
-        units(tmp_path, exact)["s"](lambda texts: np.ones((len(texts), 2)))
+        units(TaskData(tmp_path, search=exact))["s"](lambda texts: np.ones((len(texts), 2)))
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real retrieval sets beside the project (2026-11)")

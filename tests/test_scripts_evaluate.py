@@ -127,7 +127,9 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     path = tmp_path / "results.json"
     assert run("evaluate", "sts", *options[:-1], path).exit_code == 0
     refused(run("evaluate", "sts", *options[:-1], path, "--compare"), 3, "'points': True")
-    refused(run("evaluate", "sts", *options, "--figures", tmp_path), 2, "no figure")
+    refused(
+        run("evaluate", "sts", *options, "--figures", tmp_path), 2, "--figures", "only for the tasks few-shot, geometry"
+    )
     refused(run("evaluate", "geometry", *options, "--details"), 2, "--details", "only for the sts task")
     refused(run("evaluate", "geometry", *options, "--final-period"), 2, "--final-period")
 

@@ -12,6 +12,7 @@ from conftest import DATA, SENTENCES
 import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
+from cse.evaluation.task import TaskData
 from cse.sentence_transformers import RecordedPooling, recorded_pooling
 
 TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
@@ -101,6 +102,6 @@ def test_a_known_model_gets_its_published_scores() -> None:
     assert MINILM.submodule_search_locations is not None
     torch.set_num_threads(1)
     encoder = cse.load(str(Path(MINILM.submodule_search_locations[0]) / "model"))
-    scores = {name: unit(encoder.encode)["spearman"] for name, unit in units(DATA / "sts").items()}
+    scores = {name: unit(encoder.encode)["spearman"] for name, unit in units(TaskData(DATA / "sts")).items()}
     published = [72.37, 80.60, 75.60, 85.39, 78.99, 82.03, 77.15]
     assert list(scores.values()) == pytest.approx(published, abs=0.02)

@@ -8,6 +8,7 @@ from conftest import DATA
 
 from cse.data import scored_pairs
 from cse.evaluation.sts import score, units, with_final_period
+from cse.evaluation.task import TaskData
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
 
@@ -41,10 +42,10 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
 
 def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no STS files"):
-        units(tmp_path)
+        units(TaskData(tmp_path))
     write_pairs(tmp_path / "STSB" / "test.tsv", "1\ta\tb")
     write_pairs(tmp_path / "STS13" / "headlines.tsv", "1\ta\tb", "2\ta\ta")
-    assert list(units(tmp_path)) == ["STS13", "STS-B"]
+    assert list(units(TaskData(tmp_path))) == ["STS13", "STS-B"]
 
 
 def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: Path) -> None:
@@ -52,8 +53,8 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: 
         write_pairs(tmp_path / "raw" / task / "x.tsv", "1\ta\tb", "2\ta\ta")
     write_pairs(tmp_path / "cut" / "STS12" / "x.tsv", "1\tb\tb", "2\ta\td")
     with pytest.raises(ValueError, match="gone: no STS files"):
-        units(tmp_path / "raw", tmp_path / "gone")
-    found = units(tmp_path / "raw", tmp_path / "cut")
+        units(TaskData(tmp_path / "raw", tmp_path / "gone"))
+    found = units(TaskData(tmp_path / "raw", tmp_path / "cut"))
     assert {name: unit(encode)["spearman"] for name, unit in found.items()} == {"STS12": -100.0, "STS13": 100.0}
 
 

@@ -13,7 +13,7 @@ from cse.evaluation import token_bias
 from cse.evaluation.token_bias import (
     BYTE_FREQUENT,
     WORDPIECE_FREQUENT,
-    Static,
+    StaticEmbeddings,
     frequent_tokens,
     group_cosines,
     picture,
@@ -45,12 +45,12 @@ def byte_pieces(texts: list[str]) -> list[list[int]]:
     return found
 
 
-def static_of(tokens: list[str]) -> Static:
+def static_of(tokens: list[str]) -> StaticEmbeddings:
     embeddings = np.random.default_rng(3).normal(size=(len(tokens), 6)) + 0.3
-    return Static(embeddings, tokens, wordpieces if tokens is WORDPIECES else byte_pieces, (0, 1))
+    return StaticEmbeddings(embeddings, tokens, wordpieces if tokens is WORDPIECES else byte_pieces, (0, 1))
 
 
-def expected(static: Static, cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
+def expected(static: StaticEmbeddings, cut: dict[str, str], pairs: list[tuple[float, str, str]]) -> float:
     """Spearman x 100 of the averages of the pieces listed for each sentence."""
 
     def average(text: str) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_the_ladder_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
         "-Freq&Sub&Case": ("Ġdog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun Ġdog Ġ.", "Ġcat Ġsun"),
         "-Freq&Sub&Case&Pun": ("Ġdog Ġcat", "Ġsun", "Ġdog", "Ġsun Ġdog", "Ġcat Ġsun"),
     }
-    static = Static(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
+    static = StaticEmbeddings(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
     ladder = removal_ladder(static, {"set": all_pairs(texts)}, ("Ġthe",))
     for name, cuts in rows.items():
         score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
@@ -132,7 +132,7 @@ def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> 
 
     encoder = cse.load(str(bert_folder), pooling="static")
     tokenizer, count = encoder.tokenizer, len(encoder.tokenizer)
-    static = Static(
+    static = StaticEmbeddings(
         encoder.model.get_input_embeddings().weight.detach().numpy(),
         tokenizer.convert_ids_to_tokens(range(count)),
         lambda texts: tokenizer(texts, add_special_tokens=False)["input_ids"],
@@ -152,11 +152,11 @@ def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies() ->
     for size, listed in ((30522, WORDPIECE_FREQUENT), (28996, WORDPIECE_FREQUENT), (50265, BYTE_FREQUENT)):
         assert len(set(listed)) == 36
         tokens = [*listed, *(f"##{number}" for number in range(size - 36))]
-        static = Static(np.zeros((1, 1)), tokens, lambda texts: [[40]], ())
+        static = StaticEmbeddings(np.zeros((1, 1)), tokens, lambda texts: [[40]], ())
         assert frequent_tokens(static, ["x"]) == listed
-        shorter = Static(np.zeros((1, 1)), tokens[:-1], lambda texts: [[40]], ())
+        shorter = StaticEmbeddings(np.zeros((1, 1)), tokens[:-1], lambda texts: [[40]], ())
         assert frequent_tokens(shorter, ["x"]) == (tokens[40],)
-        foreign = Static(np.zeros((1, 1)), ["x", *tokens[1:]], lambda texts: [[40]], ())
+        foreign = StaticEmbeddings(np.zeros((1, 1)), ["x", *tokens[1:]], lambda texts: [[40]], ())
         assert frequent_tokens(foreign, ["x"]) == (tokens[40],)
     assert [token for token in BYTE_FREQUENT if not token.startswith("Ġ")] == ["a", "s", ".", "the", "-", "i"]
 
@@ -165,7 +165,7 @@ def test_other_vocabularies_are_counted_and_the_first_word_counts_as_a_word() ->
     static = static_of(BYTES)
     assert frequent_tokens(static, ["cat dog", "cat sun", "cat dog"]) == ("Ġcat", "Ġdog", "Ġsun")
     with pytest.raises(ValueError, match="no token in 1 sentences"):
-        frequent_tokens(Static(np.zeros((1, 1)), ["x"], lambda texts: [[]], ()), [""])
+        frequent_tokens(StaticEmbeddings(np.zeros((1, 1)), ["x"], lambda texts: [[]], ()), [""])
 
 
 # -- groups -------------------------------------------------------------------------------------------------------
@@ -197,14 +197,14 @@ def test_byte_level_pieces_without_the_mark_are_subwords() -> None:
 
 def test_the_commoner_mark_decides_what_kind_a_vocabulary_is() -> None:
     def pieces(*tokens: str) -> list[str]:
-        return token_groups(Static(np.zeros((1, 1)), tokens, lambda texts: [[0, 1, 2]], ()), ["x"])["piece"]
+        return token_groups(StaticEmbeddings(np.zeros((1, 1)), tokens, lambda texts: [[0, 1, 2]], ()), ["x"])["piece"]
 
     assert pieces("##s", "##ed", "Ġunju", "dog") == ["subword", "subword", "whole word", "whole word"]
     assert pieces("##", "Ġa", "Ġb", "dog") == ["subword", "whole word", "whole word", "subword"]
 
 
 def test_byte_level_letters_are_read_as_the_bytes_they_spell() -> None:
-    static = Static(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ())
+    static = StaticEmbeddings(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ())
     assert token_groups(static, ["x"])["case"] == ["upper", "lower", ""]  # É, éa and an opening quote
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from cse.evaluation import few_shot, transfer
 from cse.evaluation.labelled_data import features, labelled_rows, labels
+from cse.evaluation.task import TaskData
 
 Rows = list[tuple[str, ...]]
 
@@ -93,7 +94,7 @@ def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.Monk
         chosen.append(slow_choice(x[a], y[a], 2))
         scores.append(slow((x[a], y[a]), (x[b], y[b]), chosen[-1]))
     assert len(set(chosen)) > 1  # the folds disagree, so the choice is seen
-    unit = transfer.units(write(tmp_path, "MR", all=rows))["MR"]
+    unit = transfer.units(TaskData(write(tmp_path, "MR", all=rows)))["MR"]
     assert unit(numbers) == {"accuracy": round(100 * statistics.mean(scores), 2)}
 
 
@@ -107,7 +108,7 @@ def test_dev_chooses_the_strength_and_test_is_scored(tmp_path: Path) -> None:
         on_test[-1],
         max(on_test),
     )  # a fixed strength or a look at test would differ
-    unit = transfer.units(write(tmp_path, "SST2", train=train, dev=dev, test=test))["SST2"]
+    unit = transfer.units(TaskData(write(tmp_path, "SST2", train=train, dev=dev, test=test)))["SST2"]
     assert unit(numbers) == {"accuracy": round(100 * on_test[best], 2)}
 
 
@@ -117,7 +118,7 @@ def test_folds_of_train_choose_where_there_is_no_dev(tmp_path: Path, monkeypatch
     chosen = slow_choice(*arrays(train), 4)
     expected = slow(arrays(train), arrays(test), chosen)
     assert expected not in [slow(arrays(train), arrays(test), c) for c in transfer.STRENGTHS if c != chosen]
-    unit = transfer.units(write(tmp_path, "TREC", train=train, test=test))["TREC"]
+    unit = transfer.units(TaskData(write(tmp_path, "TREC", train=train, test=test)))["TREC"]
     assert unit(numbers) == {"accuracy": round(100 * expected, 2)}
 
 
@@ -125,7 +126,7 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
     predicted = np.array(["1", "1", "1", "0", "0", "1"])
     monkeypatch.setattr(transfer, "chosen_by_folds", lambda train, test: predicted)
     test = [(label, f"{n} 1", "2 2") for n, label in enumerate("110011")]
-    unit = transfer.units(write(tmp_path, "MRPC", train=separable(20, "01", 2), test=test))["MRPC"]
+    unit = transfer.units(TaskData(write(tmp_path, "MRPC", train=separable(20, "01", 2), test=test)))["MRPC"]
     # gold 1 1 0 0 1 1: three true and one false positive, one missed: 4 of 6 right; 2 * 3 / (2 * 3 + 1 + 1)
     assert unit(numbers) == {"accuracy": 66.67, "f1": 75.0}
 
@@ -154,7 +155,7 @@ def test_a_separable_set_scores_100_with_one_call_of_encode(
         calls.append(texts)
         return numbers(texts)
 
-    found = transfer.units(write(tmp_path, name, **files))
+    found = transfer.units(TaskData(write(tmp_path, name, **files)))
     assert list(found) == [name]
     assert found[name](encode) == expected
     assert len(calls) == 1
@@ -179,7 +180,7 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
         draw = few_shot.drawn(y, seed)
         rest = [n for n in range(len(rows)) if n not in set(draw)]
         runs.append(100 * slow((x[draw], y[draw]), (x[rest], y[rest]), 1.0))
-    found = few_shot.units(write(tmp_path, "CR", all=rows))["CR"](numbers)
+    found = few_shot.units(TaskData(write(tmp_path, "CR", all=rows)))["CR"](numbers)
     assert found["runs"] == [round(run, 2) for run in runs]
     assert found["accuracy"] == round(statistics.mean(runs), 2)
     assert found["deviation"] == round(statistics.stdev(runs), 2)
@@ -202,7 +203,7 @@ def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(
         return numbers(texts)
 
     folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
-    found = few_shot.units(folder)["SST2"](encode)
+    found = few_shot.units(TaskData(folder))["SST2"](encode)
     draws = [few_shot.drawn(y, seed) for seed in range(10)]
     assert found["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
     assert [set(texts) for texts in calls] == [{train[n][1] for n in np.concatenate(draws)} | {row[1] for row in test}]
@@ -239,9 +240,9 @@ def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, uni
     with pytest.raises(
         ValueError, match=r"none of the transfer sets in it.*MR/\{all.tsv\}.*MRPC/\{train.tsv,test.tsv\}"
     ):
-        units(tmp_path)
+        units(TaskData(tmp_path))
     with pytest.raises(ValueError, match=r"SST2: no dev.tsv, test.tsv; SST2 needs train.tsv, dev.tsv, test.tsv"):
-        units(write(tmp_path, "SST2", train=separable(20)))
+        units(TaskData(write(tmp_path, "SST2", train=separable(20))))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
         raise AssertionError("encoded")
 
     with pytest.raises(ValueError, match=message):
-        transfer.units(write(tmp_path, name, **files))[name](refuse)
+        transfer.units(TaskData(write(tmp_path, name, **files)))[name](refuse)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +280,7 @@ def test_few_shot_refuses_a_label_with_too_few_rows(
     tmp_path: Path, name: str, files: dict[str, Rows], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        few_shot.units(write(tmp_path, name, **files))[name](numbers)
+        few_shot.units(TaskData(write(tmp_path, name, **files)))[name](numbers)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")

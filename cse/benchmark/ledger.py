@@ -6,7 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from cse.benchmark.published import TEMPLATES
 from cse.benchmark.results import provenance, read_results
 from cse.benchmark.tables import average
+from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
+from cse.evaluation.tasks import find_task
 from cse.files import digest, write_json
 
 if TYPE_CHECKING:
     from cse.benchmark.published import PublishedRow
-    from cse.benchmark.results import ModelRecord
 
 FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
@@ -105,15 +106,6 @@ class Plan:
             / "results"
             / f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data))}.json"
         )
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The functions that draw the figures: of models, of a sweep over prompt lengths, and of the templates."""
-
-    models: Callable[[str, Mapping[str, ModelRecord], Path], None]
-    sweep: Callable[[Mapping[int, Sequence[float]], str, Path], None]
-    templates: Callable[[Mapping[str, float], str, Path], None]
 
 
 def settings_digest(*parts: str) -> str:
@@ -226,17 +218,18 @@ def _spread(value: float | None, deviation: float | None) -> str:
     return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")
 
 
-def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]], plan: Plan, drawing: Drawing) -> None:
-    """Draw what a whole table shows: a figure of the papers', or the templates of PromptBERT's Table 4."""
+def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]], plan: Plan) -> list[Path]:
+    """Draw what a whole table shows, a figure of the papers' or PromptBERT's Table 4; the files' paths come back."""
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
+    drawn: list[Path] = []
     runs = [[run for run in entry.get("runs", ()) if run is not None] for entry in entries]
     if first.task == "templates" and any(runs):
         scores = {row.name: found[0] for row, found in zip(rows, runs, strict=True) if found}
-        drawing.templates(scores, name, stem.with_suffix(".png"))
+        drawn = [draw_templates(scores, name, stem.with_suffix(".png"))]
     elif (first.paper, first.table) == ("dcpcse", "figure-2") and any(runs):
         lengths = {int(row.train.split()[-1]): found for row, found in zip(rows, runs, strict=True) if found}
-        drawing.sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))
+        drawn = [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     elif first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         models = {
             f"{row.name} {seed or ''}".strip(): record
@@ -244,4 +237,5 @@ def draw_figure(rows: Sequence[PublishedRow], entries: Sequence[dict[str, Any]],
             for seed in plan.runs(row)
             for record in list(read_results(plan.results(row, seed)).models.values())[-1:]
         }
-        drawing.models(first.task, models, stem)
+        drawn = draw(find_task(first.task), models, stem)
+    return drawn

@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cse import hub
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
-from cse.data import Pair, scored_pairs, sentences
+from cse.data import sentences
 from cse.encoder import Encoder
-from cse.evaluation.metrics import distinct_texts
-from cse.evaluation.sts import TASKS
 from cse.files import digest
 from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json
 from cse.model_names import Kind, ModelReference, location, read_config, resolve
-
-if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
-    from cse.evaluation.token_bias import Static
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
@@ -32,7 +25,7 @@ FIT_SENTENCES = 20_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparedModel:
     """An opened model: its name as given, its `key` in the published rows, its `seed` and `group`, its encoder."""
 
     model: str
@@ -43,7 +36,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Lineup:
+class ModelSelection:
     """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
 
     `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted.
@@ -61,7 +54,7 @@ class Lineup:
         if (self.postprocess is None) != (self.fit is None):
             raise ValueError("a postprocess is fitted on text: give `postprocess` and `fit` together")
 
-    def open(self) -> Iterator[Entry]:
+    def open(self) -> Iterator[ComparedModel]:
         """Every encoder, one after the other."""
         for model in self.models:
             reference = resolve(model)
@@ -71,7 +64,7 @@ class Lineup:
                 encoder = _encoder(reference, pooling)
                 key = _key(model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
                 alike = None if self.postprocess else group(known, encoder)
-                yield Entry(model, key, alike, (known or {}).get("seed"), self._follow(encoder))
+                yield ComparedModel(model, key, alike, (known or {}).get("seed"), self._follow(encoder))
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
@@ -105,70 +98,9 @@ def _key(model: str, pooling: str | None, encoder: TextEncoder) -> str:
     return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
 
 
-def token_units(encoder: TextEncoder, folder: Path, batch_size: int) -> dict[str, Unit]:
-    """The geometry units that ask for tokens: `removal` (ConPVP Figure 5) and `static-bias` (PromptBERT section 3).
-
-    On the seven STS tasks under `folder`, tokens counted in STS-B test; none where a task is missing, since these are
-    averages over all, and none for an encoder that has no tokens.
-    """
-    if not isinstance(encoder, Encoder) or not all(any(Path(folder).glob(pattern)) for pattern in TASKS.values()):
-        return {}
-    return {
-        "removal": partial(_removal, encoder, folder, batch_size),
-        "static-bias": partial(_static_bias, encoder, folder),
-    }
-
-
-def _removal(encoder: Encoder, folder: Path, batch_size: int, _: Encode) -> dict[str, Any]:
-    from cse.evaluation.token_removal import removal_curve
-
-    sets, counted = _sets(folder)
-    template = encoder.views[0][0]
-    return removal_curve(
-        lambda texts: encoder.tokenise(texts, [template] * len(texts)),
-        lambda contents: encoder.encode_ids(contents, batch_size=batch_size).numpy(),
-        sets,
-        counted=counted,
-    )
-
-
-def _static_bias(encoder: Encoder, folder: Path, _: Encode) -> dict[str, Any]:
-    from cse.evaluation.token_bias import frequent_tokens, group_cosines, picture, removal_ladder, token_groups
-
-    sets, counted = _sets(folder)
-    static = static_side(encoder)
-    groups = token_groups(static, counted)
-    ladder = removal_ladder(static, sets, frequent_tokens(static, counted))
-    return {**ladder, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
-
-
-def _sets(folder: Path) -> tuple[dict[str, list[Pair]], list[str]]:
-    """Pairs of every STS task under `folder`, and the sentences of STS-B test."""
-    found = {task: sorted(Path(folder).glob(pattern)) for task, pattern in TASKS.items()}
-    sets = {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in found.items() if paths}
-    return sets, distinct_texts(sets["STS-B"])
-
-
 def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:
     if reference.kind is Kind.WORD_VECTORS:
         return glove(Path(reference.name))
     if pooling in TOP_TOKENS:
         return top_k_tokens(open_model(resolve(reference.name, "prompt")), denoise=TOP_TOKENS[pooling])
     return open_model(resolve(reference.name, pooling) if pooling else reference)
-
-
-def static_side(encoder: Encoder) -> Static:
-    """The word embeddings of an encoder and how its tokenizer cuts text."""
-    from cse.evaluation.token_bias import Static
-
-    tokenizer = encoder.tokenizer
-
-    def tokenise(texts: list[str]) -> list[list[int]]:
-        return tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"] if texts else []
-
-    return Static(
-        encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
-        tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
-        tokenise,  # not the encoder's own, which puts a space before a RoBERTa prompt's sentence
-        tuple(tokenizer("")["input_ids"]),
-    )

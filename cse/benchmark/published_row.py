@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cse.evaluation import sts, transfer
+from cse.evaluation.tasks import find_task
 
 PAPERS = ("promptbert", "dcpcse", "conpvp")
-CLUSTERING = (
-    "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
-)  # fmt: skip
-SETS = {"sts": tuple(sts.TASKS), "transfer": tuple(transfer.SETS), "clustering": CLUSTERING}  # in the papers' order
+SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from cse.evaluation import Scores
 
 SAMPLES = 1000
 SEED = 123
@@ -107,3 +111,23 @@ def seed_groups(groups: Mapping[str, str | None]) -> dict[str, list[str]]:
     for name, group in groups.items():
         members.setdefault(group or name, []).append(name)
     return members
+
+
+def compare(models: Mapping[str, Mapping[str, Scores]]) -> list[str]:
+    """A line for each model but the first: its difference from the first on the STS pairs both have, with the interval.
+
+    `models` gives the scores of each by set. Raises ValueError where two models share no set.
+    """
+    (first, ours), *others = models.items()
+    lines = []
+    for other, theirs in others:
+        pairs = {name: _paired(ours[name], theirs[name]) for name in ours if name in theirs}
+        if not pairs:
+            raise ValueError(f"{first} and {other} share no task to be compared on")
+        difference = paired_bootstrap(pairs)
+        lines.append(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")
+    return lines
+
+
+def _paired(ours: Scores, theirs: Scores) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"])

@@ -1,7 +1,8 @@
 """Evaluation tasks: each is a dictionary of units (STS12, MR, agnews, …), and a unit maps an `encode` to its scores.
 
-A task's module has `units(folder, …)`, which checks that the data are there and reads nothing heavy; the harness runs
-unit after unit, so results survive an interruption. No evaluator knows of models.
+A task is the value `TASK` of its own module and is found by name in `cse.evaluation.tasks`. Its `units` checks that the
+data are there and reads nothing heavy; the harness runs unit after unit, so results survive an interruption. No
+evaluator knows of models.
 """
 
 from __future__ import annotations
@@ -15,3 +16,4 @@ if TYPE_CHECKING:
     Encode = Callable[[list[str]], np.ndarray]
     Scores = dict[str, Any]  # a unit's numbers by name, and the lists that figures are drawn from: values of JSON
     Unit = Callable[[Encode], Scores]
+    Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)

@@ -9,29 +9,33 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.evaluation.labelled_data import features, labelled_rows, labels
+from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 SEEDS = range(10)
+SETS = (  # of ConPVP's Table 6
+    "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
+)  # fmt: skip
 
 
-def units(folder: Path) -> dict[str, Unit]:
-    """A unit for each .tsv file of `folder` (label, text), under the file's name without .tsv.
+def units(data: TaskData) -> dict[str, Unit]:
+    """A unit for each .tsv file of the folder (label, text), under the file's name without .tsv.
 
     A unit gives {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation"}: mean and sample deviation over the seeds of
     Hungarian accuracy and of normalised mutual information, x 100, two decimals; it encodes each distinct text in one
     call. Raises ValueError where there is no such file; a unit as `labelled_rows` does, and where the file has no more
     distinct texts than labels.
     """
-    files = sorted(Path(folder).glob("*.tsv"))
+    files = sorted(data.folder.glob("*.tsv"))
     if not files:
-        raise ValueError(f"{folder}: no .tsv file in it; give a folder of files with label<TAB>text lines")
+        raise ValueError(f"{data.folder}: no .tsv file in it; give a folder of files with label<TAB>text lines")
     return {path.stem: partial(_score, path) for path in files}
 
 
@@ -47,7 +51,7 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(gold))
 
 
-def _score(path: Path, encode: Encode) -> dict[str, Any]:
+def _score(path: Path, encode: Encode) -> Scores:
     from sklearn.cluster import KMeans
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -69,3 +73,13 @@ def _score(path: Path, encode: Encode) -> dict[str, Any]:
         "nmi": round(float(nmi), 2),
         "nmi_deviation": round(float(deviations[1]), 2),
     }
+
+
+TASK = Task(
+    name="clustering",
+    units=units,
+    layout="*.tsv",
+    shown=("accuracy", "nmi"),
+    sets=SETS,
+    options=("final_period",),
+)

@@ -10,27 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.evaluation.labelled_data import check_counts, check_known, features, labels
-from cse.evaluation.transfer import classifier, found_sets, read_set
+from cse.evaluation.task import Task, TaskData
+from cse.evaluation.transfer import LAYOUT, classifier, found_sets, read_set
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 SHOTS = 16
 SEEDS = range(10)
 
 
-def units(folder: Path) -> dict[str, Unit]:
-    """A unit for each transfer set under `folder`: {"accuracy": mean, "deviation": sample, "runs": one per seed}.
+def units(data: TaskData) -> dict[str, Unit]:
+    """A unit for each transfer set under the folder: {"accuracy": mean, "deviation": sample, "runs": one per seed}.
 
     Percent, two decimals. A unit encodes the texts that some seed draws or scores in one call, each distinct one once.
     Raises ValueError as `transfer.found_sets` does; a unit also where a label has too few rows to draw.
     """
-    return {name: partial(_score, name, paths) for name, paths in found_sets(folder).items()}
+    return {name: partial(_score, name, paths) for name, paths in found_sets(data.folder).items()}
 
 
 def drawn(names: np.ndarray, seed: int) -> np.ndarray:
@@ -41,7 +42,7 @@ def drawn(names: np.ndarray, seed: int) -> np.ndarray:
     )
 
 
-def _score(name: str, paths: Sequence[Path], encode: Encode) -> dict[str, Any]:
+def _score(name: str, paths: Sequence[Path], encode: Encode) -> Scores:
     train = read_set(name, paths[0])
     test = read_set(name, paths[-1]) if len(paths) > 1 else []
     check_counts(paths[0], train, SHOTS if test else SHOTS + 1)
@@ -63,3 +64,13 @@ def _score(name: str, paths: Sequence[Path], encode: Encode) -> dict[str, Any]:
         "deviation": round(float(np.std(runs, ddof=1)), 2),
         "runs": [round(run, 2) for run in runs],
     }
+
+
+TASK = Task(
+    name="few-shot",
+    units=units,
+    layout=LAYOUT,
+    shown=("accuracy", "deviation"),
+    options=("final_period", "figures"),
+    figures={"few-shot": None},
+)

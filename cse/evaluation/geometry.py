@@ -1,4 +1,4 @@
-"""Geometry of sentence vectors on STS-B test: isotropy, and how cosines follow human grades."""
+"""Geometry of sentence vectors: isotropy and cosines by grade on STS-B test, and what single tokens contribute."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.data import scored_pairs
 from cse.data import sentences as read_sentences
+from cse.evaluation import sts
 from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
+from cse.evaluation.pair_map import pair_map
+from cse.evaluation.task import Task, TaskData, TokenAccess
+from cse.evaluation.token_bias import (
+    StaticEmbeddings,
+    frequent_tokens,
+    group_cosines,
+    picture,
+    removal_ladder,
+    token_groups,
+)
+from cse.evaluation.token_removal import removal_curve
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 PAIRS = Path("STSB") / "test.tsv"
 POSITIVE_GRADE = 4.0  # STS-B pairs from here on count as positives for `alignment`
@@ -25,7 +37,7 @@ TOP_GRADE = 5
 MOST_SENTENCES = 100_000  # PromptBERT's sample for Eq. 1
 
 
-def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> dict[str, Any]:
+def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> Scores:
     """Spread of cosines (N,) within each bucket of grades 0 to 5, and what separates the outer ones (ConPVP Figure 4).
 
     `separation`: mean cosine of the highest bucket less that of the lowest. `buckets`: grades (0-1 holds 0 <= g < 1,
@@ -46,29 +58,35 @@ def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> dict[str, 
     }
 
 
-def _bucket(place: int, inside: np.ndarray) -> dict[str, Any]:
+def _bucket(place: int, inside: np.ndarray) -> Scores:
     quartiles = np.round(np.quantile(inside, (0.25, 0.5, 0.75)), DIGITS).tolist()
     mean = round(float(inside.mean()), DIGITS)
     return {"grades": f"{place}-{place + 1}", "count": len(inside), "mean": mean, "quartiles": quartiles}
 
 
-def units(folder: Path, *, sentences: Path | None = None) -> dict[str, Unit]:
-    """`anisotropy`, `alignment-uniformity` and `distribution` on `folder`/STSB/test.tsv, rounded to four decimals.
+def units(data: TaskData) -> dict[str, Unit]:
+    """What is measured on `folder`/STSB/test.tsv, rounded to four decimals, and with `tokens` on all seven STS tasks.
 
     `sentences` is a file of any kind `cse.data.sentences` reads, whose first 100,000 take STS-B's place for the
-    anisotropy. Raises ValueError where STS-B test, or that file, is missing.
+    anisotropy. `removal` and `static-bias` are averages over the seven tasks, so none of them may be missing. Raises
+    ValueError where STS-B test, or that file, is missing.
     """
-    pairs = Path(folder) / PAIRS
-    if missing := [path for path in (pairs, sentences) if path and not Path(path).is_file()]:
+    pairs = data.folder / PAIRS
+    if missing := [path for path in (pairs, data.sentences) if path and not path.is_file()]:
         raise ValueError(f"{missing[0]}: no such file; give the folder that holds STSB, and sentences in a text file")
-    return {
-        "anisotropy": partial(_anisotropy, pairs, sentences),
+    found: dict[str, Unit] = {
+        "anisotropy": partial(_anisotropy, pairs, data.sentences),
         "alignment-uniformity": partial(_alignment_uniformity, pairs),
         "distribution": partial(_distribution, pairs),
+        "map": partial(pair_map, path=pairs),
     }
+    if data.tokens and len(sts.files(data.folder)) == len(sts.TASKS):
+        found["removal"] = partial(_removal, data.folder, data.tokens)
+        found["static-bias"] = partial(_static_bias, data.folder, data.tokens.static)
+    return found
 
 
-def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> dict[str, Any]:
+def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
     read = (
         distinct_texts(scored_pairs(pairs)) if sentences is None else islice(read_sentences(sentences), MOST_SENTENCES)
     )
@@ -76,7 +94,7 @@ def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> dict[str
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
 
 
-def _alignment_uniformity(path: Path, encode: Encode) -> dict[str, Any]:
+def _alignment_uniformity(path: Path, encode: Encode) -> Scores:
     pairs = scored_pairs(path)
     positive = [number for number, (grade, _, _) in enumerate(pairs) if grade >= POSITIVE_GRADE]
     if not positive:
@@ -90,7 +108,37 @@ def _alignment_uniformity(path: Path, encode: Encode) -> dict[str, Any]:
     }
 
 
-def _distribution(path: Path, encode: Encode) -> dict[str, Any]:
+def _distribution(path: Path, encode: Encode) -> Scores:
     pairs = scored_pairs(path)
     _, first, second = pair_vectors(encode, pairs)
     return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
+
+
+def _removal(folder: Path, tokens: TokenAccess, _: Encode) -> Scores:
+    """ConPVP Figure 5, on the seven STS tasks, tokens counted in STS-B test."""
+    sets = sts.all_pairs(folder)
+    return removal_curve(tokens.tokenise, tokens.encode_ids, sets, counted=distinct_texts(sets["STS-B"]))
+
+
+def _static_bias(folder: Path, static: StaticEmbeddings, _: Encode) -> Scores:
+    """PromptBERT section 3, on the seven STS tasks, tokens counted in STS-B test."""
+    sets = sts.all_pairs(folder)
+    counted = distinct_texts(sets["STS-B"])
+    groups = token_groups(static, counted)
+    ladder = removal_ladder(static, sets, frequent_tokens(static, counted))
+    return {**ladder, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
+
+
+TASK = Task(
+    name="geometry",
+    units=units,
+    layout=sts.LAYOUT,
+    shown=("anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"),
+    options=("sentences", "figures"),  # a final period would not reach the tokens that are counted
+    figures={
+        "similarity": "distribution", "pairs": "map", "removal": "removal", "static-embeddings": "static-bias",
+    },
+    points=("points", "picture"),
+    token_units=("removal", "static-bias"),
+    unit_headings=False,
+)  # fmt: skip

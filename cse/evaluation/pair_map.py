@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from cse.evaluation.isotropy import DIGITS
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode
+    from cse.evaluation import Encode, Scores
 
 GRADES, PAIRS_EACH = (0.0, 3.0, 5.0), 10  # three groups of ten pairs
 PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
@@ -29,7 +29,7 @@ def drawn_pairs(pairs: list[Pair]) -> list[Pair]:
     return chosen
 
 
-def pair_map(encode: Encode, path: Path) -> dict[str, Any]:
+def pair_map(encode: Encode, path: Path) -> Scores:
     """Mean cosine of the drawn pairs of each grade, and in `points` where t-SNE puts their sentences.
 
     `points`: `x` and `y` (2n: the n first sentences, then the n second ones) and the pairs' `grades` (n). Raises

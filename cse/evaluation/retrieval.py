@@ -8,32 +8,35 @@ grades run from best to worst in some editions and from worst to best in others.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.data import text_lines
+from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
-
-    Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)
+    from cse.evaluation import Encode, Scores, Search, Unit
 
 TOP, DEPTH = 10, 100
 
 
-def units(folder: Path, search: Search) -> dict[str, Unit]:
-    """Every set in or directly under `folder`. Raises ValueError where there is none."""
-    places = [path for path in (Path(folder), *sorted(Path(folder).glob("*"))) if (path / "corpus.tsv").is_file()]
+def units(data: TaskData) -> dict[str, Unit]:
+    """Every set in or directly under the folder. Raises ValueError where there is none, and without a `search`."""
+    if data.search is None:
+        raise ValueError("retrieval needs a vector search; give `search`")
+    places = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if (path / "corpus.tsv").is_file()]
     if not places:
-        raise ValueError(f"{folder}: no corpus.tsv in it or one folder below; a set has corpus, queries and qrels .tsv")
-    return {place.resolve().name: partial(score, folder=place, search=search) for place in places}
+        raise ValueError(
+            f"{data.folder}: no corpus.tsv in it or one folder below; a set has corpus, queries and qrels .tsv"
+        )
+    return {place.resolve().name: partial(score, folder=place, search=data.search) for place in places}
 
 
-def score(encode: Encode, folder: Path, search: Search) -> dict[str, Any]:
+def score(encode: Encode, folder: Path, search: Search) -> Scores:
     """`ndcg@10`, `mrr@10`, `recall@10`, `recall@100` x 100, averaged over the queries with a relevant document."""
     documents = read_texts(folder / "corpus.tsv")
     queries = read_texts(_only(folder, "queries"))
@@ -117,3 +120,12 @@ def _only(folder: Path, stem: str) -> Path:
     if len(found) != 1:
         raise ValueError(f"{folder}: {len(found)} files {stem}*.tsv; a set has exactly one")
     return found[0]
+
+
+TASK = Task(
+    name="retrieval",
+    units=units,
+    layout="corpus.tsv, queries*.tsv, qrels*.tsv",
+    shown=("ndcg@10", "mrr@10", "recall@10", "recall@100"),
+    options=("final_period",),
+)

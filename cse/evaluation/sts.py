@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.data import scored_pairs
+from cse.data import Pair, scored_pairs
 from cse.evaluation.metrics import correlation, pair_cosines, pearson
+from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 TASKS = {
     "STS12": "STS12/*.tsv",
@@ -28,27 +29,35 @@ TASKS = {
     "SICK-R": "SICK/test.tsv",
 }
 PAIRS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
+LAYOUT = ", ".join(TASKS.values())
 
 
-def units(folder: Path, tokenised: Path | None = None, *, details: bool = False) -> dict[str, Unit]:
-    """The tasks of the seven that lie under `folder`; a task that `tokenised` holds too is read from there.
+def units(data: TaskData) -> dict[str, Unit]:
+    """The tasks of the seven that lie under the folder; a task that `tokenised` holds too is read from there.
 
     A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
     `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where
-    `folder`, or `tokenised`, holds none of them.
+    the folder, or `tokenised`, holds none of them.
     """
-    for place in (folder, *([tokenised] if tokenised else [])):
-        if not any(next(Path(place).glob(pattern), None) for pattern in TASKS.values()):
-            raise ValueError(f"{place}: no STS files; the layout is {', '.join(TASKS.values())}")
-    found: dict[str, Unit] = {}
-    for task, pattern in TASKS.items():
-        paths = sorted(Path(tokenised).glob(pattern)) if tokenised else []
-        if paths := paths or sorted(Path(folder).glob(pattern)):
-            found[task] = partial(score, paths=paths, details=details)
-    return found
+    for place in (data.folder, *([data.tokenised] if data.tokenised else [])):
+        if not files(place):
+            raise ValueError(f"{place}: no STS files; the layout is {LAYOUT}")
+    found = files(data.folder) | (files(data.tokenised) if data.tokenised else {})
+    return {name: partial(score, paths=found[name], details=data.details) for name in TASKS if name in found}
 
 
-def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[str, Any]:
+def files(folder: Path) -> dict[str, list[Path]]:
+    """The files of each of the seven tasks that lie under `folder`."""
+    found = {task: sorted(folder.glob(pattern)) for task, pattern in TASKS.items()}
+    return {task: paths for task, paths in found.items() if paths}
+
+
+def all_pairs(folder: Path) -> dict[str, list[Pair]]:
+    """The scored pairs of each of the seven tasks that lie under `folder`."""
+    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in files(folder).items()}
+
+
+def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:
     """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons."""
     subsets = {path.stem: scored_pairs(path) for path in paths}
     pairs = [pair for subset in subsets.values() for pair in subset]
@@ -56,7 +65,7 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
     grades = np.array([grade for grade, _, _ in pairs])
     if np.ptp(grades) == 0:
         raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
-    scores: dict[str, Any] = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
+    scores: Scores = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
     if details:
         scores["pearson"] = round(pearson(found, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
@@ -70,3 +79,15 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> dict[
 def with_final_period(text: str) -> str:
     """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
     return text if not text or text[-1] in ".?\"'" else f"{text}."
+
+
+TASK = Task(
+    name="sts",
+    units=units,
+    layout=LAYOUT,
+    shown=("spearman", "pearson", "subset_mean"),
+    sets=tuple(TASKS),
+    pairs=PAIRS,
+    options=("tokenised", "details", "final_period", "compare"),
+    points=("cosines", "grades"),
+)

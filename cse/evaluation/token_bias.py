@@ -41,7 +41,7 @@ MOST_POINTS = 2000
 
 
 @dataclass(frozen=True)
-class Static:
+class StaticEmbeddings:
     """A model's static side: `embeddings` (V, d), its V token strings, and its tokenizer.
 
     `tokenise` turns texts into ids without special tokens; `specials` are those that stand around a sentence.
@@ -53,7 +53,7 @@ class Static:
     specials: tuple[int, ...]
 
 
-def frequent_tokens(static: Static, sentences: Sequence[str]) -> tuple[str, ...]:
+def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:
     """The 36 tokens whose removal Table 3 calls Freq: the released list for BERT's and RoBERTa's vocabularies.
 
     For any other they are counted in `sentences` (the papers': STS-B test). Raises ValueError where these hold none.
@@ -68,7 +68,7 @@ def frequent_tokens(static: Static, sentences: Sequence[str]) -> tuple[str, ...]
 
 
 def removal_ladder(
-    static: Static, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
+    static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
 ) -> dict[str, dict[str, float]]:
     """Spearman x 100 per set, and their average, of averaged static embeddings as biased tokens go (Tables 1 and 3).
 
@@ -89,7 +89,7 @@ def removal_ladder(
 
 
 def _rungs(
-    static: Static, contents: Sequence[Sequence[int]], frequent: Collection[str]
+    static: StaticEmbeddings, contents: Sequence[Sequence[int]], frequent: Collection[str]
 ) -> list[tuple[str, list[list[int]]]]:
     def keep(kept: Callable[[int], bool], among: Sequence[Sequence[int]]) -> list[list[int]]:
         return [[token for token in content if kept(token)] for content in among]
@@ -103,12 +103,12 @@ def _rungs(
     return list(zip(ROWS[1:], (common, whole, *lowered), strict=True))
 
 
-def _contents(static: Static, texts: Sequence[str]) -> list[list[int]]:
+def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]:
     """Ids of the texts, each after a space: byte-level tokenizers then see that the first word begins one."""
     return static.tokenise([f" {text}" for text in texts])
 
 
-def _read(static: Static) -> tuple[list[str], list[bool]]:
+def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
     """What each token says, "" for special and unused ones ([MASK], <pad>); and whether it continues a word."""
     tokens = static.tokens
     # The commoner mark decides: either kind of vocabulary has a few tokens that look like the other's.
@@ -125,7 +125,7 @@ def _decoded(token: str) -> str:
     return bytes(BYTES[letter] for letter in token).decode("utf-8", "replace").strip()
 
 
-def _lowered(static: Static, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> list[list[int]]:
+def _lowered(static: StaticEmbeddings, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> list[list[int]]:
     cased = {token: texts[token] for token in chain.from_iterable(contents) if texts[token] != texts[token].lower()}
     # Tokenizers refuse an empty list.
     lowered = _contents(static, [text.lower() for text in cased.values()]) if cased else []
@@ -138,7 +138,7 @@ def _averages(embeddings: np.ndarray, contents: Sequence[Sequence[int]]) -> np.n
     return np.array([embeddings[content].mean(0) if content else 0 * embeddings[0] for content in map(list, contents)])
 
 
-def token_groups(static: Static, sentences: Sequence[str]) -> dict[str, list[str]]:
+def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str, list[str]]:
     """For each of "frequency", "piece" and "case" the group of every token, V names ("" for none) (Figure 1).
 
     Frequency: thirds of the tokens that occur in `sentences` (frequent, middle, rare), of equals the lower id first.
@@ -162,7 +162,7 @@ def token_groups(static: Static, sentences: Sequence[str]) -> dict[str, list[str
     }
 
 
-def group_cosines(static: Static, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
+def group_cosines(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
     """Mean cosine between the tokens of each group (Table 2 for parts of the vocabulary), all tokens first as `all`.
 
     Each row: `tokens`, `cosine` (4 decimals) and `excess` over `all`, which is what a random group of tokens would
@@ -179,7 +179,7 @@ def group_cosines(static: Static, groups: Mapping[str, Sequence[str]]) -> dict[s
     return found
 
 
-def picture(static: Static, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
+def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
     """At most 2,000 tokens on the first two principal components of all embeddings, and their groups (Figure 1).
 
     Lists of one entry per drawn token: `x`, `y`, `tokens` and each kind of `groups`; and `explained`, the percent of

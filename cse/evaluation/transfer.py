@@ -21,17 +21,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.evaluation.labelled_data import LabelledRow, check_counts, check_known, features, labelled_rows, labels
+from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import Pipeline
 
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
 WHOLE, SPLIT = ("all.tsv",), ("train.tsv", "test.tsv")
 SETS = {
@@ -43,6 +44,7 @@ SETS = {
     "TREC": SPLIT,
     "MRPC": SPLIT,
 }
+LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items())
 PAIRED = ("MRPC",)
 PARAPHRASE = "1"  # the label MRPC's F1 is of
 FOLDS, INNER_FOLDS = 10, 10
@@ -52,13 +54,13 @@ SEED = 1111
 Part = tuple[np.ndarray, np.ndarray]  # (N, d) features, (N,) labels
 
 
-def units(folder: Path) -> dict[str, Unit]:
-    """A unit for each set found under `folder`: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
+def units(data: TaskData) -> dict[str, Unit]:
+    """A unit for each set found under the folder: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
 
-    A unit encodes each distinct text of its set in one call. Raises ValueError where `folder` has no known set or a set
-    only some of its files; a unit raises as `labelled_rows` does, and where a label has too few rows for the folds.
+    A unit encodes each distinct text of its set in one call. Raises ValueError where the folder has no known set or a
+    set only some of its files; a unit raises as `labelled_rows` does, and where a label has too few rows for the folds.
     """
-    return {name: partial(_score, name, paths) for name, paths in found_sets(folder).items()}
+    return {name: partial(_score, name, paths) for name, paths in found_sets(data.folder).items()}
 
 
 def found_sets(folder: Path) -> dict[str, list[Path]]:
@@ -68,15 +70,14 @@ def found_sets(folder: Path) -> dict[str, list[Path]]:
     """
     found: dict[str, list[Path]] = {}
     for name, files in SETS.items():
-        paths = [Path(folder) / name / file for file in files]
+        paths = [folder / name / file for file in files]
         absent = [path.name for path in paths if not path.is_file()]
         if absent and len(absent) < len(paths):
-            raise ValueError(f"{Path(folder) / name}: no {', '.join(absent)}; {name} needs {', '.join(files)}")
+            raise ValueError(f"{folder / name}: no {', '.join(absent)}; {name} needs {', '.join(files)}")
         if not absent:
             found[name] = paths
     if not found:
-        known = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items())
-        raise ValueError(f"{folder}: none of the transfer sets in it; give the folder above any of {known}")
+        raise ValueError(f"{folder}: none of the transfer sets in it; give the folder above any of {LAYOUT}")
     return found
 
 
@@ -131,7 +132,7 @@ def _search(folds: int) -> GridSearchCV:
     return GridSearchCV(classifier(), grid, cv=_folds(folds), error_score="raise")
 
 
-def _score(name: str, paths: Sequence[Path], encode: Encode) -> dict[str, Any]:
+def _score(name: str, paths: Sequence[Path], encode: Encode) -> Scores:
     from sklearn.metrics import f1_score
 
     parts = _read(name, paths, encode)
@@ -154,3 +155,13 @@ def _read(name: str, paths: Sequence[Path], encode: Encode) -> list[Part]:
     vectors = features(encode, [row for rows in files for row in rows])
     ends = np.cumsum([len(rows) for rows in files])
     return [(vectors[end - len(rows) : end], labels(rows)) for end, rows in zip(ends, files, strict=True)]
+
+
+TASK = Task(
+    name="transfer",
+    units=units,
+    layout=LAYOUT,
+    shown=("accuracy", "f1"),
+    sets=tuple(SETS),
+    options=("final_period",),
+)

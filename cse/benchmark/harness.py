@@ -1,0 +1,137 @@
+"""The evaluation harness: every model of a selection is scored on every unit of a task.
+
+Results are saved after each unit; units that a results file already holds are not run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.benchmark.models import ComparedModel, ModelSelection
+from cse.benchmark.results import (
+    ModelRecord,
+    Protocol,
+    Results,
+    name_and_checksum,
+    provenance,
+    run_units,
+    save_results,
+)
+from cse.benchmark.significance import compare
+from cse.benchmark.token_access import token_access
+from cse.encoder import Encoder
+from cse.evaluation.sts import with_final_period
+from cse.evaluation.task import Task, TaskData
+from cse.files import file_digest
+
+if TYPE_CHECKING:
+    from cse.benchmark.representations import TextEncoder
+    from cse.evaluation import Encode, Scores, Unit
+
+    Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """What is evaluated: models on the `data` of a task, and how they encode it.
+
+    `final_period` ends texts as PromptBERT does; `compare` sets the first model against the others; `keep_points` keeps
+    what comparisons and figures are drawn from; `progress` shows a bar while an `Encoder` encodes.
+    """
+
+    task: Task
+    data: TaskData
+    models: ModelSelection
+    batch_size: int = 128
+    final_period: bool = False
+    compare: bool = False
+    keep_points: bool = False
+    progress: bool = False
+
+
+def new_results(request: EvaluationRequest, command: str) -> Results:
+    """Results of a request without a score; `command` is what the user ran.
+
+    Raises ValueError as the task's `units` does where its data are not there.
+    """
+    data = request.data
+    request.task.units(data)
+    protocol = Protocol(
+        data=file_digest(data.folder),
+        tokenised=file_digest(data.tokenised) if data.tokenised else None,
+        details=data.details,
+        final_period=request.final_period,
+        sentences=name_and_checksum(data.sentences),
+        fit=name_and_checksum(request.models.fit),
+        points=request.compare or request.keep_points,
+    )
+    return Results(request.task.name, protocol, command)
+
+
+def evaluate(request: EvaluationRequest, results: Results, path: Path | None, report: Report) -> dict[str, ModelRecord]:
+    """Complete `results` and save them to `path` after every unit; the records of the request's models come back.
+
+    `report` is called with lines of progress. Raises OSError, before any work, where `path` cannot be written.
+    """
+
+    def save() -> None:
+        if path:
+            save_results(path, results)
+
+    def done(record: ModelRecord, unit: str) -> None:
+        report(f"  {unit}  {_numbers(record.scores[unit])}")
+        save()
+
+    save()
+    found: dict[str, ModelRecord] = {}
+    for model in request.models.open():
+        label, record = _record(results, model)
+        found[label] = record
+        report(f"{label} ({record.fingerprint})")
+        units = _units(request, model.encoder, results.protocol.points, report)
+        record.scores = run_units(_encode(request, model.encoder), units, record.scores, partial(done, record))
+    if request.compare and len(found) > 1:
+        results.comparisons = compare({label: record.scores for label, record in found.items()})
+    save()
+    return found
+
+
+def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
+    """The label and the record of a model in `results`, made where there is none.
+
+    The label is the encoder's name, with its fingerprint where another encoder has that name.
+    """
+    label, fingerprint = model.encoder.name, model.encoder.fingerprint
+    if label in results.models and results.models[label].fingerprint != fingerprint:
+        label = f"{label} {fingerprint}"
+    record = results.models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
+    record.group, record.seed, record.key = model.group, model.seed, model.key
+    return label, record
+
+
+def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, report: Report) -> Mapping[str, Unit]:
+    """The task's units for one encoder; without `points` they drop what only comparisons and figures need."""
+    task = request.task
+    tokens = token_access(encoder, request.batch_size) if task.token_units else None
+    units = task.units(replace(request.data, tokens=tokens))
+    if lacking := [name for name in task.token_units if name not in units]:
+        report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: left out")
+    return units if points else {name: partial(_without, unit, task.points) for name, unit in units.items()}
+
+
+def _without(unit: Unit, points: tuple[str, ...], encode: Encode) -> Scores:
+    return {key: value for key, value in unit(encode).items() if key not in points}
+
+
+def _encode(request: EvaluationRequest, encoder: TextEncoder) -> Encode:
+    bar: dict[str, Any] = {"show_progress_bar": True} if request.progress and isinstance(encoder, Encoder) else {}
+    encode: Encode = partial(encoder.encode, batch_size=request.batch_size, **bar)
+    return (lambda texts: encode([with_final_period(text) for text in texts])) if request.final_period else encode
+
+
+def _numbers(scores: Scores) -> str:
+    return "  ".join(f"{key} {value}" for key, value in scores.items() if not isinstance(value, list | dict))

@@ -1,0 +1,44 @@
+"""The tokens of an encoder, as evaluation tasks read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cse.encoder import Encoder
+from cse.evaluation.task import TokenAccess
+from cse.evaluation.token_bias import StaticEmbeddings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.benchmark.representations import TextEncoder
+
+
+def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:
+    """How `encoder` cuts and encodes tokens, `batch_size` sentences at a time; None for one that has no tokens."""
+    if not isinstance(encoder, Encoder):
+        return None
+    model, template = encoder, encoder.views[0][0]
+
+    def tokenise(texts: list[str]) -> list[list[int]]:
+        return model.tokenise(texts, [template] * len(texts))
+
+    def encode_ids(contents: list[list[int]]) -> np.ndarray:
+        return model.encode_ids(contents, batch_size=batch_size).numpy()
+
+    return TokenAccess(tokenise, encode_ids, static_embeddings(encoder))
+
+
+def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
+    """The word embeddings of an encoder and how its tokenizer cuts text."""
+    tokenizer = encoder.tokenizer
+
+    def tokenise(texts: list[str]) -> list[list[int]]:
+        return tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"] if texts else []
+
+    return StaticEmbeddings(
+        encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
+        tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
+        tokenise,  # not the encoder's own, which puts a space before a RoBERTa prompt's sentence
+        tuple(tokenizer("")["input_ids"]),
+    )
