@@ -31,8 +31,10 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.ledger import Plan, draw_figure, fill_in, markdown, write_ledger
+    from cse.benchmark.ledger import fill_in, markdown, write_ledger
+    from cse.benchmark.obtained import draw_figure
     from cse.benchmark.published import rows
+    from cse.benchmark.reproduction import Plan
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:

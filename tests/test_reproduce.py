@@ -10,8 +10,9 @@ import pytest
 from conftest import SENTENCES
 from test_scripts import refused, run
 
-from cse.benchmark.ledger import Plan, judged
+from cse.benchmark.ledger import judged
 from cse.benchmark.published import ROWS
+from cse.benchmark.reproduction import Plan
 
 RUNNABLE = [row for row in ROWS if not row.copied]
 
@@ -50,7 +51,9 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("scripts."), *parts[3:]).exit_code)
 
     # the module as the ledger sees it: others start processes of their own
-    monkeypatch.setattr("cse.benchmark.ledger.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL))
+    monkeypatch.setattr(
+        "cse.benchmark.reproduction.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL)
+    )
     return ran
 
 
