@@ -49,6 +49,14 @@ class Plan:
         trained = [self.train(row, seed) for seed in self.seeds] if row.method else []
         return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
 
+    def model(self, row: PublishedRow, seed: int | None) -> str:
+        """What is evaluated: the checkpoint of a trained row's seed, or the backbone."""
+        return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
+
+    def pooling(self, row: PublishedRow) -> str | None:
+        """How an untrained row reads its backbone; None for a trained one."""
+        return None if row.method else row.key.split()[1]
+
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for what is not trained."""
         return self.seeds if row.method else (None,)
@@ -77,13 +85,13 @@ class Plan:
 
     def evaluate(self, row: PublishedRow, seed: int | None) -> str:
         """The evaluation command of one run."""
-        model = str(self.checkpoint(row, seed)) if seed is not None else self.backbone_of(row)
-        pooling = [] if seed is not None else ["--pooling", row.key.split()[1]]
-        parts = ["scripts.evaluate", row.task, "--model", model, *pooling, "--data", str(self.data / FOLDERS[row.task])]
+        pooling = [] if row.method else ["--pooling", str(self.pooling(row))]
+        words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
+        words += ["--data", str(self.data / FOLDERS[row.task])]
         results = self.results(row, seed)
         drawn = row.task in ("few-shot", "geometry")
         figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
-        return shlex.join(["python", "-m", *parts, *shlex.split(row.evaluate), *figures, "--json", str(results)])
+        return shlex.join(["python", "-m", *words, *shlex.split(row.evaluate), *figures, "--json", str(results)])
 
     def templates(self) -> str:
         """Every template of Table 4 on STS-B dev."""
