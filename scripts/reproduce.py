@@ -56,7 +56,7 @@ def main(
         write_ledger(output / f"{paper}-{table}", paper, table, entries)
     for line in markdown(entries):
         typer.echo(line)
-    for path in draw_figure(chosen, [entry.get("runs", ()) for entry in entries], plan):
+    for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
         log(f"wrote {path}")
 
 

@@ -1,44 +1,13 @@
-"""A reproduction runs this project's own commands, resumes, and judges what came out."""
+"""The command of a reproduction: it runs this project's own commands, goes on where it was, and writes the ledger."""
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from conftest import SENTENCES
 from test_scripts import refused, run
-
-from cse.benchmark.ledger import judged
-from cse.benchmark.published import ROWS
-from cse.benchmark.reproduction import Plan
-
-RUNNABLE = [row for row in ROWS if not row.copied]
-
-
-def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
-    row = replace(RUNNABLE[0], average=78.54, deviation=0.15, seeds=10)
-    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
-    assert (near["mean"], near["deviation"], near["difference"]) == (78.0, 0.5, -0.54)
-    assert (near["verdict"], far["verdict"]) == ("inside the noise", "a difference")
-    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
-    assert one["verdict"] == "inside the noise"
-    assert "verdict" not in judged([78.0], replace(row, deviation=None, seeds=1))
-    assert judged([78.0], replace(row, average=None)) == {"mean": 78.0, "deviation": None}
-    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1))["difference"] == 0.0077
-
-
-def test_other_settings_are_other_work(tmp_path: Path) -> None:
-    row = next(row for row in ROWS if row.method == "simcse")
-    plan = Plan(tmp_path, tmp_path / "out", "a.txt", None, "bundled", (1,), "--max-steps 1")
-    plans = [
-        plan,
-        replace(plan, train_data="b.txt"),
-        replace(plan, train_options=""),
-        replace(plan, backbone="x/bundled"),
-    ]
-    assert len({one.checkpoint(row, 1) for one in plans}) == len({one.results(row, 1) for one in plans}) == 4
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from cse.benchmark.models import ModelSelection
 from cse.benchmark.results import read_results
 from cse.benchmark.tables import average
 from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
+from cse.benchmark.template_search import read_scores
 from cse.evaluation.tasks import find_task
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
     Raises ValueError where its results file is damaged or holds no record of the run's model.
     """
     if row.task == "templates":
-        scores = json.loads(plan.template_scores.read_text())["templates"]
-        return next((entry["score"] for entry in scores if entry["template"] == row.name), None)
+        return read_scores(plan.template_scores).scores.get(row.name)
     record = run_record(row, plan, seed)
     if not row.read:
         return average(row.task, record.scores)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.benchmark.published import TEMPLATES
-from cse.files import digest
+from cse.benchmark.template_search import read_scores
+from cse.evaluation.tasks import find_task
+from cse.files import digest, write_file
 
 if TYPE_CHECKING:
     from cse.benchmark.published import PublishedRow
@@ -22,7 +24,11 @@ TEMPLATES_FILE = "templates.txt"
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds."""
+    """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds.
+
+    `data` has the folders of `FOLDERS` beneath it; `train_data` is the text of trained rows, `triplets` that of
+    supervised ones, either a file or a hub id; `train_options` are further options of `scripts.train`.
+    """
 
     data: Path
     output: Path
@@ -67,9 +73,9 @@ class Plan:
         return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
-        parts = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
-        parts += ["--dev", str(self.data / "sts" / "STSB" / "dev.tsv"), "--seed", str(seed)]
-        return ["python", "-m", *parts, *shlex.split(row.train), *shlex.split(self.train_options)]
+        words = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
+        words += ["--dev", str(self._dev), "--seed", str(seed)]
+        return ["python", "-m", *words, *shlex.split(row.train), *shlex.split(self.train_options)]
 
     def train(self, row: PublishedRow, seed: int) -> str:
         """The training command of one seed."""
@@ -89,26 +95,30 @@ class Plan:
         words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
         words += ["--data", str(self.data / FOLDERS[row.task])]
         results = self.results(row, seed)
-        drawn = row.task in ("few-shot", "geometry")
+        drawn = bool(find_task(row.task).figures)
         figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
         return shlex.join(["python", "-m", *words, *shlex.split(row.evaluate), *figures, "--json", str(results)])
 
     def templates(self) -> str:
-        """Every template of Table 4 on STS-B dev."""
-        parts = ["scripts.search_templates", "--model", self.backbone or "bert-base-uncased", "--final-period"]
-        parts += ["--templates", str(self.output / TEMPLATES_FILE)]
-        dev = self.data / "sts" / "STSB" / "dev.tsv"
-        return shlex.join(["python", "-m", *parts, "--dev", str(dev), "--json", str(self.template_scores)])
+        """The command that scores every template of Table 4 on STS-B dev."""
+        words = ["scripts.search_templates", "--model", self._template_backbone, "--final-period"]
+        words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._dev)]
+        return shlex.join(["python", "-m", *words, "--json", str(self.template_scores)])
 
     @property
     def template_scores(self) -> Path:
         """Where the template search leaves its scores."""
-        backbone = self.backbone or "bert-base-uncased"
-        return (
-            self.output
-            / "results"
-            / f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data))}.json"
-        )
+        backbone = self._template_backbone
+        name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data))}.json"
+        return self.output / "results" / name
+
+    @property
+    def _template_backbone(self) -> str:
+        return self.backbone or "bert-base-uncased"
+
+    @property
+    def _dev(self) -> Path:
+        return self.data / "sts" / "STSB" / "dev.tsv"
 
 
 def settings_digest(*parts: str) -> str:
@@ -117,19 +127,27 @@ def settings_digest(*parts: str) -> str:
 
 
 def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
-    """Run a command unless its result is there; an interrupted training goes on."""
-    parts = shlex.split(command)
-    if "scripts.train" in parts:
-        output = Path(parts[parts.index("--output") + 1])
-        if (output / "config.json").is_file():
+    """Run a command of a row unless its result is there; an interrupted training or template search goes on.
+
+    `report` gets the command. Raises ValueError where it fails.
+    """
+    words = shlex.split(command)
+    if "scripts.train" in words:
+        checkpoint = Path(words[words.index("--output") + 1])
+        if (checkpoint / "config.json").is_file():
             return
-        parts += ["--resume"] if output.with_name(f"{output.name}.partial").is_dir() else []
-    if "scripts.search_templates" in parts:
-        if plan.template_scores.is_file():
+        words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
+    if "scripts.search_templates" in words:
+        if _templates_are_scored(plan):
             return
-        plan.output.mkdir(parents=True, exist_ok=True)
-        (plan.output / TEMPLATES_FILE).write_text("\n".join(TEMPLATES) + "\n")
+        text = "\n".join(TEMPLATES) + "\n"
+        write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     report(f"  {command}")
-    done = subprocess.run([sys.executable, *parts[1:]], stdout=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, *words[1:]], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
+
+
+def _templates_are_scored(plan: Plan) -> bool:
+    path = plan.template_scores
+    return path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys()
