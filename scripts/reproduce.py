@@ -31,7 +31,7 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.ledger import fill_in, markdown, write_ledger
+    from cse.benchmark.ledger import markdown, reproduce
     from cse.benchmark.obtained import draw_figure
     from cse.benchmark.published import rows
     from cse.benchmark.reproduction import Plan
@@ -47,13 +47,7 @@ def main(
             for line in plan.commands(row):
                 typer.echo(line)
         return
-    entries = []
-    for number, row in enumerate(chosen, start=1):
-        log(
-            f"{number}/{len(chosen)} {row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}"
-        )
-        entries.append(fill_in(row, plan, log))
-        write_ledger(output / f"{paper}-{table}", paper, table, entries)
+    entries = reproduce(chosen, plan, log)
     for line in markdown(entries):
         typer.echo(line)
     for path in draw_figure(chosen, [entry.runs for entry in entries], plan):

@@ -80,6 +80,20 @@ class LedgerEntry:
         return cls(**items, comparison=Comparison(**compared) if compared else None)
 
 
+def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
+    """The entries of a table's rows, one after the other; the ledger under `plan.output` is written after each.
+
+    `report` gets a line for each row and each command. Raises as `fill_in` and `write_ledger` do.
+    """
+    entries: list[LedgerEntry] = []
+    for number, row in enumerate(rows, start=1):
+        what = "copied, not run" if row.copied else f"published {row.average}"
+        report(f"{number}/{len(rows)} {row.name}: {what}")
+        entries.append(fill_in(row, plan, report))
+        write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
+    return entries
+
+
 def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
     """Run what is not yet done of a row, each command given to `report`; its ledger entry comes back.
 
