@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.evaluation.tasks import TASKS
+from cse.evaluation.tasks import TASKS, find_task, tasks_with
 from scripts.cli import check_choice, command, log, print_json
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def main(
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
     from cse.evaluation.task import TaskData
-    from cse.evaluation.tasks import find_task
 
     check_choice("task", task, TASKS)
     options = {
@@ -90,8 +89,6 @@ def main(
 
 def _check_options(task: str, given: list[str]) -> None:
     """Refuse the first given option that the task does not have as a usage error that names the tasks with it."""
-    from cse.evaluation.tasks import find_task, tasks_with
-
     for option in given:
         if option not in find_task(task).options:
             flag, *names = f"--{option.replace('_', '-')}", *tasks_with(option)

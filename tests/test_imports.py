@@ -64,6 +64,13 @@ def test_the_core_imports_downwards_and_leaves_import_no_core() -> None:
         assert not imports(path) & {"cse.encoder", "cse.methods", "cse.checkpoint", "cse.training"}, path
 
 
+def test_evaluation_is_a_leaf_that_knows_of_no_model() -> None:
+    allowed = ("cse.data", "cse.errors", "cse.evaluation", "cse.files", "cse.vectors")
+    for path in (ROOT / "cse" / "evaluation").glob("*.py"):
+        ours = {name for name in imports(path) if name.split(".")[0] in ("cse", "index", "scripts", "ui")}
+        assert all(name.startswith(allowed) for name in ours), path
+
+
 MODULES = ["cse", "index", "app"]
 MODULES += [
     f"scripts.{name}" for name in ("train", "build_index", "search", "evaluate", "search_templates", "reproduce")

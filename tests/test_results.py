@@ -1,10 +1,9 @@
-"""Results survive an interruption unit by unit, and texts are encoded once however many units share them."""
+"""Results files: read as they were written, gone on with under the same protocol, refused otherwise."""
 
 import hashlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -15,36 +14,9 @@ from cse.benchmark.results import (
     name_and_checksum,
     open_results,
     read_results,
-    remembered,
-    run_units,
     save_results,
 )
 from cse.files import file_digest
-
-
-def test_each_text_is_encoded_once_in_the_order_asked() -> None:
-    asked: list[str] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.extend(texts)
-        return np.array([[float(len(text)), 1.0] for text in texts])
-
-    once = remembered(encode)
-    np.testing.assert_array_equal(once(["aa", "b", "aa"]), [[2, 1], [1, 1], [2, 1]])
-    np.testing.assert_array_equal(once(["b", "ccc"]), [[1, 1], [3, 1]])
-    assert asked == ["aa", "b", "ccc"]
-
-
-def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
-    saved: list[str] = []
-    done = {"b": {"score": 1}}
-    units = {name: (lambda encode, name=name: {"score": name}) for name in ("a", "b", "c")}
-    found = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
-    assert found == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
-    assert list(found) == ["a", "b", "c"]
-    other = {"z": {"score": 0}, "b": {"score": 1}}
-    assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
-    assert saved == ["a", "c"]
 
 
 def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path: Path) -> None:

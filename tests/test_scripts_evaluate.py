@@ -132,6 +132,7 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     )
     refused(run("evaluate", "geometry", *options, "--details"), 2, "--details", "only for the sts task")
     refused(run("evaluate", "geometry", *options, "--final-period"), 2, "--final-period")
+    refused(run("evaluate", "sts", *options, "--sentences", tmp_path), 2, "--sentences", "only for the geometry task")
 
 
 def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:

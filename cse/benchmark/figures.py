@@ -140,7 +140,7 @@ def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
-    `picture` is `static_bias.picture`'s. Tokens without a group of that kind are grey; small groups lie on top.
+    `picture` is `token_bias.picture`'s. Tokens without a group of that kind are grey; small groups lie on top.
     """
     kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
     figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)

@@ -1,6 +1,7 @@
 """The evaluation harness: every model of a selection is scored on every unit of a task.
 
-Results are saved after each unit; units that a results file already holds are not run again.
+Results are saved after each unit, so that an interruption loses one at most; units that a results file already holds
+are not run again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cse.benchmark.models import ComparedModel, ModelSelection
 from cse.benchmark.results import (
     ModelRecord,
@@ -18,7 +21,6 @@ from cse.benchmark.results import (
     Results,
     name_and_checksum,
     provenance,
-    run_units,
     save_results,
 )
 from cse.benchmark.significance import compare
@@ -98,6 +100,30 @@ def evaluate(request: EvaluationRequest, results: Results, path: Path | None, re
         results.comparisons = compare({label: record.scores for label, record in found.items()})
     save()
     return found
+
+
+def run_units(
+    encode: Encode, units: Mapping[str, Unit], done: dict[str, Scores], save: Callable[[str], None]
+) -> dict[str, Scores]:
+    """`done` completed by the units it lacks, these in the units' order; `save` is called with the name after each."""
+    cached = cached_encode(encode)
+    for name, unit in units.items():
+        if name not in done:
+            done[name] = unit(cached)
+            save(name)
+    return {**{name: done[name] for name in units}, **done}
+
+
+def cached_encode(encode: Encode) -> Encode:
+    """`encode` that asks for each distinct text once, however many units share it."""
+    known: dict[str, np.ndarray] = {}
+
+    def encode_new(texts: list[str]) -> np.ndarray:
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known.update(zip(new, encode(new), strict=True))
+        return np.stack([known[text] for text in texts]) if texts else encode([])
+
+    return encode_new
 
 
 def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:

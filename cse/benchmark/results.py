@@ -1,22 +1,19 @@
-"""A results file: what was scored, with what, when. Written after every unit: an interruption loses one at most."""
+"""A results file: what was scored, with what, when."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import numpy as np
-
 from cse.files import file_digest, write_json
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Scores, Unit
+    from cse.evaluation import Scores
 
 LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
 REQUIRED = ("model", "fingerprint", "scores")  # of a model's record
@@ -135,27 +132,3 @@ def open_results(path: Path | None, fresh: Results) -> Results:
 def save_results(path: Path, results: Results) -> None:
     """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError naming it."""
     write_json(path, results.to_json())
-
-
-def run_units(
-    encode: Encode, units: Mapping[str, Unit], done: dict[str, Scores], save: Callable[[str], None]
-) -> dict[str, Scores]:
-    """`done` completed by the units it lacks, these in the units' order; `save` is called with the name after each."""
-    remembering = remembered(encode)
-    for name, unit in units.items():
-        if name not in done:
-            done[name] = unit(remembering)
-            save(name)
-    return {**{name: done[name] for name in units}, **done}
-
-
-def remembered(encode: Encode) -> Encode:
-    """`encode` that asks for each distinct text once, however many units share it."""
-    known: dict[str, np.ndarray] = {}
-
-    def encode_new(texts: list[str]) -> np.ndarray:
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encode(new), strict=True))
-        return np.stack([known[text] for text in texts]) if texts else encode([])
-
-    return encode_new
