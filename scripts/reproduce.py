@@ -31,8 +31,10 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
+    from cse.benchmark.ledger import markdown, reproduce
+    from cse.benchmark.obtained import draw_figure
     from cse.benchmark.published import rows
-    from scripts.ledger import Plan, draw_figure, fill_in, show, write_ledger
+    from cse.benchmark.reproduction import Plan
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
@@ -45,15 +47,11 @@ def main(
             for line in plan.commands(row):
                 typer.echo(line)
         return
-    entries = []
-    for number, row in enumerate(chosen, start=1):
-        log(
-            f"{number}/{len(chosen)} {row.name}: {'copied, not run' if row.copied else 'published ' + str(row.average)}"
-        )
-        entries.append(fill_in(row, plan))
-        write_ledger(output / f"{paper}-{table}", paper, table, entries)
-    show(entries)
-    draw_figure(chosen, entries, plan)
+    entries = reproduce(chosen, plan, log)
+    for line in markdown(entries):
+        typer.echo(line)
+    for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
+        log(f"wrote {path}")
 
 
 app = command(main)

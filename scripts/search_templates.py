@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scripts.cli import command, log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cse.benchmark.template_search import TemplateScore
 
 
 def main(
@@ -31,67 +35,32 @@ def main(
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
-    from cse.benchmark.template_search import dev_score, greedy, published, read_templates
+    from cse.benchmark import template_search as search
     from cse.data import scored_pairs
     from cse.errors import ArtefactError
-    from cse.files import write_json
     from cse.loading import open_model
     from cse.model_names import Kind, resolve
-    from cse.templates import Template
 
-    listed = None if templates is None else read_templates(templates)
+    listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev)
     reference = resolve(model)
     if reference.kind is Kind.CHECKPOINT:
         raise ArtefactError(f"{model} is a trained checkpoint and has its template; give --model a backbone")
     encoder = open_model(reference)
-    score = dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
+    score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
-    settings = {
-        "model": model, "backbone": encoder.backbone_fingerprint, "dev": str(dev), "pairs": len(pairs),
-        "denoise": denoise, "final_period": final_period,
-    }  # fmt: skip
-    known = _earlier(json_output, settings)
-
-    def rows(scores: dict[str, float]) -> list[dict[str, Any]]:
-        return [{"template": t, "score": value, "published": published(Template(t))} for t, value in scores.items()]
-
-    def save() -> None:
-        if json_output is not None:
-            write_json(json_output, {**settings, "templates": rows(known)})
-
-    def scored(template: Template) -> float:
-        if template.text not in known:
-            known[template.text] = score(template)
-            save()
-        log(f"{known[template.text]:6.2f}  {template.text}")
-        return known[template.text]
-
-    save()  # a place that cannot be written is said before the work
-    found = greedy(scored) if listed is None else {template: scored(template) for template in listed}
-    _show(rows({template.text: value for template, value in found.items()}))
+    settings = search.SearchSettings(model, encoder.backbone_fingerprint, str(dev), len(pairs), denoise, final_period)
+    scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
+    found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
+    _print(search.compared({template.text: value for template, value in found.items()}))
 
 
-def _earlier(path: Path | None, settings: dict[str, Any]) -> dict[str, float]:
-    """The scores that `path` holds for the same settings."""
-    if path is None or not path.exists():
-        return {}
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        scores = {row["template"]: float(row["score"]) for row in value.pop("templates")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a file of template scores ({error}); give another --json") from error
-    if value != settings:
-        raise ValueError(f"{path}: holds scores of other settings ({value}); give another --json")
-    return scores
-
-
-def _show(rows: list[dict[str, Any]]) -> None:
+def _print(rows: Sequence[TemplateScore]) -> None:
     typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
-    best = max(rows, key=lambda row: row["score"])
+    best = max(rows, key=lambda row: row.score)
     for row in rows:
-        beside = "" if row["published"] is None else f"{row['published']:.2f}"
-        typer.echo(f"{row['score']:6.2f} {beside:>10}  {row['template']}{'  (best)' if row is best else ''}")
+        beside = "" if row.published is None else f"{row.published:.2f}"
+        typer.echo(f"{row.score:6.2f} {beside:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
 app = command(main)

@@ -33,7 +33,7 @@ def by_length(count: int = 60) -> tuple[Representation, list[str]]:
     """An encoder with a random vector a text, and texts."""
     texts = [f"text {number}" for number in range(count)]
     table = dict(zip(texts, correlated(count, 4), strict=True))
-    return Representation("table", "0" * 12, lambda asked, _: np.stack([table[text] for text in asked])), texts
+    return Representation("table", "0" * 12, lambda wanted, _: np.stack([table[text] for text in wanted])), texts
 
 
 def test_whitened_vectors_have_mean_zero_and_covariance_identity() -> None:
@@ -64,7 +64,7 @@ def test_a_direction_without_variance_is_left_out_not_blown_up() -> None:
     found = fit_whitening(vectors).transform(vectors)
     assert found.shape == (200, 4)
     np.testing.assert_allclose(np.cov(found, rowvar=False), np.eye(4), atol=1e-4)
-    with pytest.raises(ValueError, match="the vectors vary in 4 directions, not 5; keep fewer"):
+    with pytest.raises(ValueError, match="the vectors vary in 4 directions, not 5; keep fewer `dimensions`"):
         fit_whitening(vectors, 5)
 
 
@@ -74,7 +74,9 @@ def test_too_few_vectors_and_impossible_dimensions_are_refused() -> None:
         fit_whitening(vectors)
     assert fit_whitening(vectors, 5).transform(vectors).shape == (6, 5)
     for dimensions in (0, 7):
-        with pytest.raises(ValueError, match=f"width 6 to {dimensions} dimensions; choose between 1 and 6"):
+        with pytest.raises(
+            ValueError, match=f"width 6 to {dimensions} dimensions; choose `dimensions` between 1 and 6"
+        ):
             fit_whitening(vectors, dimensions)
     with pytest.raises(ValueError, match="vary in 0 directions"):
         fit_whitening(np.ones((20, 3), np.float32))
@@ -159,5 +161,5 @@ def test_a_real_encoder_is_wrapped_and_its_own_numbers_count(bert_folder: Path) 
     np.testing.assert_allclose(made.encode(SENTENCES[:2], batch_size=1), made.encode(SENTENCES[:2]), atol=1e-3)
     np.testing.assert_allclose(np.cov(made.encode(texts), rowvar=False), np.eye(4), atol=1e-3)
     assert made.name == "bert-mean+whitening-4"
-    other = Representation("other", "1" * 12, lambda asked, _: vectors)
+    other = Representation("other", "1" * 12, lambda _, __: vectors)
     assert whitened(other, texts, 4).fingerprint != made.fingerprint

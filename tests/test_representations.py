@@ -45,8 +45,8 @@ def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path)
     encoder = cse.load(str(bert_folder), "prompt")
     contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
     biases = encoder.bias([encoder.prompt] * len(SENTENCES), list(map(len, contents)))
-    asked, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
-    probabilities = (asked - alone).softmax(-1).detach().numpy()
+    filled, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
+    probabilities = (filled - alone).softmax(-1).detach().numpy()
     words = encoder.model.get_input_embeddings().weight.detach().numpy()
     special = set(encoder.tokenizer.all_special_ids)
     vectors = top_k_tokens(encoder, k=K, denoise=True).encode(SENTENCES)
@@ -54,10 +54,10 @@ def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path)
     assert np.abs(vectors - top_k_tokens(encoder, k=K).encode(SENTENCES)).max() > 1e-3
 
 
-def test_an_encoder_without_mask_is_asked_as_its_top_tokens_are(backbone: str) -> None:
+def test_an_encoder_without_mask_is_prompted_as_its_top_tokens_are(backbone: str) -> None:
     encoder = cse.load(backbone, "mean")
-    asking = replace(UNTRAINED["prompt"], views=((encoder.prompt_template,),))
-    same = Encoder(*load_backbone(backbone), asking, name="asking")
+    prompted = replace(UNTRAINED["prompt"], views=((encoder.prompt_template,),))
+    same = Encoder(*load_backbone(backbone), prompted, name="prompted")
     expected = top_k_tokens(same, k=K).encode(SENTENCES)
     np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)
 
@@ -72,7 +72,7 @@ def test_names_and_fingerprints_tell_the_representations_apart(bert_folder: Path
     assert made[0].encode(SENTENCES[0]).shape == (32,)
     vocabulary = len(encoder.tokenizer) - 5
     for k in (0, vocabulary + 1):
-        with pytest.raises(ValueError, match=f"k is {k}; choose between 1 and {vocabulary}"):
+        with pytest.raises(ValueError, match=f"`k` is {k}; choose between 1 and {vocabulary}"):
             top_k_tokens(encoder, k=k)
 
 

@@ -1,79 +1,13 @@
-"""The published rows are self-consistent facts, and a reproduction runs this project's own commands and resumes."""
+"""The command of a reproduction: it runs this project's own commands, goes on where it was, and writes the ledger."""
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from conftest import SENTENCES
 from test_scripts import refused, run
-
-from cse.benchmark.published import PAPERS, ROWS, SETS, published, rows
-from cse.methods import METHODS, SUPERVISED, UNTRAINED
-from scripts.ledger import Plan, judged
-
-RUNNABLE = [row for row in ROWS if not row.copied]
-
-
-def test_published_averages_are_the_means_of_their_rounded_rows() -> None:
-    whole = [row for row in ROWS if row.values]
-    assert len(whole) > 15
-    for row in whole:
-        assert row.average is not None
-        mean = sum(row.values[name] for name in SETS[row.task]) / len(SETS[row.task])
-        # Means over seeds do not add up to the last digit, nor does SimCSE's transfer row that PromptBERT repeats.
-        slack = 0.021 if row.seeds > 1 or row.task == "transfer" else 0.0051
-        assert mean == pytest.approx(row.average, abs=slack), row.name
-
-
-def test_every_row_that_is_not_copied_names_something_this_project_has() -> None:
-    for row in RUNNABLE:
-        reader = row.key.split()[1]
-        if row.method:
-            assert row.method in (SUPERVISED if "--supervised" in row.train else METHODS), row
-            assert reader == row.method
-        else:
-            assert reader in (*UNTRAINED, "top-tokens", "top-tokens-denoised"), row
-    assert {row.paper for row in ROWS} == set(PAPERS)
-    assert all(row.source for row in ROWS if row.copied)
-
-
-def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
-    found = published("sts", "bert-base-uncased prompt")
-    assert found is not None
-    assert (found.table, found.average, found.values["STS13"]) == ("5", 67.85, 73.83)
-    assert published("sts", "mine mean") is None
-    assert published("sts", None) is None
-    with pytest.raises(ValueError, match="choose from promptbert"):
-        rows("simcse", "1")
-    with pytest.raises(ValueError, match="choose from 1, 2, figure-2"):
-        rows("dcpcse", "9")
-
-
-def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
-    row = replace(RUNNABLE[0], average=78.54, deviation=0.15, seeds=10)
-    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
-    assert (near["mean"], near["deviation"], near["difference"]) == (78.0, 0.5, -0.54)
-    assert (near["verdict"], far["verdict"]) == ("inside the noise", "a difference")
-    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
-    assert one["verdict"] == "inside the noise"
-    assert "verdict" not in judged([78.0], replace(row, deviation=None, seeds=1))
-    assert judged([78.0], replace(row, average=None)) == {"mean": 78.0, "deviation": None}
-    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1))["difference"] == 0.0077
-
-
-def test_other_settings_are_other_work(tmp_path: Path) -> None:
-    row = next(row for row in ROWS if row.method == "simcse")
-    plan = Plan(tmp_path, tmp_path / "out", "a.txt", None, "bundled", (1,), "--max-steps 1")
-    plans = [
-        plan,
-        replace(plan, train_data="b.txt"),
-        replace(plan, train_options=""),
-        replace(plan, backbone="x/bundled"),
-    ]
-    assert len({one.checkpoint(row, 1) for one in plans}) == len({one.results(row, 1) for one in plans}) == 4
 
 
 @pytest.fixture
@@ -86,7 +20,9 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("scripts."), *parts[3:]).exit_code)
 
     # the module as the ledger sees it: others start processes of their own
-    monkeypatch.setattr("scripts.ledger.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL))
+    monkeypatch.setattr(
+        "cse.benchmark.reproduction.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL)
+    )
     return ran
 
 

@@ -13,7 +13,17 @@ from typer.testing import CliRunner, Result
 import cse
 from cse.backbone import load_backbone
 from cse.benchmark.published import TEMPLATES
-from cse.benchmark.template_search import dev_score, greedy, published, read_templates
+from cse.benchmark.template_search import (
+    SearchSettings,
+    TemplateScores,
+    dev_score,
+    greedy,
+    open_scores,
+    published_score,
+    read_scores,
+    read_templates,
+    resumed,
+)  # fmt: skip
 from cse.data import scored_pairs
 from cse.encoder import Encoder
 from cse.methods import UNTRAINED, When
@@ -56,9 +66,9 @@ def test_the_second_stage_keeps_the_best_relation() -> None:
 
 
 def test_published_numbers_are_found_whatever_the_spaces() -> None:
-    assert published(MEANS) == 73.44
-    assert published(Template("[X] is[MASK].")) == 47.26
-    assert published(Template("[X] was [MASK] .")) is None
+    assert published_score(MEANS) == 73.44
+    assert published_score(Template("[X] is[MASK].")) == 47.26
+    assert published_score(Template("[X] was [MASK] .")) is None
 
 
 @pytest.mark.parametrize("denoise", [False, True])
@@ -68,9 +78,11 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(
 ) -> None:
     template, pairs = Template("[X] means [MASK] ."), scored_pairs(dev)
     when = When.ALWAYS if denoise else When.NEVER
-    asked = Encoder(*load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name="")
+    prompted = Encoder(
+        *load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name=""
+    )
     stop = "." if final_period else ""
-    first, second = (asked.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))
+    first, second = (prompted.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))
     expected = 100 * spearmanr(cosines(first, second), [pair[0] for pair in pairs]).statistic
     score = dev_score(cse.load(backbone), pairs, denoise=denoise, final_period=final_period)
     assert score(template) == pytest.approx(expected, abs=0.006)
@@ -117,6 +129,40 @@ def test_a_bad_template_is_named_with_file_and_line(tmp_path: Path, dev: Path, t
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_stopped_search_goes_on_from_its_file(tmp_path: Path) -> None:
+    file, settings = tmp_path / "scores.json", SearchSettings("bundled", "0" * 12, "dev.tsv", 14, False, True)
+    scored, lines = [], []
+
+    def score(template: Template) -> float:
+        scored.append(template.text)
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        return 50.0
+
+    with pytest.raises(KeyboardInterrupt):
+        greedy(resumed(score, open_scores(file, settings), file, lines.append))
+    assert json.loads(file.read_text()) == {
+        "model": "bundled", "backbone": "0" * 12, "dev": "dev.tsv", "pairs": 14, "denoise": False,
+        "final_period": True, "templates": [{"template": "[X] [MASK] .", "score": 50.0, "published": 39.34}],
+    }  # fmt: skip
+    greedy(resumed(score, open_scores(file, settings), file, lines.append))
+    assert len(scored) == len(set(scored)) + 1 == 9  # the one that was broken off is the only one scored twice
+    assert lines[:2] == [" 50.00  [X] [MASK] ."] * 2
+    assert open_scores(file, settings) == read_scores(file)
+
+
+def test_scores_of_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
+    file, settings = tmp_path / "scores.json", SearchSettings("bundled", "0" * 12, "dev.tsv", 14, False, True)
+    assert open_scores(None, settings) == open_scores(file, settings) == TemplateScores(settings)
+    resumed(lambda _: 0.0, TemplateScores(settings), file, print)
+    with pytest.raises(ValueError, match=r"holds scores of other settings .*; give another `json_output`"):
+        open_scores(file, replace(settings, backbone="1" * 12))
+    for text in ("[]", "{", '{"templates": []}', json.dumps({**json.loads(file.read_text()), "other": 1})):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=r"not a file of template scores .*; give another `json_output`"):
+            open_scores(file, settings)
+
+
 def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: Path, tmp_path: Path) -> None:
     file = tmp_path / "out" / "scores.json"
     done = run("--model", bert_folder, "--dev", dev, "--json", file)
@@ -127,7 +173,7 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     assert [(row["template"], row["score"]) for row in written["templates"]] == [
         (template.text, value) for template, value in expected.items()
     ]
-    assert [row["published"] for row in written["templates"]] == [published(template) for template in expected]
+    assert [row["published"] for row in written["templates"]] == [published_score(template) for template in expected]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
     killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it
     file.write_text(json.dumps(killed))

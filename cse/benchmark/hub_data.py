@@ -12,6 +12,7 @@ from cse.files import write_file
 
 PAIR = ("score", "sentence1", "sentence2")
 LABELLED = ("label", "text")
+CURE = "give a folder as `data`"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def fetch(task: str, folder: Path) -> Path:
     for a set that cannot be loaded or has another number of rows than the papers scored.
     """
     if task not in SETS:
-        raise ValueError(f"--data hub knows {' and '.join(SETS)}, not {task}; give a folder")
+        raise ValueError(f"the data hub has the sets of {' and '.join(SETS)}, not of {task}; {CURE}")
     for name, wanted in SETS[task].items():
         target = folder / task / name
         if not target.is_file():
@@ -62,16 +63,16 @@ def fetch(task: str, folder: Path) -> Path:
 
 def _rows(wanted: HubSet) -> list[Mapping[str, Any]]:
     if not hub.reachable():
-        raise ValueError(f"{wanted.source}: the data hub cannot be reached; give --data a folder")
+        raise ValueError(f"{wanted.source}: the data hub cannot be reached; {CURE}")
     from datasets import load_dataset
 
     try:
         rows = [row for split in wanted.splits for row in load_dataset(wanted.source, split=split)]
     except Exception as error:  # whatever the hub and its many loaders raise, the cure is the same
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        raise ValueError(f"cannot load {wanted.source} from the hub ({reason}); give --data a folder") from error
+        raise ValueError(f"cannot load {wanted.source} from the hub ({reason}); {CURE}") from error
     if len(rows) != wanted.rows:
-        raise ValueError(f"{wanted.source}: {len(rows)} rows, not the {wanted.rows} that are scored; give a folder")
+        raise ValueError(f"{wanted.source}: {len(rows)} rows, not the {wanted.rows} that are scored; {CURE}")
     return rows
 
 

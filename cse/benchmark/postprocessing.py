@@ -44,14 +44,20 @@ def fit_whitening(vectors: np.ndarray, dimensions: int | None = None) -> Whiteni
     count, width = vectors.shape
     kept = width if dimensions is None else dimensions
     if not 1 <= kept <= width:
-        raise ValueError(f"cannot whiten vectors of width {width} to {kept} dimensions; choose between 1 and {width}")
+        raise ValueError(
+            f"cannot whiten vectors of width {width} to {kept} dimensions; choose `dimensions` between 1 and {width}"
+        )
     if count <= kept:
-        raise ValueError(f"{count} vectors have no covariance of {kept} dimensions; fit on more texts or keep fewer")
+        raise ValueError(
+            f"{count} vectors have no covariance of {kept} dimensions; fit on more texts or keep fewer `dimensions`"
+        )
     values = vectors.astype(np.float64)
     directions, variances, _ = np.linalg.svd(np.cov(values, rowvar=False).reshape(width, width))
     usable = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
     if usable < (dimensions or 1):
-        raise ValueError(f"the vectors vary in {usable} directions, not {kept}; keep fewer or fit on other texts")
+        raise ValueError(
+            f"the vectors vary in {usable} directions, not {kept}; keep fewer `dimensions` or fit on other texts"
+        )
     kept = min(kept, usable)
     return Whitening(values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept]))
 

@@ -66,7 +66,7 @@ def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Repre
     """
     most = len(encoder.tokenizer) - len(set(encoder.tokenizer.all_special_ids))
     if not 1 <= k <= most:
-        raise ValueError(f"k is {k}; choose between 1 and {most}")
+        raise ValueError(f"`k` is {k}; choose between 1 and {most}")
     label = f"top{k}{'-denoised' if denoise else ''}"
     embed = partial(_token_vectors, encoder, k, denoise)
     return Representation(f"{encoder.name}+{label}", digest(encoder.fingerprint, label), embed)

@@ -1,19 +1,23 @@
 """Which template suits a backbone before any training: PromptBERT's greedy search (section 4.2, Table 4) or a list.
 
-A template is scored by the Spearman correlation of STS-B dev with the untrained backbone's vectors at [MASK].
+A template is scored by the Spearman correlation of STS-B dev with the untrained backbone's vectors at [MASK]. Scores
+can be kept in a JSON file, from which a stopped search goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cse.benchmark.published import TEMPLATES
 from cse.data import Pair, text_lines
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
+from cse.files import write_json
 from cse.methods import UNTRAINED, When
 from cse.templates import Template
 
@@ -23,7 +27,92 @@ RELATIONS = ("", "is ", "mean ", "means ")  # stage 1: between [X] and [MASK]
 FRAMES = ("This [X]", "This sentence of [X]", 'This sentence of "[X]"', 'This sentence : "[X]"')  # stage 2: around [X]
 
 
-def published(template: Template) -> float | None:
+@dataclass(frozen=True)
+class SearchSettings:
+    """What decides the scores of templates: the backbone by name and fingerprint, and the pairs it is scored on."""
+
+    model: str
+    backbone: str
+    dev: str
+    pairs: int
+    denoise: bool
+    final_period: bool
+
+
+@dataclass(frozen=True)
+class TemplateScore:
+    """Spearman x 100 of a template, and the number of PromptBERT's Table 4 where it has the template."""
+
+    template: str
+    score: float
+    published: float | None
+
+
+@dataclass
+class TemplateScores:
+    """The `scores` of templates by text, in the order they were made, under `settings`."""
+
+    settings: SearchSettings
+    scores: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a file of template scores."""
+        return {**asdict(self.settings), "templates": [asdict(row) for row in compared(self.scores)]}
+
+
+def read_scores(path: Path) -> TemplateScores:
+    """The template scores that `path` holds. Raises ValueError naming the file where it holds anything else."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        scores = {row["template"]: float(row["score"]) for row in value.pop("templates")}
+        return TemplateScores(SearchSettings(**value), scores)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a file of template scores ({error}); give another `json_output`") from error
+
+
+def open_scores(path: Path | None, settings: SearchSettings) -> TemplateScores:
+    """The scores that `path` already holds for the same settings; none for no path and for a file not yet there.
+
+    Raises ValueError where the file holds anything else.
+    """
+    if path is None or not path.exists():
+        return TemplateScores(settings)
+    earlier = read_scores(path)
+    if earlier.settings != settings:
+        raise ValueError(
+            f"{path}: holds scores of other settings ({asdict(earlier.settings)}); give another `json_output`"
+        )
+    return earlier
+
+
+def resumed(score: Score, known: TemplateScores, path: Path | None, report: Callable[[str], None]) -> Score:
+    """`score` that takes what is `known`, adds what is not and writes all to `path` after each new template.
+
+    `report` gets a line for each template. The file is also written at once, so that a place that cannot be written
+    is refused before the work; raises OSError there.
+    """
+
+    def save() -> None:
+        if path is not None:
+            write_json(path, known.to_json())
+
+    def scored(template: Template) -> float:
+        if template.text not in known.scores:
+            known.scores[template.text] = score(template)
+            save()
+        report(f"{known.scores[template.text]:6.2f}  {template.text}")
+        return known.scores[template.text]
+
+    save()
+    return scored
+
+
+def compared(scores: Mapping[str, float]) -> list[TemplateScore]:
+    """Scores by the text of their template, each beside the published one."""
+    return [TemplateScore(text, score, published_score(Template(text))) for text, score in scores.items()]
+
+
+def published_score(template: Template) -> float | None:
     """Table 4's number of a template, whatever its spaces; None where it has none."""
     scores = {_squeezed(text): score for text, score in TEMPLATES.items()}
     return scores.get(_squeezed(template.text))
@@ -75,8 +164,8 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
 
     def score(template: Template) -> float:
         method = replace(prompt, views=((template,),))
-        asked = Encoder(encoder.model, encoder.tokenizer, method, name=template.text)
-        return round(spearman(lambda texts: asked.encode(texts, batch_size=128), pairs), 2)
+        prompted = Encoder(encoder.model, encoder.tokenizer, method, name=template.text)
+        return round(spearman(lambda texts: prompted.encode(texts, batch_size=128), pairs), 2)
 
     return score
 

@@ -1,0 +1,179 @@
+"""The ledger of a reproduction: each published row, the project's own commands for it, and what they gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.benchmark.obtained import obtained
+from cse.benchmark.reproduction import run_command
+from cse.benchmark.results import provenance
+from cse.benchmark.significance import Sample, margin, over_seeds
+from cse.files import write_file, write_json
+
+if TYPE_CHECKING:
+    from cse.benchmark.published import PublishedRow
+    from cse.benchmark.reproduction import Plan
+
+HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the runs of a row gave beside what was published.
+
+    `mean` and standard `deviation` (None for one run) of the runs, `difference` of the mean from the published number
+    (None where there is none), and the `verdict` on it (None where nothing is known of the noise).
+    """
+
+    mean: float
+    deviation: float | None = None
+    difference: float | None = None
+    verdict: str | None = None
+
+
+COMPARED = tuple(Comparison.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One row of a ledger: the published number, the `commands` that reproduce it, and what they gave.
+
+    `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers of `seeds`, or the one
+    of what is not trained, None where sets are missing; then `note` says so and there is no `comparison`. A `copied`
+    row has no commands and nothing of what follows them.
+    """
+
+    row: str
+    published: float | None
+    published_deviation: float | None
+    published_seeds: int
+    published_on: str
+    task: str
+    source: str
+    copied: bool
+    commands: tuple[str, ...] = ()
+    backbone: str | None = None
+    seeds: tuple[int, ...] = ()
+    runs: tuple[float | None, ...] = ()
+    note: str | None = None
+    comparison: Comparison | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a row in a ledger file; the comparison's numbers stand beside the others."""
+        value = asdict(self)
+        comparison = value.pop("comparison") or {}
+        if self.note is None:
+            del value["note"]
+        if self.copied:
+            value = {key: item for key, item in value.items() if key not in ("backbone", "seeds", "runs")}
+        return value | {key: item for key, item in comparison.items() if item is not None or key == "deviation"}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> LedgerEntry:
+        """The entry of a row's JSON object. Raises TypeError for one that lacks a key or has an unknown one."""
+        items: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+        compared = {key: items.pop(key) for key in COMPARED if key in items}
+        return cls(**items, comparison=Comparison(**compared) if compared else None)
+
+
+def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
+    """The entries of a table's rows, one after the other; the ledger under `plan.output` is written after each.
+
+    `report` gets a line for each row and each command. Raises as `fill_in` and `write_ledger` do.
+    """
+    entries: list[LedgerEntry] = []
+    for number, row in enumerate(rows, start=1):
+        what = "copied, not run" if row.copied else f"published {row.average}"
+        report(f"{number}/{len(rows)} {row.name}: {what}")
+        entries.append(fill_in(row, plan, report))
+        write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
+    return entries
+
+
+def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
+    """Run what is not yet done of a row, each command given to `report`; its ledger entry comes back.
+
+    Raises ValueError where a command fails, and as `obtained` does.
+    """
+    entry = LedgerEntry(
+        row.name, row.average, row.deviation, row.seeds, row.key.split()[0], row.task, row.source, row.copied,
+        tuple(plan.commands(row)),
+    )  # fmt: skip
+    if row.copied:
+        return entry
+    for command in entry.commands:
+        run_command(command, plan, row, report)
+    runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
+    seeds = tuple(plan.seeds) if row.method else ()
+    entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
+    whole = [run for run in runs if run is not None]
+    if len(whole) < len(runs) or not whole:
+        return replace(entry, note="no number to compare: sets are missing")
+    return replace(entry, comparison=judged(whole, row))
+
+
+def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
+    """Mean, deviation and difference of runs, and whether no difference lies inside its 95 % interval.
+
+    Where neither side has several runs nothing can be said of noise, and nothing is.
+    """
+    mean, deviation = over_seeds(runs)
+    digits = 4 if abs(mean) < 1 else 2  # cosines are not in percent
+    found = Comparison(round(mean, digits), None if deviation is None else round(deviation, digits))
+    if row.average is None:
+        return found
+    difference = mean - row.average
+    noise = margin(Sample(deviation, len(runs)), Sample(row.deviation, row.seeds))
+    verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
+    return replace(found, difference=round(difference, digits), verdict=verdict)
+
+
+def read_ledger(path: Path) -> list[LedgerEntry]:
+    """The entries of a ledger file. Raises ValueError naming the file where it holds anything else."""
+    try:
+        return [LedgerEntry.from_json(value) for value in json.loads(path.read_text(encoding="utf-8"))["rows"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
+
+
+def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
+    """Write `stem.json` and `stem.md`; rows of an earlier call that are not among `entries` stay.
+
+    Raises ValueError where `stem.json` is there and is no ledger.
+    """
+    path = stem.with_name(f"{stem.name}.json")
+    earlier = read_ledger(path) if path.is_file() else []
+    fresh = {entry.row: entry for entry in entries}
+    kept = [fresh.pop(entry.row, entry) for entry in earlier] + list(fresh.values())
+    rows = [entry.to_json() for entry in kept]
+    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": rows})
+    text = "\n".join(markdown(kept)) + "\n"
+    write_file(stem.with_name(f"{stem.name}.md"), lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def markdown(entries: Sequence[LedgerEntry]) -> list[str]:
+    """The ledger as a Markdown table, line by line."""
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    return [*lines, *map(_line, entries)]
+
+
+def _line(entry: LedgerEntry) -> str:
+    published = _spread(entry.published, entry.published_deviation)
+    if entry.copied:
+        return f"| {entry.row} | {published} | copied, not run | | | {entry.source} |"
+    found, difference, compared = entry.note or "-", "", entry.comparison
+    if compared is not None:
+        found = _spread(compared.mean, compared.deviation)
+        if compared.difference is not None:
+            difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
+    seeds = " ".join(map(str, entry.seeds)) or "untrained"
+    origin = ", ".join(filter(None, [entry.published_on, entry.source]))
+    return f"| {entry.row} | {published} | {found} | {difference} | {entry.backbone}, {seeds} | {origin} |"
+
+
+def _spread(value: float | None, deviation: float | None) -> str:
+    return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")

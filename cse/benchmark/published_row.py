@@ -1,0 +1,38 @@
+"""What a published row is: which paper and table it stands in, what it is a row of, and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cse.evaluation.tasks import find_task
+
+PAPERS = ("promptbert", "dcpcse", "conpvp")
+SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published row: `values` by set (x 100), their `average`, and its `deviation` over `seeds` runs.
+
+    `key` is what the row is of, as the benchmark makes it of an encoder: backbone and pooling or method. `train` are
+    the options of `scripts.train` the row needs beyond method and backbone, `evaluate` those of `scripts.evaluate`;
+    `read` is the way to the number in its results where that is not the task's average. `copied` marks what no command
+    here makes: the paper took it from elsewhere, or it needs something that is not here; `source` says where it stands,
+    and what is odd about it.
+    """
+
+    paper: str
+    table: str
+    name: str
+    key: str
+    task: str
+    average: float | None = None
+    values: dict[str, float] = field(default_factory=dict)
+    deviation: float | None = None
+    seeds: int = 1
+    method: str | None = None
+    train: str = ""
+    evaluate: str = ""
+    read: tuple[str, ...] = ()
+    copied: bool = False
+    source: str = ""

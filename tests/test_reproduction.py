@@ -1,0 +1,54 @@
+"""The commands of a reproduction, where their artefacts lie, and which of them are not run again."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cse.benchmark.published import ROWS, TEMPLATES, rows
+from cse.benchmark.reproduction import Plan, run_command
+from cse.benchmark.template_search import SearchSettings, TemplateScores
+from cse.files import write_json
+
+
+def test_other_settings_are_other_work(tmp_path: Path) -> None:
+    row = next(row for row in ROWS if row.method == "simcse")
+    plan = Plan(tmp_path, tmp_path / "out", "a.txt", None, "bundled", (1,), "--max-steps 1")
+    plans = [
+        plan,
+        replace(plan, train_data="b.txt"),
+        replace(plan, train_options=""),
+        replace(plan, backbone="x/bundled"),
+    ]
+    assert len({one.checkpoint(row, 1) for one in plans}) == len({one.results(row, 1) for one in plans}) == 4
+
+
+def test_names_stay_so_that_earlier_runs_are_gone_on_with() -> None:
+    plan = Plan(Path("/d"), Path("/o"), "w.txt", "n.csv", "bundled", (1,), "--max-steps 1")
+    trained, untrained = rows("promptbert", "8")[0], rows("promptbert", "5")[0]
+    assert plan.checkpoint(trained, 1) == Path("/o/checkpoints/bundled-promptbert-same-1-1155ce68")
+    assert plan.results(trained, 1) == Path("/o/results/sts-bundled-promptbert-same-1-1155ce68-final-period.json")
+    assert plan.results(untrained, None) == Path("/o/results/sts-bundled-4c4164b5-mean.json")
+    assert plan.template_scores == Path("/o/results/templates-bundled-bf7ab265.json")
+
+
+def test_a_template_search_that_was_stopped_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def note(parts: list[str], **_: object) -> subprocess.CompletedProcess:
+        ran.append(parts)
+        return subprocess.CompletedProcess(parts, 0)
+
+    monkeypatch.setattr("cse.benchmark.reproduction.subprocess", SimpleNamespace(run=note, DEVNULL=None))
+    plan, row, lines = Plan(tmp_path, tmp_path / "out", None, None, "bundled", (1,), ""), rows("promptbert", "4")[0], []
+    (command,) = plan.commands(row)
+    settings = SearchSettings("bundled", "0" * 12, "dev.tsv", 10, False, True)
+    some = dict(list(TEMPLATES.items())[:3])
+    for scores, runs in ((None, 1), ({}, 2), (some, 3), (TEMPLATES, 3)):
+        if scores is not None:
+            write_json(plan.template_scores, TemplateScores(settings, scores).to_json())
+        run_command(command, plan, row, lines.append)
+        assert len(ran) == len(lines) == runs
+    assert (tmp_path / "out" / "templates.txt").read_text().splitlines() == list(TEMPLATES)
