@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.benchmark.models import ModelSelection
 from cse.benchmark.results import read_results
 from cse.benchmark.tables import average
 from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
@@ -42,6 +41,8 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     (its folder was written as another path), the model is opened and its fingerprint decides. Raises ValueError for a
     file without it.
     """
+    from cse.benchmark.models import ModelSelection
+
     path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
     records = list(read_results(path).models.values())
     named = [record for record in records if record.model == model]

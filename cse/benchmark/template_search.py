@@ -10,16 +10,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cse.benchmark.published import TEMPLATES
 from cse.data import Pair, text_lines
-from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
 from cse.files import write_json
 from cse.methods import UNTRAINED, When
 from cse.templates import Template
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
 
 Score = Callable[[Template], float]
 
@@ -158,6 +160,8 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     The vectors are those at [MASK], with `denoise` minus the template's bias. `final_period` ends sentences as
     PromptBERT's released evaluation does.
     """
+    from cse.encoder import Encoder
+
     prompt = replace(UNTRAINED["prompt"], denoise=When.ALWAYS if denoise else When.NEVER)
     if final_period:
         pairs = [(grade, with_final_period(first), with_final_period(second)) for grade, first, second in pairs]
