@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import ROOT
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 README = PAGES[ROOT / "README.md"]
@@ -61,12 +64,13 @@ COMMANDS = list(
         if line
     )
 )
-# The recipe of the bundled models is run as written but for its length; of a repeated option the last one counts.
+# The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
     "scripts.pretrain": "--tokens 8192 --vocabulary 400 --layers 1",
-    "scripts.train": "--max-steps 2 --eval-every 2",
-    "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2' --only 'uncased, same'",
+    "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8",
+    "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
+RUN = subprocess.run
 SCRIPTS = [line for line in COMMANDS if line.startswith("python -m scripts.")]
 
 
@@ -74,23 +78,24 @@ SCRIPTS = [line for line in COMMANDS if line.startswith("python -m scripts.")]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files the pages speak of."""
     folder = tmp_path_factory.mktemp("docs")
-    texts = [text for _, text in TOPICS[::15]]
+    texts = [text for _, text in TOPICS[::50]]
     (folder / "sentences.txt").write_text("\n".join(texts))
     with (folder / "table.csv").open("w", newline="") as table:
         csv.writer(table).writerows([["text"], *([text] for text in texts)])
-    (folder / "triplets.tsv").write_text("\n".join("\t".join(texts[i : i + 3]) for i in range(40)))
-    pairs = (ROOT / "cse/bundled/demo/pairs.tsv").read_text()
+    (folder / "triplets.tsv").write_text("\n".join("\t".join(texts[i : i + 3]) for i in range(20)))
+    lines = (ROOT / "cse/bundled/demo/pairs.tsv").read_text().splitlines()
+    pairs = "\n".join(lines[::5])  # of every grade
     (folder / "dev.tsv").write_text(pairs)
     for name in ("STS12/a", "STS13/a", "STS14/a", "STS15/a", "STS16/a", "STSB/dev", "STSB/test", "SICK/test"):
         file = folder / "sts" / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(pairs)
-    # 30 texts of each of two topics are enough for the folds and for 16 texts a class; TREC has no nested folds.
-    labelled = "".join(f"{topic}\t{text}\n" for topic, text in [*TOPICS[:30], *TOPICS[-30:]])
+    # 20 texts of each of two topics are enough for the folds and for 16 texts a class; TREC has no nested folds.
+    labelled = "".join(f"{topic}\t{text}\n" for topic, text in [*TOPICS[:20], *TOPICS[-20:]])
     for name in ("transfer/TREC/train", "transfer/TREC/test", "clustering/demo"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.tsv").write_text(labelled)
-    documents = [text for _, text in TOPICS[:40]]
+    documents = [text for _, text in TOPICS[:20]]
     (folder / "retrieval" / "demo").mkdir(parents=True)
     for name, rows in (
         ("corpus", [f"{number}\t{text}" for number, text in enumerate(documents)]),
@@ -117,10 +122,25 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
         assert os.access(ROOT / name, os.X_OK)
 
 
+def invoke(words: Sequence[str]) -> Result:
+    """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch."""
+    _, _, module, *arguments = words
+    return CliRunner().invoke(importlib.import_module(module).app, arguments)
+
+
+def run_here(words: Sequence[str], **options: Any) -> Any:
+    """`subprocess.run` that runs the project's own commands, as `scripts.reproduce` calls them, in this process."""
+    if not words[2:] or not words[2].startswith("scripts."):
+        return RUN(words, **options)
+    done = invoke(words)
+    assert done.exit_code == 0, f"{words}\n{done.output[-1500:]}"
+    return SimpleNamespace(returncode=done.exit_code)
+
+
 def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, because the later commands use what the earlier ones made.
 
-    The first runs as a process of its own; the others in this one, which spares a start of PyTorch each.
+    The first runs as a process of its own; the others, and those that they run, in this one.
     """
     assert len(SCRIPTS) > 20
     first = subprocess.run(
@@ -128,13 +148,13 @@ def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     assert first.returncode == 0, first.stderr
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(subprocess, "run", run_here)
     for line in SCRIPTS[1:]:
         shortened = next((more for start, more in SHORTENED.items() if start in line and "wiki_a" in line), "")
-        _, _, module, *arguments = shlex.split(f"{line} {shortened}")
-        done = CliRunner().invoke(importlib.import_module(module).app, arguments)
+        done = invoke(shlex.split(f"{line} {shortened}"))
         assert done.exit_code == 0, f"{line}\n{done.output[-1500:]}"
     assert (folder / "runs" / "mine" / "model.safetensors").is_file()
+    assert list((folder / "runs" / "reproduce").glob("*.md"))  # its ledger
 
 
 def test_every_python_snippet_runs(folder: Path) -> None:

@@ -1,0 +1,223 @@
+"""The endpoints of a running app: what they answer, their limits, and columns whose model is broken."""
+
+import json
+
+import numpy as np
+import pytest
+from app_models import GOOD, MARKUP, serving, write_models
+from conftest import ROOT
+
+import cse
+from index import BuildSettings, VectorIndex
+from ui.corpora import Demo
+
+# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
+)
+PAIR = ["the dog was running in the park", "a man is playing guitar"]
+CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, bert_folder):
+    return {folder.name: folder for folder in write_models(tmp_path_factory.mktemp("columns"), bert_folder)}
+
+
+@pytest.fixture(scope="module")
+def encoders(folders):
+    return {name: cse.load(str(folder)) for name, folder in folders.items() if name != "broken"}
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory, folders, encoders):
+    """Two models' indexes of one corpus, and a third that names the wrong fingerprint."""
+    root = tmp_path_factory.mktemp("indexes")
+    for name, fingerprint in (("simcse", None), ("promptbert", None), ("dcpcse", "0" * 12)):
+        settings = BuildSettings(
+            model=str(folders[name]), fingerprint=fingerprint or encoders[name].fingerprint, corpus="data/pets.txt"
+        )
+        VectorIndex.build([(CORPUS, encoders[name].encode(CORPUS))], root / name, settings=settings)
+    return [root / name for name in ("simcse", "promptbert", "dcpcse")]
+
+
+@pytest.fixture(scope="module")
+def client(folders, indexes):
+    from gradio_client import Client
+
+    with serving([str(folder) for folder in folders.values()], indexes) as url:
+        yield Client(url, verbose=False)
+
+
+def test_the_api_is_what_was_promised(client):
+    info = client.view_api(return_format="dict", print_info=False)
+    found = {name: [p["parameter_name"] for p in end["parameters"]] for name, end in info["named_endpoints"].items()}
+    assert found == {
+        "/similarity": ["s1", "s2"],
+        "/search": ["query", "k", "corpus"],
+        "/tokens": ["sentence", "k"],
+        "/map": ["source", "lines", "per_topic", "seed"],
+        "/models": [],
+    }
+    assert info["unnamed_endpoints"] == {}
+    kinds = {p["parameter_name"]: p["type"]["type"] for p in info["named_endpoints"]["/map"]["parameters"]}
+    assert kinds == {"source": "string", "lines": "string", "per_topic": "integer", "seed": "integer"}
+
+
+def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, encoders):
+    found = client.predict(*PAIR, api_name="/similarity")
+    assert list(found) == [*GOOD, MARKUP, "broken"]
+    assert "damaged" in found.pop("broken")["error"]
+    for name, cosine in found.items():
+        first, second = encoders[name].encode(PAIR)
+        assert cosine == pytest.approx(first @ second / np.linalg.norm(first) / np.linalg.norm(second), abs=1e-5)
+
+
+def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
+    query, sentences = "my dog is happy in the park", Demo().sentences
+    found = client.predict(query, 7, "demo", api_name="/search")
+    assert "damaged" in found["broken"]["error"]
+    for name in ("simcse", "conpvp"):
+        rows = encoders[name].encode(sentences, normalize_embeddings=True)
+        scores = rows @ encoders[name].encode(query, normalize_embeddings=True)
+        assert [hit["rank"] for hit in found[name]] == [1, 2, 3, 4, 5, 6, 7]
+        assert set(found[name][0]) == {"rank", "score", "text"}
+        np.testing.assert_allclose([hit["score"] for hit in found[name]], np.sort(scores)[::-1][:7], atol=1e-5)
+        for hit in found[name]:
+            assert scores[sentences.index(hit["text"])] == pytest.approx(hit["score"], abs=1e-5)
+
+
+def test_search_of_an_index_folder_has_a_column_per_model_that_indexed_it(client):
+    found = client.predict(CORPUS[2], k=50, corpus="pets.txt", api_name="/search")
+    assert list(found) == ["simcse", "promptbert", "dcpcse"]
+    assert "built by" in found["dcpcse"]["error"]  # another fingerprint than the model's
+    for name in ("simcse", "promptbert"):
+        assert sorted(hit["text"] for hit in found[name]) == sorted(CORPUS)  # k is cut to what there is
+        assert found[name][0]["text"] == CORPUS[2]
+        assert found[name][0]["score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
+    found = client.predict(PAIR[0], k=4, api_name="/tokens")
+    assert set(found) == {*GOOD, MARKUP, "broken"}
+    for name, encoder in encoders.items():
+        for key, denoise in (("before", False), ("after", True)):
+            expected = encoder.top_tokens(PAIR[0], 4, denoise)
+            assert [token for token, _ in found[name][key]] == [token for token, _ in expected]
+            assert [p for _, p in found[name][key]] == pytest.approx([p for _, p in expected], abs=1e-5)
+
+
+def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders):
+    from cse.projection import project, trustworthiness
+
+    found = client.predict("lines", "\n".join([*CORPUS, "", "  "]), api_name="/map", seed=3)
+    assert found["texts"] == CORPUS
+    assert found["labels"] == ["your lines"] * len(CORPUS)
+    assert "damaged" in found["maps"]["broken"]["error"]
+    vectors = {name: encoder.encode(CORPUS) for name, encoder in encoders.items()}
+    expected = project(vectors, seed=3)
+    for name, xy in expected.items():
+        np.testing.assert_allclose(found["maps"][name]["xy"], xy, atol=1e-4)
+        assert found["maps"][name]["trustworthiness"] == pytest.approx(trustworthiness(vectors[name], xy))
+
+
+def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
+    found, demo = client.predict("demo", per_topic=10, api_name="/map"), Demo()
+    topics = list(dict.fromkeys(demo.topics))
+    assert found["labels"] == [topic for topic in topics for _ in range(10)]
+    assert len(topics) == 12
+    for label, text in zip(found["labels"], found["texts"], strict=True):
+        assert demo.topics[demo.sentences.index(text)] == label
+    assert np.array(found["maps"]["simcse"]["xy"]).shape == (120, 2)
+
+
+def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
+    from cse.data import scored_pairs
+
+    found = client.predict("pairs", api_name="/map")
+    pairs = {(first, second): grade for grade, first, second in scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")}
+    assert len(found["texts"]) == 2 * len(pairs)
+    for i in range(0, len(found["texts"]), 2):
+        grade = pairs[found["texts"][i], found["texts"][i + 1]]
+        assert found["labels"][i : i + 2] == [f"{grade:g}"] * 2
+
+
+def test_models_describe_themselves(client, encoders):
+    found = {description.pop("name"): description for description in client.predict(api_name="/models")}
+    assert "damaged" in found["broken"]["error"]
+    for name, encoder in encoders.items():
+        assert found[name]["fingerprint"] == encoder.fingerprint
+        assert found[name]["learned"] == sum(tensor.numel() for tensor in encoder.learned().values())
+    assert found["simcse"]["pooling"] == "at the first token"
+    assert found["promptbert"]["pooling"] == "at [MASK]"
+    assert found["dcpcse"]["learned"] == 4 * 2 * 2 * 32  # prefix x (key, value) x layers x width
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "values", "message"),
+    [
+        ("/similarity", ["", "a"], "Sentence A is empty; write a few words."),
+        ("/similarity", ["a", " \n"], "Sentence B is empty; write a few words."),
+        ("/similarity", ["a", None], "Sentence B is not text; send a string."),
+        ("/similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
+        ("/similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
+        ("/search", [" ", 5, "demo"], "The query is empty; write a few words."),
+        ("/search", ["a", 0, "demo"], "k must be a whole number from 1 to 50."),
+        ("/search", ["a", 51, "demo"], "k must be a whole number from 1 to 50."),
+        ("/search", ["a", "5", "demo"], "k must be a whole number from 1 to 50."),
+        ("/search", ["a", 2.5, "demo"], "k must be a whole number from 1 to 50."),
+        ("/search", ["a", True, "demo"], "k must be a whole number from 1 to 50."),
+        ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or pets.txt."),
+        ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or pets.txt."),
+        ("/tokens", ["", 5], "The sentence is empty; write a few words."),
+        ("/tokens", ["a", 31], "k must be a whole number from 1 to 30."),
+        ("/map", ["moon", "", 25, 0], "The source is unknown; choose demo or pairs or lines."),
+        ("/map", ["lines", " \n ", 25, 0], "The list is empty; paste 1 to 500 sentences, one per line."),
+        ("/map", ["lines", "a\n" * 501, 25, 0], "The list has 501 sentences; paste 1 to 500, one per line."),
+        ("/map", ["demo", "", 9, 0], "Sentences per topic must be a whole number from 10 to 100."),
+        ("/map", ["pairs", "", 25, -1], "The seed must be a whole number from 0 to 4294967295."),
+    ],
+)
+def test_bad_input_gives_one_line_with_the_cure(client, capfd, endpoint, values, message):
+    from gradio_client.exceptions import AppError
+
+    with pytest.raises(AppError) as caught:
+        client.predict(*values, api_name=endpoint)
+    assert str(caught.value).strip("'\"") == message
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_very_long_text_is_cut_by_the_model(client):
+    found = client.predict("dog " * 20_000, "the dog", api_name="/similarity")
+    assert all(-1.001 <= found[name] <= 1.001 for name in GOOD)
+
+
+def test_half_a_surrogate_pair_does_not_break_the_answer(client):
+    import httpx
+
+    body = json.dumps({"data": ["lines", "the \ud83d cat\na dog", 25, 0]})  # ASCII escapes: what a script can send
+    headers = {"content-type": "application/json"}
+    call = f"{client.src}gradio_api/call/map"
+    event = httpx.post(call, content=body, headers=headers).json()["event_id"]
+    answer = httpx.get(f"{call}/{event}", timeout=30).text
+    assert answer.startswith("event: complete")
+    assert json.loads(answer.split("data: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
+
+
+def test_a_call_cannot_go_around_the_queue(client):
+    import httpx
+
+    answer = httpx.post(f"{client.src}gradio_api/run/similarity", json={"data": PAIR})
+    assert answer.status_code == 404
+    assert "queue" in answer.text
+
+
+def test_everything_that_runs_a_model_takes_turns_and_handlers_of_the_page_are_hidden():
+    from app import build_app
+
+    functions = build_app(["simcse"]).fns.values()
+    public = {function.api_name for function in functions if function.api_visibility == "public"}
+    assert public == {"similarity", "search", "tokens", "map", "models"}
+    for function in functions:
+        if function.api_visibility == "public" or function.name in ("compare", "draw", "find", "show", "describe"):
+            assert (function.concurrency_id, function.concurrency_limit) == ("encode", 1)
