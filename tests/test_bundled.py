@@ -1,5 +1,6 @@
 """The embedded default: models that opened, learned and say so, and a demo corpus that is what it claims."""
 
+import functools
 import json
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ from cse.vectors import cosines
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
 PAIRS = scored_pairs(BUNDLED / "demo" / "pairs.tsv")
+opened = functools.cache(cse.load)  # the tests of this file only read
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)
@@ -26,7 +28,7 @@ def test_a_bundled_model_beats_its_untrained_start_and_records_how_it_was_made(n
     assert config["backbone"]["name"] == BACKBONE
     assert config["dev"]["best"] > config["dev"]["start"]
     assert config["settings"]["seed"] in (42, 43, 44)  # the best of three on dev
-    encoder = cse.load(name)
+    encoder = opened(name)
     assert encoder.name == name
     assert sum(tensor.numel() for tensor in encoder.learned().values()) == config["learned_numbers"]
 
@@ -36,12 +38,12 @@ def test_a_bundled_model_beats_its_untrained_start_and_records_how_it_was_made(n
 def test_the_recorded_dev_score_is_that_of_the_shipped_file(name: str) -> None:
     pairs = scored_pairs(DATA / "sts" / "STSB" / "dev.tsv")
     recorded = json.loads((BUNDLED / name / "config.json").read_text())["dev"]["best"]
-    assert spearman(cse.load(name).encode, pairs) == pytest.approx(recorded, abs=0.1)  # stored in half precision
+    assert spearman(opened(name).encode, pairs) == pytest.approx(recorded, abs=0.1)  # stored in half precision
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)
 def test_a_bundled_model_tells_related_pairs_from_unrelated_ones(name: str) -> None:
-    encoder = cse.load(name)
+    encoder = opened(name)
     scores = cosines(encoder.encode([first for _, first, _ in PAIRS]), encoder.encode([second for *_, second in PAIRS]))
     grades = np.array([grade for grade, *_ in PAIRS])
     related, unrelated = scores[grades > 0], scores[grades == 0]
@@ -58,9 +60,9 @@ def same_topic_share(encoder: Encoder) -> float:
 
 
 def test_nearest_neighbours_share_a_topic_more_often_than_under_untrained_mean_pooling() -> None:
-    untrained = same_topic_share(cse.load(BACKBONE, "mean"))
+    untrained = same_topic_share(opened(BACKBONE, "mean"))
     for name in BUNDLED_NAMES:
-        assert same_topic_share(cse.load(name)) > untrained, name
+        assert same_topic_share(opened(name)) > untrained, name
 
 
 def test_the_demo_corpus_is_twelve_topics_of_a_hundred_different_sentences() -> None:
@@ -101,6 +103,6 @@ def test_fingerprints_are_those_the_shipped_results_were_scored_with() -> None:
     """Indexes and results of earlier versions stay valid: a fingerprint changes with the weights alone."""
     records = json.loads((BUNDLED / "results" / "sts.json").read_text())["models"]
     for name in BUNDLED_NAMES:
-        assert cse.load(name).fingerprint == records[name]["fingerprint"], name
+        assert opened(name).fingerprint == records[name]["fingerprint"], name
     for pooling in ("mean", "cls", "first-last", "static", "prompt"):
-        assert cse.load(BACKBONE, pooling).fingerprint == records[f"bundled-{pooling}"]["fingerprint"], pooling
+        assert opened(BACKBONE, pooling).fingerprint == records[f"bundled-{pooling}"]["fingerprint"], pooling
