@@ -59,6 +59,7 @@ def main(
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
     from cse.benchmark.harness import EvaluationRequest, evaluate, new_results
+    from cse.benchmark.hub_data import fetch
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
     from cse.evaluation.task import TaskData
@@ -69,7 +70,8 @@ def main(
         "final_period": final_period,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
-    data = _fetched(task) if str(data) == "hub" and not data.exists() else data
+    if str(data) == "hub" and not data.exists():
+        data = fetch(task)
     request = EvaluationRequest(
         find_task(task), TaskData(data, tokenised, details, sentences, _index_search),
         ModelSelection(model, pooling or (), postprocess, fit), batch_size, final_period, compare,
@@ -110,14 +112,6 @@ def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
 
     for path in draw(task, models, folder):
         log(f"wrote {path}")
-
-
-def _fetched(task: str) -> Path:
-    from datasets.config import HF_CACHE_HOME
-
-    from cse.benchmark.hub_data import fetch
-
-    return fetch(task, Path(HF_CACHE_HOME) / "cse")
 
 
 def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import gc
 import json
 import subprocess
 import sys
@@ -40,7 +41,12 @@ COMMANDS = sorted(name for name in MODULES if name.startswith("scripts.") and na
 
 @functools.cache
 def tree(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text())
+    """A module's syntax tree, parsed while nothing is collected: a finaliser that parses too breaks `ast.parse`."""
+    gc.disable()
+    try:
+        return ast.parse(MODULES[module].read_text())
+    finally:
+        gc.enable()
 
 
 def nodes(module: str, *, deferred: bool) -> Iterator[ast.AST]:

@@ -46,14 +46,19 @@ SETS: dict[str, dict[str, HubSet]] = {
 }
 
 
-def fetch(task: str, folder: Path) -> Path:
+def fetch(task: str, folder: Path | None = None) -> Path:
     """`folder`/`task` with every set of the task that is on the hub; files that are there already are kept.
 
+    Without a `folder` the sets lie in the data cache of `datasets`.
     SICK-R is not among them: the hub's copy joins its splits. Raises ValueError for a task without sets here, and
     for a set that cannot be loaded or has another number of rows than the papers scored.
     """
     if task not in SETS:
         raise ValueError(f"the data hub has the sets of {' and '.join(SETS)}, not of {task}; {CURE}")
+    if folder is None:
+        from datasets.config import HF_CACHE_HOME
+
+        folder = Path(HF_CACHE_HOME) / "cse"
     for name, wanted in SETS[task].items():
         target = folder / task / name
         if not target.is_file():
