@@ -176,7 +176,7 @@ class Encoder(PromptedBackbone):
     def token_logits(self, contents: Sequence[Sequence[int]], denoise: bool) -> torch.Tensor:
         """(B, V) logits at [MASK] of B token id lists, minus those of the template alone where denoised.
 
-        PromptBERT leaves open where tokens are denoised (methods read without a mask are asked with its template). A
+        PromptBERT leaves open where tokens are denoised (methods without a mask are given its template). A
         difference of logits takes out the output bias too, which otherwise puts the corpus's commonest tokens first.
         """
         template, head = self.prompt, mlm_head(self.model)
@@ -187,7 +187,7 @@ class Encoder(PromptedBackbone):
     def top_tokens(self, sentence: str, k: int = 5, denoise: bool = True) -> list[tuple[str, float]]:
         """The k likeliest tokens at [MASK] and their probability, the template bias subtracted (PromptBERT, Table 7).
 
-        A method that reads no mask is asked with `This sentence : "[X]" means [MASK].`. Raises ValueError unless
+        A method that reads no mask is given the prompt `This sentence : "[X]" means [MASK].`. Raises ValueError unless
         1 <= k <= vocabulary.
         """
         special = set(self.tokenizer.all_special_ids)

@@ -59,7 +59,7 @@ def resolve(model: str, pooling: str | None = None) -> ModelReference:
         raise ArtefactError(f"no model given; choose {_choices()}")
     if pooling is not None and pooling not in UNTRAINED:
         raise ValueError(f"unknown pooling {pooling!r}; choose from {', '.join(UNTRAINED)}")
-    name = lasting_name(model)
+    name = canonical_name(model)
     own_way = Kind.WORD_VECTORS if Path(name).is_file() else Kind.CHECKPOINT if _is_checkpoint(name) else None
     if own_way:
         if pooling is not None:
@@ -71,7 +71,7 @@ def resolve(model: str, pooling: str | None = None) -> ModelReference:
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)
 
 
-def lasting_name(model: str) -> str:
+def canonical_name(model: str) -> str:
     """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
     path = Path(model)
     if model in (*BUNDLED_NAMES, BACKBONE) or not path.exists():

@@ -17,7 +17,7 @@ from cse.data import load_examples, scored_pairs
 from cse.encoder import Encoder
 from cse.files import digest
 from cse.methods import Method, to_json
-from cse.model_names import BACKBONE, lasting_name, location
+from cse.model_names import BACKBONE, canonical_name, location
 from cse.presets import TrainConfig, backbone_key, preset
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: No
     if len(examples) < 2:
         raise ValueError(f"{request.data}: one example has nothing to be told from; give at least two")
     dev = scored_pairs(request.dev) if request.dev else None
-    name = lasting_name(request.backbone)
+    name = canonical_name(request.backbone)
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if len(examples) < config.batch_size:

@@ -13,7 +13,7 @@ import cse
 from cse.data import scored_pairs
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
-from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, lasting_name, location
+from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, canonical_name, location
 from cse.vectors import cosines
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
@@ -92,10 +92,10 @@ def test_the_backbone_records_its_recipe_and_curve() -> None:
 def test_names_hold_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert lasting_name("mine") == str(tmp_path / "mine")
-    assert lasting_name(str(ROOT / "cse" / "bundled" / "backbone")) == BACKBONE
-    assert lasting_name(str(ROOT / "cse" / "bundled" / "simcse")) == "simcse"
-    assert lasting_name("org/model") == "org/model"
+    assert canonical_name("mine") == str(tmp_path / "mine")
+    assert canonical_name(str(ROOT / "cse" / "bundled" / "backbone")) == BACKBONE
+    assert canonical_name(str(ROOT / "cse" / "bundled" / "simcse")) == "simcse"
+    assert canonical_name("org/model") == "org/model"
     assert Path(location(BACKBONE)).is_dir()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
-from cse.model_names import lasting_name, resolve
+from cse.model_names import canonical_name, resolve
 from cse.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def opened_by(model: str) -> tuple[str, str | None]:
     try:
         reference = resolve(model)
     except ValueError:
-        return lasting_name(model), None
+        return canonical_name(model), None
     return reference.name, reference.pooling
 
 

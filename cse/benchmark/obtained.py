@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.benchmark.results import read_results
-from cse.benchmark.tables import average
 from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
 from cse.benchmark.template_search import read_scores
 from cse.evaluation.tasks import find_task
@@ -27,7 +26,7 @@ def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
         return read_scores(plan.template_scores).scores.get(row.name)
     record = run_record(row, plan, seed)
     if not row.read:
-        return average(row.task, record.scores)
+        return find_task(row.task).average(record.scores)
     value: Any = record.scores
     for key in row.read:
         value = value.get(key) if isinstance(value, dict) else None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from cse.benchmark.published import published
 from cse.benchmark.significance import over_seeds, seed_groups, seeds_differ
-from cse.evaluation.tasks import find_task
 
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord
@@ -39,11 +38,6 @@ class Line:
     label: str
     cells: Sequence[str]
     average: str = ""
-
-
-def average(task: str, scores: Mapping[str, Scores]) -> float | None:
-    """The papers' average of a task's main score over its sets; None where sets are missing or it has no average."""
-    return find_task(task).average(scores)
 
 
 def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[Column]:

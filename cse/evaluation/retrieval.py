@@ -42,11 +42,11 @@ def score(encode: Encode, folder: Path, search: Search) -> Scores:
     queries = read_texts(_only(folder, "queries"))
     relevant = read_relevance(_only(folder, "qrels"), queries, documents)
     names = list(documents)
-    asked = [query for query in queries if query in relevant]
+    judged = [query for query in queries if query in relevant]
     depth = min(DEPTH + 1, len(names))
-    rows = search(encode(list(documents.values())), encode([queries[query] for query in asked]), depth)
+    rows = search(encode(list(documents.values())), encode([queries[query] for query in judged]), depth)
     measured = []
-    for query, ranking in zip(asked, rows, strict=True):
+    for query, ranking in zip(judged, rows, strict=True):
         itself = (
             query if documents.get(query) == queries[query] else None
         )  # as BEIR does: Quora's queries are documents

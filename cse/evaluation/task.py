@@ -48,7 +48,7 @@ class Task:
 
     `shown` are the score columns of its tables, the main score first, headed by their unit unless `unit_headings` is
     False. The papers average the main score over `sets`, whose numbers of pairs are `pairs` where they are fixed.
-    `options` are what may be asked of it beyond the model and the data. `figures` gives the unit that each of its
+    `options` are what it takes beyond the model and the data. `figures` gives the unit that each of its
     figures is drawn from, None for all, and `points` the scores that only figures and comparisons need.
     `token_units` are left out for an encoder without tokens and where files of `layout` are missing.
     """

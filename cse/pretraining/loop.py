@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from cse.backbone import describe, row_limit
-from cse.model_names import lasting_name
+from cse.model_names import canonical_name
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.flops import matrix_rate, training_flops
@@ -68,7 +68,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    request = replace(request, output=Path(request.output), init=request.init and lasting_name(request.init))
+    request = replace(request, output=Path(request.output), init=request.init and canonical_name(request.init))
     resumed = reserve_output(request, report)
     before = read_record(request.init)
     setup = prepare(request, resumed)
