@@ -34,7 +34,16 @@ SENTENCES = [
     "they mean it",
 ]
 # Files that take long come first, so that no process is left alone with one at the end.
-LONGEST = ("sentence_transformers", "docs", "bundled", "browser", "training", "api", "pretraining", "scripts_evaluate")
+LONGEST = (
+    "sentence_transformers",
+    "docs",
+    "bundled",
+    "browser",
+    "training",
+    "api",
+    "scripts_evaluate",
+    "pretraining_loop",
+)
 torch.set_num_threads(1)
 
 

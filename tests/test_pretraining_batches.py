@@ -8,9 +8,8 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoTokenizer
 
-from cse.pretraining.batches import TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
+from cse.pretraining.batches import IGNORED, TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
 from cse.pretraining.corpus import TokenFile
-from cse.pretraining.objectives import IGNORED
 from cse.templates import PLAIN, render
 
 

@@ -172,44 +172,6 @@ def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
     assert abs(surplus.sum()) < 5e-3
 
 
-def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path: Path) -> None:
-    rows = noisy(41, 44)
-    x, y = arrays(rows)
-    runs = []
-    for seed in range(10):
-        draw = few_shot.drawn(y, seed)
-        rest = [n for n in range(len(rows)) if n not in set(draw)]
-        runs.append(100 * slow((x[draw], y[draw]), (x[rest], y[rest]), 1.0))
-    found = few_shot.units(TaskData(write(tmp_path, "CR", all=rows)))["CR"](numbers)
-    assert found["runs"] == [round(run, 2) for run in runs]
-    assert found["accuracy"] == round(statistics.mean(runs), 2)
-    assert found["deviation"] == round(statistics.stdev(runs), 2)
-
-
-def test_few_shot_draws_16_different_rows_of_each_label_anew_for_each_seed() -> None:
-    names = np.array(list("abc") * 30)
-    draws = [few_shot.drawn(names, seed) for seed in range(10)]
-    assert all(Counter(names[draw]) == {"a": 16, "b": 16, "c": 16} and len(set(draw)) == 48 for draw in draws)
-    assert len({tuple(draw) for draw in draws}) == 10
-    np.testing.assert_array_equal(draws[3], few_shot.drawn(names, 3))
-
-
-def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path: Path) -> None:
-    train, test = noisy(51, 900), noisy(52, 30)
-    (x, y), calls = arrays(train), []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        calls.append(texts)
-        return numbers(texts)
-
-    folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
-    found = few_shot.units(TaskData(folder))["SST2"](encode)
-    draws = [few_shot.drawn(y, seed) for seed in range(10)]
-    assert found["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
-    assert [set(texts) for texts in calls] == [{train[n][1] for n in np.concatenate(draws)} | {row[1] for row in test}]
-    assert len(calls[0]) == len(set(calls[0]))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -267,20 +229,6 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
 
     with pytest.raises(ValueError, match=message):
         transfer.units(TaskData(write(tmp_path, name, **files)))[name](refuse)
-
-
-@pytest.mark.parametrize(
-    ("name", "files", "message"),
-    [
-        ("MR", {"all": separable(33)}, r"all.tsv: label 'b' has 16 of the 17 rows"),
-        ("TREC", {"train": separable(31), "test": separable(4)}, r"train.tsv: label 'b' has 15 of the 16 rows"),
-    ],
-)
-def test_few_shot_refuses_a_label_with_too_few_rows(
-    tmp_path: Path, name: str, files: dict[str, Rows], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        few_shot.units(TaskData(write(tmp_path, name, **files)))[name](numbers)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 from cse.masking import mask_tokens
-from cse.pretraining.objectives import IGNORED
 from cse.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate, render
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from cse.pretraining.config import PretrainConfig
     from cse.pretraining.corpus import TokenFile
 
+IGNORED = -100  # label of a position that is not predicted
 TEMPLATES = (PLAIN, MEANS, CONTINUOUS)  # how the methods encode a sentence
 BAG_LOOKAHEAD = 32  # tokens of the following text in the bag of words
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from cse.pretraining.batches import MaskedBatch
 
-IGNORED = -100  # label of a position that is not predicted
 SIF_CONSTANT = 1e-4  # a of SIF: words of this probability weigh half
 
 
