@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 
@@ -137,7 +137,17 @@ def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> s
     return tensor_digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
 
 
-def describe(model: PreTrainedModel) -> dict[str, Any]:
+class ModelDescription(TypedDict):
+    """Family, layers, width, vocabulary size and parameter count of a model."""
+
+    model_type: str
+    layers: int
+    hidden: int
+    vocabulary: int
+    parameters: int
+
+
+def describe(model: PreTrainedModel) -> ModelDescription:
     """Family, layers, width and parameter count of a backbone, for logs and model cards."""
     config = model.config
     return {

@@ -43,6 +43,14 @@ class TrainingState(TypedDict):
     dev: DevScores
 
 
+class TrainingSummary(DevScores):
+    """What a finished run comes back with."""
+
+    output: str
+    steps: int
+    seconds: float
+
+
 class LogEntry(TypedDict, total=False):
     """What is reported of a step: a `note` stands alone, `dev` where the step was evaluated, `best` so far."""
 
@@ -67,7 +75,7 @@ def train(
     half: bool = False,
     precision: str = "auto",
     report: Report = lambda entry: None,
-) -> dict[str, Any]:
+) -> TrainingSummary:
     """Train `encoder` and write a checkpoint folder to `output`; a summary with the dev scores comes back.
 
     With dev pairs the best evaluation is kept, without them the last state. `report` gets one entry per step, and one

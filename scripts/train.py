@@ -11,6 +11,7 @@ from scripts.cli import PRECISIONS, check_choice, command, log, main_process, pr
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from cse.training import TrainingSummary
     from cse.training_run import Run
 
 
@@ -75,7 +76,7 @@ def main(
         shown = asdict(plan(encoder, run))
     else:
         options = {"resume": resume, "overwrite": overwrite, "half": half, "precision": precision}
-        shown = _train(encoder, run, output, **options)
+        shown = dict(_train(encoder, run, output, **options))
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
@@ -91,7 +92,7 @@ def _check_choices(method: str, supervised: bool, prefix: int | None, precision:
         raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
 
 
-def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> dict[str, Any]:
+def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
     from tqdm import tqdm
 
     from cse.training import LogEntry, train

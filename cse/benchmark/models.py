@@ -11,12 +11,13 @@ from typing import Any
 
 from cse import hub
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
+from cse.checkpoint import read_checkpoint_config
 from cse.data import sentences
 from cse.encoder import Encoder
 from cse.files import digest
 from cse.loading import open_model
 from cse.methods import UNTRAINED, to_json
-from cse.model_names import Kind, ModelReference, location, read_config, resolve
+from cse.model_names import Kind, ModelReference, location, resolve
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
@@ -79,7 +80,7 @@ def settings(reference: ModelReference) -> dict[str, Any] | None:
     """The training settings a checkpoint recorded; None for anything else."""
     if reference.kind is not Kind.CHECKPOINT:
         return None
-    return read_config(hub.model_folder(location(reference.name))).get("settings", {})
+    return read_checkpoint_config(hub.model_folder(location(reference.name))).training.get("settings", {})
 
 
 def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:

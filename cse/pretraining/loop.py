@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from cse.pretraining.batches import MaskedBatch
     from cse.pretraining.corpus import TokenFile
-    from cse.pretraining.records import CurveEntry, ModelDescription, PretrainingRecord, PretrainingState, Report
+    from cse.pretraining.records import CurveEntry, PretrainingRecord, PretrainingState, Report
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
         **state,
         "before": before,
         "device": str(training.accelerator.device),
-        "model": cast("ModelDescription", describe(training.model)),
+        "model": describe(training.model),
         "torch": torch.__version__,
     }
     save_model(request.output, training.model, setup.tokenizer, record)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict, final
 
+from cse.backbone import ModelDescription
+
 if TYPE_CHECKING:
     from typing import NotRequired
 
@@ -52,16 +54,6 @@ class PretrainingState(TypedDict):
     recipe: dict[str, object]
     seconds: float
     matrix_rate: NotRequired[float]
-
-
-class ModelDescription(TypedDict):
-    """Family, layers, width, vocabulary size and parameter count of a model (`cse.backbone.describe`)."""
-
-    model_type: str
-    layers: int
-    hidden: int
-    vocabulary: int
-    parameters: int
 
 
 class PretrainingRecord(PretrainingState):
