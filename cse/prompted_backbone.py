@@ -15,6 +15,7 @@ from cse.templates import HARD, Row, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Self
 
 
 class PromptedBackbone(nn.Module):
@@ -80,6 +81,8 @@ class PromptedBackbone(nn.Module):
 
     def _run(self, rows: Sequence[Row], every_layer: bool = False) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The last hidden states (B, L, d), after the embedding layer's where asked for, and the mask (B, L)."""
+        if self._may_learn():
+            self._biases = {}
         ids, slots, positions, mask = self._collate(rows)
         inputs: dict[str, Any] = {"attention_mask": mask}
         if self.prefix is not None:
@@ -117,15 +120,30 @@ class PromptedBackbone(nn.Module):
         return torch.stack([known[key] for key in keys]).to(self.device)
 
     def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
-        """The biases known so far: those of inference, none where gradients flow or a parameter was written to.
+        """The biases of inference so far; none where a pass may learn.
 
-        PyTorch counts writes in `_version`, but not those of fused optimisers, before which gradients flow.
+        They are forgotten in training mode, after any pass with gradients, when the module is moved or cast, and when
+        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
         """
-        version = sum(parameter._version for parameter in self.parameters())
-        training = self.training or torch.is_grad_enabled()
-        if training or version != self._biases_of:
+        if self._may_learn():
+            return {}
+        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+        if version != self._biases_of:
             self._biases, self._biases_of = {}, version
-        return {} if training else self._biases
+        return self._biases
+
+    def _may_learn(self) -> bool:
+        return self.training or torch.is_grad_enabled()
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch mode; training forgets the biases of inference."""
+        if mode:
+            self._biases = {}
+        return super().train(mode)
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Self:
+        self._biases = {}  # on another device, or of another precision
+        return super()._apply(*args, **kwargs)
 
 
 def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

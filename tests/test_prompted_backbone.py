@@ -160,3 +160,39 @@ def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> No
     fresh = reading(str(bert_folder), method)
     fresh.load_state_dict(encoder.state_dict())
     np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
+
+
+def forget(encoder: Encoder) -> Encoder:
+    """A fresh copy without anything remembered."""
+    fresh = Encoder(encoder.model, encoder.tokenizer, encoder.method, name="fresh")
+    fresh.load_state_dict(encoder.state_dict())
+    return fresh
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder: str, name: str) -> None:
+    encoder = make(str(bert_folder), name)
+    encoder.top_tokens("the dog", k=3)  # remembers the bias of the untrained weights
+    optimizer = torch.optim.AdamW(encoder.learned(training=True).values(), lr=0.05, fused=True)
+    templates = [view[0] for view in encoder.views for _ in range(2)]
+    contents = encoder.tokenise(SENTENCES[:2] * len(encoder.views), templates)
+    encoder.train()
+    encoder(contents, templates).square().sum().backward()
+    optimizer.step()
+    found = encoder.eval().top_tokens("the dog", k=3)
+    assert found == forget(encoder).top_tokens("the dog", k=3)
+
+
+def test_biases_are_forgotten_when_the_encoder_is_cast(bert_folder: str) -> None:
+    encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
+    encoder.encode(SENTENCES)
+    np.testing.assert_array_equal(encoder.half().encode(SENTENCES), forget(encoder).encode(SENTENCES))
+
+
+def test_a_model_opened_in_inference_mode_encodes(bert_folder: str) -> None:
+    with torch.inference_mode():
+        encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
+        found = encoder.encode(SENTENCES)
+    np.testing.assert_allclose(
+        found, reading(str(bert_folder), UNTRAINED["prompt-denoised"]).encode(SENTENCES), atol=1e-6
+    )
