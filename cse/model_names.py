@@ -71,6 +71,29 @@ def resolve(model: str, pooling: str | None = None) -> ModelReference:
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)
 
 
+def resolve_backbone(model: str) -> ModelReference:
+    """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
+
+    Raises ArtefactError as `resolve` does, for a checkpoint, which is trained already, and for a file.
+    """
+    reference = resolve(model)
+    if reference.kind is Kind.CHECKPOINT:
+        raise ArtefactError(f"{model} is a trained checkpoint; give a backbone: {BACKBONE}, a folder or a hub id")
+    if reference.kind is Kind.WORD_VECTORS:
+        raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
+    return reference
+
+
+def resolve_again(name: str, pooling: str | None, model: str | None, asked: str | None) -> ModelReference:
+    """The model recorded as `name` and `pooling`, or `model` read by the pooling `asked` where these are given.
+
+    The recorded pooling holds for the recorded model where no other is asked for.
+    """
+    if asked is None and (model is None or canonical_name(model) == name):
+        asked = pooling
+    return resolve(model or name, asked)
+
+
 def canonical_name(model: str) -> str:
     """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
     path = Path(model)

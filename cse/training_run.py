@@ -17,7 +17,7 @@ from cse.data import load_examples, scored_pairs
 from cse.encoder import Encoder
 from cse.files import digest
 from cse.methods import Method, to_json
-from cse.model_names import BACKBONE, canonical_name, location
+from cse.model_names import BACKBONE, location, resolve_backbone
 from cse.presets import TrainConfig, backbone_key, preset
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: No
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
+    name = resolve_backbone(request.backbone).name
     examples = load_examples(request.data, request.column, request.supervised, request.limit)
     if len(examples) < 2:
         raise ValueError(f"{request.data}: one example has nothing to be told from; give at least two")
     dev = scored_pairs(request.dev) if request.dev else None
-    name = canonical_name(request.backbone)
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if len(examples) < config.batch_size:

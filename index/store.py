@@ -79,9 +79,10 @@ class VectorIndex:
         folder = Path(folder)
         manifest = read_manifest(folder)
         if fingerprint is not None and fingerprint != manifest.fingerprint:
+            pooling = f" with `pooling` {manifest.pooling}" if manifest.pooling else ""
             raise IndexFolderError(
                 f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-                f"({fingerprint[:8]}…): search with `model` {manifest.model} or {CURE}"
+                f"({fingerprint[:8]}…): search with `model` {manifest.model}{pooling} or {CURE}"
             )
         try:
             verify_files(folder, manifest)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.encoder import Encoder
+    from cse.model_names import ModelReference
     from index.manifest import Manifest
     from index.store import VectorIndex
 
@@ -56,7 +57,7 @@ def main(
 
     _check_output(output, factory, overwrite=overwrite, append=append)
     stream = _sentences(corpus, column)
-    reference = resolve(model, pooling)
+    reference = _reference(output, model, pooling) if append else resolve(model, pooling)
     encoder = open_model(reference)
     with _progress() as report:
         batches = _batches(stream, encoder, batch_size)
@@ -74,6 +75,15 @@ def main(
         print_json(asdict(index.manifest))
     else:
         typer.echo(_summary(output, index.manifest))
+
+
+def _reference(output: Path, model: str, pooling: str | None) -> ModelReference:
+    """What `model` is where it adds to an index: the index knows the pooling of its own model."""
+    from cse.model_names import resolve_again
+    from index.manifest import read_manifest
+
+    manifest = read_manifest(output)
+    return resolve_again(manifest.model, manifest.pooling, model, pooling)
 
 
 def _check_output(output: Path, factory: str | None, *, overwrite: bool, append: bool) -> None:

@@ -28,16 +28,14 @@ def main(
     Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
     """
     from cse.loading import open_model
-    from cse.model_names import canonical_name, resolve
+    from cse.model_names import resolve_again
     from index import VectorIndex
     from index.manifest import read_manifest
 
     if not query.strip():
         raise ValueError("the query is blank; give a sentence")
     manifest = read_manifest(folder)
-    if pooling is None and (model is None or canonical_name(model) == manifest.model):
-        pooling = manifest.pooling
-    encoder = open_model(resolve(model or manifest.model, pooling))
+    encoder = open_model(resolve_again(manifest.model, manifest.pooling, model, pooling))
     index = VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
     hits = index.hits(encoder.encode(query, normalize_embeddings=False), k)
     if json_output:

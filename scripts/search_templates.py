@@ -37,19 +37,18 @@ def main(
     """
     from cse.benchmark import template_search as search
     from cse.data import scored_pairs
-    from cse.errors import ArtefactError
+    from cse.files import file_digest
     from cse.loading import open_model
-    from cse.model_names import Kind, resolve
+    from cse.model_names import resolve_backbone
 
     listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev)
-    reference = resolve(model)
-    if reference.kind is Kind.CHECKPOINT:
-        raise ArtefactError(f"{model} is a trained checkpoint and has its template; give --model a backbone")
-    encoder = open_model(reference)
+    encoder = open_model(resolve_backbone(model))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
-    settings = search.SearchSettings(model, encoder.backbone_fingerprint, str(dev), len(pairs), denoise, final_period)
+    settings = search.SearchSettings(
+        model, encoder.backbone_fingerprint, f"{dev} {file_digest(dev)}", len(pairs), denoise, final_period
+    )
     scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
     found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
     _print(search.compared({template.text: value for template, value in found.items()}))

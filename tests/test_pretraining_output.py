@@ -76,3 +76,30 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
     with pytest.raises(ValueError, match="begun with other text"):
         run_pretraining(other, tmp_path / "out", CONFIG, overwrite=True)
     assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+
+
+def test_a_finished_run_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    before = (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns
+    with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
+    assert (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_text_of_the_same_size_with_other_words_is_other_text(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    corpus.write_text(corpus.read_text().replace("dog", "cat"))
+    for options in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(ValueError, match="begun with other text"):
+            run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
+
+
+@pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])
+def test_a_source_record_of_someone_else_is_left_alone(
+    corpus: Path, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "source.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert (tmp_path / "out" / "source.json").read_text() == content

@@ -152,10 +152,17 @@ def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
 ) -> None:
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "config.json").write_text('{"model_type": "resnet"}')
+    (tmp_path / "foreign" / "model.safetensors").write_bytes(b"")
     for model in ("nonsense", tmp_path / "foreign", text):
         refused(run("tokens", "--model", model, "the dog"), 4, str(model))
     common = ("--data", text, "--output", tmp_path / "out")
     refused(run("train", "simcse", "--backbone", tmp_path / "foreign", *common), 4, "cannot open backbone")
+    for name, message in (
+        ("nope", "no model 'nope'; choose simcse"), ("promptbert", "promptbert is a trained checkpoint"),
+        (text, "is a file; give a backbone"), ("", "no model given"),
+    ):  # fmt: skip
+        refused(run("train", "simcse", "--backbone", name, *common), 4, message)
+        refused(run("pretrain", text, "--output", tmp_path / "pretrained", "--init", name), 4, message)
     refused(run("train", "simcse", "--backbone", bert_folder, *common, "--resume"), 4, "nothing to resume")
 
 

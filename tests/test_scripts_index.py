@@ -223,3 +223,11 @@ def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> Non
     other = run_build(more, "--model", "promptbert", "--output", folder, "--append", "--factory", "SQ8")
     assert_refused(other, 3, "was built with factory Flat")
     assert len(VectorIndex.load(folder)) == 7
+
+
+def test_an_index_knows_the_pooling_of_its_model(corpus: Path, tmp_path: Path) -> None:
+    assert run_build(corpus, "--model", "bert", "--pooling", "cls", "--output", tmp_path / "x").exit_code == 0
+    assert run_build(corpus, "--model", "bert", "--output", tmp_path / "x", "--append").exit_code == 0
+    assert run_search(tmp_path / "x", "a dog", "--model", "bert").exit_code == 0
+    other = run_search(tmp_path / "x", "a dog", "--model", "bert", "--pooling", "mean")
+    assert_refused(other, 4, "not bert-mean (", "with --pooling cls or rebuild it")

@@ -206,13 +206,23 @@ def test_the_command_scores_a_list_with_its_options(bert_folder: Path, dev: Path
 def test_a_trained_model_and_a_folder_for_json_are_refused(dev: Path, tmp_path: Path) -> None:
     done = run("--model", "simcse", "--dev", dev)
     assert (done.exit_code, done.stdout) == (4, "")
-    assert "simcse is a trained checkpoint and has its template; give --model a backbone" in done.stderr
+    assert "simcse is a trained checkpoint; give a backbone: bundled" in done.stderr
     done = run("--model", "bundled", "--dev", dev, "--json", tmp_path)
     assert (done.exit_code, done.stdout) == (3, "")
     assert f"{tmp_path}: not a file of template scores" in done.stderr
     done = run("--model", "bundled", "--dev", tmp_path / "none.tsv")
     assert done.exit_code == 3
     assert "no such file" in done.stderr
+
+
+def test_scores_of_other_pairs_under_the_same_name_are_not_taken(dev: Path, tmp_path: Path) -> None:
+    arguments = ("--model", "bundled", "--dev", dev, "--json", tmp_path / "scores.json")
+    assert run(*arguments).exit_code == 0
+    rows = [line.split("\t") for line in dev.read_text().splitlines()]
+    dev.write_text("\n".join("\t".join([str(5 - float(grade)), *texts]) for grade, *texts in rows))
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "holds scores of other settings" in done.stderr
 
 
 def test_help_shows_an_example() -> None:

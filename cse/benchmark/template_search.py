@@ -31,7 +31,7 @@ FRAMES = ("This [X]", "This sentence of [X]", 'This sentence of "[X]"', 'This se
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What decides the scores of templates: the backbone by name and fingerprint, and the pairs it is scored on."""
+    """What decides the scores of templates: the backbone by name and fingerprint, the pairs by file and digest."""
 
     model: str
     backbone: str

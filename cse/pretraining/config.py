@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from cse.files import file_digest
+
 
 @dataclass(frozen=True)
 class PretrainConfig:
@@ -66,8 +68,8 @@ class PretrainRequest:
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
-        """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and size."""
-        texts = [[path.name, path.stat().st_size if path.is_file() else 0] for path in self.corpora]
+        """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and digest."""
+        texts = [[path.name, file_digest(path) if path.is_file() else ""] for path in self.corpora]
         return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from cse.backbone import describe, row_limit
-from cse.model_names import canonical_name
+from cse.model_names import resolve_backbone
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.flops import matrix_rate, training_flops
@@ -68,7 +68,8 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    request = replace(request, output=Path(request.output), init=request.init and canonical_name(request.init))
+    init = None if request.init is None else resolve_backbone(request.init).name
+    request = replace(request, output=Path(request.output), init=init)
     resumed = reserve_output(request, report)
     before = read_record(request.init)
     setup = prepare(request, resumed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cse.backbone import set_dropout
-from cse.files import write_folder
+from cse.files import write_folder, write_json
 from cse.model_names import location, read_json
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
@@ -25,34 +25,49 @@ DROPOUT = 0.1  # BERT's; contrastive training needs the noise
 def reserve_output(request: PretrainRequest, report: Report) -> bool:
     """Make `request.output` a folder of this text and vocabulary; whether the run goes on from a saved state.
 
-    Raises ValueError where the folder holds something else, or a run that is neither resumed nor overwritten, and
-    ArtefactError where a run is resumed that was never begun.
+    Raises ValueError where the folder holds something else, a finished run that is resumed, or a run that is neither
+    resumed nor overwritten, and ArtefactError where a run is resumed that was never begun.
     """
-    output, record = request.output, request.output / SOURCE
-    source = request.source()
-    saved = request.resume and check_resume(
-        output, begun=record.is_file(), report=lambda entry: report({"step": 0, "note": entry["note"]})
-    )
+    output, source = request.output, request.source()
     check_folder(output)
-    if output.is_dir() and any(path != record for path in output.iterdir()):  # alone it is of a run that made nothing
+    begun = output.is_dir() and any(output.iterdir())
+    if begun:
         _check_reusable(request, source)
-    if request.overwrite:
+    saved = request.resume and check_resume(
+        output, begun=begun, report=lambda entry: report({"step": 0, "note": entry["note"]})
+    )
+    if request.overwrite and not saved:
         shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
     output.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(source))
-    return saved and not request.overwrite
+    write_json(output / SOURCE, source)
+    return saved
 
 
 def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
     """Raise ValueError unless the output folder is of the same `source` and its run may be continued or replaced."""
     output, record = request.output, request.output / SOURCE
-    if not record.is_file():
+    earlier = read_json(record) if record.is_file() else {}
+    if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
-    if json.loads(record.read_text()) != source:
+    if all(path == record for path in output.iterdir()):
+        return  # a run that made nothing, of a mistaken text, say
+    if earlier != source:
         raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
-    finished, begun = (output / MODEL_FOLDER).exists(), (output / STATE_FOLDER).exists()
-    if (finished or begun) and not (request.resume or request.overwrite):
+    if request.resume and _finished(request):
+        raise ValueError(f"{output} is already finished; there is nothing to resume")
+    made = (output / MODEL_FOLDER).exists() or (output / STATE_FOLDER).exists()
+    if made and not (request.resume or request.overwrite):
         raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
+
+
+def _finished(request: PretrainRequest) -> bool:
+    """Whether the model of this recipe's last step has been written."""
+    record, state = request.output / MODEL_FOLDER / RECORD, request.output / STATE_FOLDER / "meta.json"
+    if not (record.is_file() and state.is_file()):
+        return False
+    saved = read_json(state)
+    same = saved.get("recipe") == request.recipe() == read_json(record).get("recipe")
+    return same and saved.get("step") == request.config.steps
 
 
 def read_record(init: str | None) -> PretrainingRecord | None:
