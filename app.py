@@ -67,6 +67,8 @@ def check(options: argparse.Namespace) -> None:
 def check_address(host: str, port: int) -> None:
     """Raise OSError where `host` is no address of this machine, or where `port` is in use on it."""
     cure = f"give --host an address of this machine, such as {HOST}"
+    if "*" in host:  # resolved here, and not by Gradio
+        raise OSError(f"cannot listen on {host!r} (no address); {cure}")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:

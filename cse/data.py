@@ -131,6 +131,8 @@ def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list
         raise ValueError(f"{source}: holds NUL bytes; give a text table, not a binary file")
     if suffix not in LOADERS and not hub.reachable():
         raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
+    if suffix in LOADERS and not path.stat().st_size:
+        return [], iter(())
     rows = _readable(source, _rows(source, suffix))
     first = next(rows, None)
     if first is None:

@@ -41,13 +41,14 @@ class FolderKind:
             raise ValueError(
                 f"{folder}: holds {foreign}, which is no part of {self.noun}; move it away or give another folder"
             )
-        if any(folder.iterdir()) and not self._is_marked(folder):
+        if any(folder.iterdir()) and not self.is_marked(folder):
             raise ValueError(
                 f"{folder}: is not {self.noun} of this project (no {', '.join(self.keys)} in {self.mark}); "
                 "delete it yourself or give another folder"
             )
 
-    def _is_marked(self, folder: Path) -> bool:
+    def is_marked(self, folder: Path) -> bool:
+        """Whether `folder` says of itself that it is of this kind."""
         try:
             value = json.loads((folder / self.mark).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -61,7 +62,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
     OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
     """
-    folder = Path(folder)
+    folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
     if kind is not None:
         kind.check_replaceable(folder)
     fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))

@@ -1,4 +1,4 @@
-"""The one door through which any model is opened: a reference in, an encoder out."""
+"""Opening models: a reference in, an encoder out; everything that loads a model goes through here."""
 
 from __future__ import annotations
 

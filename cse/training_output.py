@@ -25,7 +25,10 @@ UNFINISHED = FolderKind(
 
 def partial_folder(output: Path) -> Path:
     """Where an unfinished run keeps its state, log and best checkpoint."""
-    return Path(output).with_name(Path(output).name + ".partial")
+    place = Path(output).absolute()  # which gives "." a name
+    if not place.name:
+        raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
+    return place.with_name(f"{place.name}.partial")
 
 
 def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:

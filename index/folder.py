@@ -29,7 +29,7 @@ def check_replaceable(folder: Path) -> None:
     foreign = sorted(names - {MANIFEST_FILE, *DATA_FILES})
     if foreign:
         raise ValueError(f"{folder}: holds {foreign[0]}, which is no part of an index; give the index another folder")
-    if names and not _claims_to_be_index(folder):
+    if names and not _is_marked_as_index(folder):
         raise ValueError(f"{folder}: is not an index folder; give the index another folder or delete this one yourself")
 
 
@@ -42,6 +42,8 @@ def replacing(folder: Path) -> Iterator[Path]:
     """
     folder = folder.resolve()
     check_replaceable(folder)
+    if above := next((path for path in folder.parents if path.is_file()), None):
+        raise ValueError(f"{above}: is a file; give the index another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(4)
     fresh = folder.with_name(f".{folder.name}.new-{token}")
@@ -72,7 +74,7 @@ def verify_files(folder: Path, manifest: Manifest) -> None:
         raise IndexFolderError(f"{folder}: {' or '.join(DATA_FILES)} is not what {MANIFEST_FILE} describes; {CURE}")
 
 
-def _claims_to_be_index(folder: Path) -> bool:
+def _is_marked_as_index(folder: Path) -> bool:
     try:
         values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

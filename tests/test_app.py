@@ -109,7 +109,7 @@ def test_the_port_is_probed_on_the_host_that_will_be_listened_on(capsys, served,
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])
-@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "nobody.invalid", "a..b"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "nobody.invalid", "a..b", "*"])
 def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served, monkeypatch, by, host):
     if by == "environment":
         monkeypatch.setenv("GRADIO_SERVER_NAME", host)

@@ -137,3 +137,9 @@ def test_malformed_pairs_are_named_with_file_and_line(tmp_path: Path, content: s
     (tmp_path / "dev.tsv").write_text(content)
     with pytest.raises(ValueError, match=message):
         scored_pairs(tmp_path / "dev.tsv")
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "empty.json", "empty.parquet", "empty.csv", "empty.tsv", "empty.txt"])
+def test_an_empty_file_holds_no_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert list(sentences(tmp_path / name)) == []

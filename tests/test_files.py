@@ -73,3 +73,12 @@ def test_what_came_into_a_folder_while_it_was_written_anew_is_kept(tmp_path: Pat
         write_folder(folder, slow, KIND)
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_folder(tmp_path / "link", lambda target: (target / "file").write_text("new"))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "file").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]

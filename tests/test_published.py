@@ -21,9 +21,9 @@ def test_published_averages_are_the_means_of_their_rounded_rows() -> None:
 
 def test_every_row_that_is_not_copied_names_something_this_project_has() -> None:
     for row in RUNNABLE:
-        reader = row.key.split()[1]
+        reader = row.reading.split()[0]
         if row.method:
-            assert row.method in (SUPERVISED if "--supervised" in row.train else METHODS), row
+            assert row.method in (SUPERVISED if row.supervised else METHODS), row
             assert reader == row.method
         else:
             assert reader in (*UNTRAINED, "top-tokens", "top-tokens-denoised"), row

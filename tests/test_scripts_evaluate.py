@@ -135,14 +135,14 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     refused(run("evaluate", "sts", *options, "--sentences", tmp_path), 2, "--sentences", "only for the geometry task")
 
 
-def test_geometry_shows_its_numbers_the_ladder_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     done = run("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
     assert done.exit_code == 0, done.output
-    head, line, _, rungs, ladder = done.stdout.splitlines()
+    head, line, _, rungs, removal = done.stdout.splitlines()
     assert head.split() == ["anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"]
     assert line.split()[0] == "bert-mean"
     assert rungs.split()[2:] == ["static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun"]
-    assert len(ladder.split()) == 6
+    assert len(removal.split()) == 6
     drawn = ["pairs.png", "removal.png", "similarity.png", "static-embeddings-bert-mean.png"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == drawn
 

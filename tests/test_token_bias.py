@@ -1,4 +1,4 @@
-"""Biases of static embeddings: hand-cut ladders for both kinds of vocabulary, loops, scipy and scikit-learn."""
+"""Biases of static embeddings: removal by hand for both kinds of vocabulary, loops, scipy and scikit-learn."""
 
 from itertools import combinations
 from pathlib import Path
@@ -12,8 +12,8 @@ from cse.evaluation.token_bias import (
     BYTE_FREQUENT,
     WORDPIECE_FREQUENT,
     StaticEmbeddings,
+    cumulative_removal,
     frequent_tokens,
-    removal_ladder,
     token_groups,
 )
 
@@ -67,7 +67,7 @@ def all_pairs(texts: tuple[str, ...]) -> list[tuple[float, str, str]]:
     return [(grade, *pair) for grade, pair in zip(GRADES, combinations(texts, 2), strict=True)]
 
 
-def test_the_ladder_on_word_pieces_is_the_average_of_hand_cut_sentences() -> None:
+def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences() -> None:
     texts = ("the cats .", "Dog Sunny", "a1 dogs", "the sun .", "Sun the a1 cat")
     rows = {
         "static": [f"[CLS] {cut} [SEP]" for cut in (
@@ -78,15 +78,15 @@ def test_the_ladder_on_word_pieces_is_the_average_of_hand_cut_sentences() -> Non
         "-Freq&Sub&Case&Pun": ("cat", "dog sun", "a1 dog", "sun", "sun a1 cat"),
     }  # fmt: skip
     static = static_of(WORDPIECES)
-    ladder = removal_ladder(static, {"set": all_pairs(texts)}, ("the",))
-    assert list(ladder) == list(rows)
+    removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("the",))
+    assert list(removal) == list(rows)
     for name, cuts in rows.items():
         score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
-        assert ladder[name] == {"set": score, "average": score}, name
-    assert len({row["average"] for row in ladder.values()}) == len(rows)
+        assert removal[name] == {"set": score, "average": score}, name
+    assert len({row["average"] for row in removal.values()}) == len(rows)
 
 
-def test_the_ladder_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
+def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
     texts = ("Dog cats.", "the sun", "dog .", "sun Dog .", "cat sun")
     rows = {
         "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
@@ -95,11 +95,11 @@ def test_the_ladder_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
         "-Freq&Sub&Case&Pun": ("Ġdog Ġcat", "Ġsun", "Ġdog", "Ġsun Ġdog", "Ġcat Ġsun"),
     }
     static = StaticEmbeddings(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
-    ladder = removal_ladder(static, {"set": all_pairs(texts)}, ("Ġthe",))
+    removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("Ġthe",))
     for name, cuts in rows.items():
         score = expected(static, dict(zip(texts, cuts, strict=True)), all_pairs(texts))
-        assert ladder[name]["set"] == score, name
-    assert len({row["set"] for row in list(ladder.values())[1:]}) == 4
+        assert removal[name]["set"] == score, name
+    assert len({row["set"] for row in list(removal.values())[1:]}) == 4
 
 
 def first_without_space(texts: list[str]) -> list[list[int]]:
@@ -110,17 +110,17 @@ def first_without_space(texts: list[str]) -> list[list[int]]:
 def test_a_sentence_with_nothing_left_has_cosine_zero_and_no_set_is_refused() -> None:
     static = static_of(WORDPIECES)
     pairs = [(0.0, "the", "cat"), (5.0, "cat", "cat"), (2.0, "the .", "sun")]
-    ladder = removal_ladder(static, {"set": pairs}, ("the",))
+    removal = cumulative_removal(static, {"set": pairs}, ("the",))
     # cosines 0, 1 and, without the full stop, 0: ranks 1.5, 3, 1.5 against 1, 3, 2
-    assert ladder["-Freq&Sub&Case&Pun"]["set"] == pytest.approx(86.6, abs=0.01)
+    assert removal["-Freq&Sub&Case&Pun"]["set"] == pytest.approx(86.6, abs=0.01)
     with pytest.raises(ValueError, match="at least one set"):
-        removal_ladder(static, {}, ("the",))
+        cumulative_removal(static, {}, ("the",))
 
 
 def test_a_lower_cased_vocabulary_is_not_cut_again() -> None:
     static = static_of(WORDPIECES)
-    ladder = removal_ladder(static, {"set": [(1.0, "cat", "dog"), (2.0, "cat", "sun"), (3.0, "dog", "sun")]}, ())
-    assert ladder["-Freq&Sub&Case"] == ladder["-Freq&Sub"]
+    removal = cumulative_removal(static, {"set": [(1.0, "cat", "dog"), (2.0, "cat", "sun"), (3.0, "dog", "sun")]}, ())
+    assert removal["-Freq&Sub&Case"] == removal["-Freq&Sub"]
 
 
 def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
@@ -138,7 +138,7 @@ def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> 
     vectors = dict(zip(SENTENCES, encoder.encode(SENTENCES), strict=True))
     found = [vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]) for _, a, b in pairs]
     score = round(100 * float(spearmanr(found, [grade for grade, _, _ in pairs]).statistic), 2)
-    assert removal_ladder(static, {"set": pairs}, ())["static"]["set"] == score
+    assert cumulative_removal(static, {"set": pairs}, ())["static"]["set"] == score
 
 
 # -- frequent tokens ----------------------------------------------------------------------------------------------

@@ -127,3 +127,13 @@ def test_nothing_begun_is_nothing_to_resume(encoder: Encoder, tmp_path: Path) ->
 def test_a_loss_that_is_no_number_names_the_parameter(encoder: Encoder, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="lower `learning_rate`"):
         train(encoder, run_of(encoder, temperature=float("nan")), tmp_path / "out")
+
+
+def test_a_run_can_write_to_the_folder_it_is_started_in_but_not_to_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert partial_folder(Path(".")) == tmp_path / "here.partial"
+    with pytest.raises(ValueError, match="give a folder with a name as `output`"):
+        partial_folder(Path("/"))

@@ -100,7 +100,7 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     Raises ValueError where a command fails, and as `obtained` does.
     """
     entry = LedgerEntry(
-        row.name, row.average, row.deviation, row.seeds, row.key.split()[0], row.task, row.source, row.copied,
+        row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
         tuple(plan.commands(row)),
     )  # fmt: skip
     if row.copied:

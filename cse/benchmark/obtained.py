@@ -67,8 +67,8 @@ def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | No
     if first.task == "templates" and whole:
         scores = {row.name: found[0] for row, found in whole}
         return [draw_templates(scores, name, stem.with_suffix(".png"))]
-    if (first.paper, first.table) == ("dcpcse", "figure-2") and whole:
-        lengths = {int(row.train.split()[-1]): found for row, found in whole}
+    if first.prefix is not None and whole:  # DCPCSE's Figure 2
+        lengths = {row.prefix: found for row, found in whole if row.prefix is not None}
         return [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}

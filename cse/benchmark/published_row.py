@@ -14,11 +14,11 @@ SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")
 class PublishedRow:
     """One published row: `values` by set (x 100), their `average`, and its `deviation` over `seeds` runs.
 
-    `key` is what the row is of, as the benchmark makes it of an encoder: backbone and pooling or method. `train` are
-    the options of `scripts.train` the row needs beyond method and backbone, `evaluate` those of `scripts.evaluate`;
-    `read` is the way to the number in its results where that is not the task's average. `copied` marks what no command
-    here makes: the paper took it from elsewhere, or it needs something that is not here; `source` says where it stands,
-    and what is odd about it.
+    `key` is what the row is of, as the benchmark makes it of an encoder: backbone and pooling or method. A row with a
+    `method` is trained, `supervised` or not, with a `prefix` length where the row varies it; `evaluate` are the options
+    of `scripts.evaluate` that it needs; `read` is the way to the number in its results where that is not the task's
+    average. `copied` marks what no command here makes: the paper took it from elsewhere, or it needs something that is
+    not here; `source` says where it stands, and what is odd about it.
     """
 
     paper: str
@@ -31,8 +31,25 @@ class PublishedRow:
     deviation: float | None = None
     seeds: int = 1
     method: str | None = None
-    train: str = ""
+    supervised: bool = False
+    prefix: int | None = None
     evaluate: str = ""
     read: tuple[str, ...] = ()
     copied: bool = False
     source: str = ""
+
+    @property
+    def backbone(self) -> str:
+        """The backbone it was published on."""
+        return self.key.partition(" ")[0]
+
+    @property
+    def reading(self) -> str:
+        """The pooling, or the method, by which the backbone is read; empty for word vectors."""
+        return self.key.partition(" ")[2]
+
+    @property
+    def train_options(self) -> list[str]:
+        """The options of `scripts.train` beyond method and backbone."""
+        prefix = [] if self.prefix is None else ["--prefix", str(self.prefix)]
+        return [*(["--supervised"] if self.supervised else []), *prefix]

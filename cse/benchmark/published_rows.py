@@ -106,11 +106,11 @@ def _promptbert_trained() -> Iterator[PublishedRow]:
     )  # fmt: skip
     yield promptbert(
         "6", "PromptBERT, supervised", f"{BASE} promptbert supervised",
-        "75.48 85.59 80.57 85.99 81.08 84.56 80.52 81.97", train="--supervised",
+        "75.48 85.59 80.57 85.99 81.08 84.56 80.52 81.97", supervised=True,
     )  # fmt: skip
     yield promptbert(
         "6", "PromptRoBERTa, supervised", f"{ROBERTA} promptbert supervised",
-        "76.75 85.93 82.28 86.69 82.80 86.14 80.04 82.95", train="--supervised",
+        "76.75 85.93 82.28 86.69 82.80 86.14 80.04 82.95", supervised=True,
     )  # fmt: skip
 
 
@@ -138,13 +138,12 @@ def _promptbert_transfer() -> Iterator[PublishedRow]:
         ("BERT [CLS]", "cls", "78.68 84.85 94.21 88.23 84.13 91.40 71.13 84.66"),
     ):
         yield _promptbert("15", name, f"{BASE} {pooling}", numbers, "transfer")
-    for name, backbone, train, average in (
-        ("PromptBERT", BASE, "", 85.49), ("PromptRoBERTa", ROBERTA, "", 87.36),
-        ("PromptBERT, supervised", BASE, "--supervised", 86.90),
-        ("PromptRoBERTa, supervised", ROBERTA, "--supervised", 89.00),
+    for name, backbone, supervised, average in (
+        ("PromptBERT", BASE, False, 85.49), ("PromptRoBERTa", ROBERTA, False, 87.36),
+        ("PromptBERT, supervised", BASE, True, 86.90), ("PromptRoBERTa, supervised", ROBERTA, True, 89.00),
     ):  # fmt: skip
-        key = f"{backbone} promptbert{' supervised' if train else ''}"
-        yield _promptbert("15", name, key, average, "transfer", method="promptbert", train=train)
+        key = f"{backbone} promptbert{' supervised' if supervised else ''}"
+        yield _promptbert("15", name, key, average, "transfer", method="promptbert", supervised=supervised)
 
 
 def _promptbert_geometry() -> Iterator[PublishedRow]:
@@ -182,7 +181,7 @@ def _dcpcse_rows() -> Iterator[PublishedRow]:
     for backbone, average in ((BASE, 81.65), (LARGE, 82.89), (ROBERTA, 82.94), (ROBERTA_LARGE, 84.76)):
         yield _dcpcse(
             "1", f"DCPCSE, {backbone}, supervised", f"{backbone} dcpcse supervised", average, method="dcpcse",
-            train="--supervised", source="a re-run elsewhere gave 81.32 (BERT-base) and 82.75 (RoBERTa-base)",
+            supervised=True, source="a re-run elsewhere gave 81.32 (BERT-base) and 82.75 (RoBERTa-base)",
         )  # fmt: skip
     for backbone, method, average in (
         (BASE, "dcpcse-mlm", 78.10), (BASE, "dcpcse", 78.49),
@@ -192,7 +191,7 @@ def _dcpcse_rows() -> Iterator[PublishedRow]:
     for length, drawn in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
         yield _dcpcse(
             "figure-2", f"prompt length {length}", f"{BASE} dcpcse", drawn, method="dcpcse",
-            train=f"--prefix {length}", source="read off the figure" if drawn == 76.50 else "",
+            prefix=length, source="read off the figure" if drawn == 76.50 else "",
         )  # fmt: skip
 
 

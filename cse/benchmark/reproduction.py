@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from cse.benchmark.published import TEMPLATES
 from cse.benchmark.template_search import read_scores
+from cse.checkpoint import CHECKPOINT
 from cse.evaluation.tasks import find_task
 from cse.files import digest, write_file
 
 if TYPE_CHECKING:
     from cse.benchmark.published import PublishedRow
 
-FOLDERS = {"sts": "sts", "geometry": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering"}
 TEMPLATES_FILE = "templates.txt"
 
 
@@ -26,7 +26,7 @@ TEMPLATES_FILE = "templates.txt"
 class Plan:
     """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds.
 
-    `data` has the folders of `FOLDERS` beneath it; `train_data` is the text of trained rows, `triplets` that of
+    `data` has the folder of each task beneath it; `train_data` is the text of trained rows, `triplets` that of
     supervised ones, either a file or a hub id; `train_options` are further options of `scripts.train`.
     """
 
@@ -40,11 +40,11 @@ class Plan:
 
     def source(self, row: PublishedRow) -> str | None:
         """The text a trained row learns from."""
-        return self.triplets if "--supervised" in row.train else self.train_data
+        return self.triplets if row.supervised else self.train_data
 
     def backbone_of(self, row: PublishedRow) -> str:
         """The model to open."""
-        return self.backbone or row.key.split()[0]
+        return self.backbone or row.backbone
 
     def commands(self, row: PublishedRow) -> list[str]:
         """Every command of a row, in order; none for a copied one."""
@@ -61,7 +61,7 @@ class Plan:
 
     def pooling(self, row: PublishedRow) -> str | None:
         """How an untrained row reads its backbone; None for a trained one."""
-        return None if row.method else row.key.split()[1]
+        return None if row.method else row.reading
 
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for what is not trained."""
@@ -69,13 +69,13 @@ class Plan:
 
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
-        name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train.split(), str(seed)]))
+        name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
         return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
         words = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
         words += ["--dev", str(self._dev), "--seed", str(seed)]
-        return ["python", "-m", *words, *shlex.split(row.train), *shlex.split(self.train_options)]
+        return ["python", "-m", *words, *row.train_options, *shlex.split(self.train_options)]
 
     def train(self, row: PublishedRow, seed: int) -> str:
         """The training command of one seed."""
@@ -84,7 +84,7 @@ class Plan:
     def results(self, row: PublishedRow, seed: int | None) -> Path:
         """The results file of one evaluation."""
         options = "-".join(option.strip("-") for option in row.evaluate.split())
-        name = self.checkpoint(row, seed).name if seed is not None else "-".join(row.key.split()[1:])
+        name = self.checkpoint(row, seed).name if seed is not None else row.reading.replace(" ", "-")
         backbone = self.backbone_of(row)
         owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
@@ -93,7 +93,7 @@ class Plan:
         """The evaluation command of one run."""
         pooling = [] if row.method else ["--pooling", str(self.pooling(row))]
         words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
-        words += ["--data", str(self.data / FOLDERS[row.task])]
+        words += ["--data", str(self.data / find_task(row.task).folder)]
         results = self.results(row, seed)
         drawn = bool(find_task(row.task).figures)
         figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
@@ -134,7 +134,7 @@ def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[s
     words = shlex.split(command)
     if "scripts.train" in words:
         checkpoint = Path(words[words.index("--output") + 1])
-        if (checkpoint / "config.json").is_file():
+        if CHECKPOINT.is_marked(checkpoint):
             return
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if "scripts.search_templates" in words:

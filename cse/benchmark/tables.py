@@ -60,8 +60,8 @@ def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
         cells = [_cell(column.of(record.scores)) for column in shown]
         lines.append(Line(label, cells, _cell(task.average(record.scores)) if task.sets else ""))
         lines += _published(task, record.key, shown)
-    ladder = _ladder(models)
-    return [*_aligned(lines), *(["", *_aligned(ladder)] if ladder else [])]
+    removal = _removal_lines(models)
+    return [*_aligned(lines), *(["", *_aligned(removal)] if removal else [])]
 
 
 def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
@@ -102,7 +102,7 @@ def _published(task: Task, key: str | None, shown: Sequence[Column]) -> list[Lin
     return [Line(f"  published ({where})", cells, f"{_cell(row.average)}{spread}")]
 
 
-def _ladder(models: Mapping[str, ModelRecord]) -> list[Line]:
+def _removal_lines(models: Mapping[str, ModelRecord]) -> list[Line]:
     """PromptBERT's Table 3 for every model with tokens: averages of static embeddings as biased tokens are removed."""
     lines: list[Line] = []
     for label, record in models.items():

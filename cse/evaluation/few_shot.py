@@ -70,6 +70,7 @@ TASK = Task(
     name="few-shot",
     units=units,
     layout=LAYOUT,
+    data_of="transfer",
     shown=("accuracy", "deviation"),
     options=("final_period", "figures"),
     figures={"few-shot": None},

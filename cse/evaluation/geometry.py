@@ -19,10 +19,10 @@ from cse.evaluation.pair_map import pair_map
 from cse.evaluation.task import Task, TaskData, TokenAccess
 from cse.evaluation.token_bias import (
     StaticEmbeddings,
+    cumulative_removal,
     frequent_tokens,
     group_cosines,
     picture,
-    removal_ladder,
     token_groups,
 )
 from cse.evaluation.token_removal import removal_curve
@@ -125,14 +125,15 @@ def _static_bias(folder: Path, static: StaticEmbeddings, _: Encode) -> Scores:
     sets = sts.all_pairs(folder)
     counted = distinct_texts(sets["STS-B"])
     groups = token_groups(static, counted)
-    ladder = removal_ladder(static, sets, frequent_tokens(static, counted))
-    return {**ladder, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
+    removal = cumulative_removal(static, sets, frequent_tokens(static, counted))
+    return {**removal, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
 
 
 TASK = Task(
     name="geometry",
     units=units,
     layout=sts.LAYOUT,
+    data_of="sts",
     shown=("anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"),
     options=("sentences", "figures"),  # a final period would not reach the tokens that are counted
     figures={

@@ -50,7 +50,8 @@ class Task:
     False. The papers average the main score over `sets`, whose numbers of pairs are `pairs` where they are fixed.
     `options` are what it takes beyond the model and the data. `figures` gives the unit that each of its
     figures is drawn from, None for all, and `points` the scores that only figures and comparisons need.
-    `token_units` are left out for an encoder without tokens and where files of `layout` are missing.
+    `token_units` are left out for an encoder without tokens and where files of `layout` are missing. It reads the
+    files of the task `data_of`, its own where that is empty.
     """
 
     name: str
@@ -64,11 +65,17 @@ class Task:
     points: tuple[str, ...] = ()
     token_units: tuple[str, ...] = ()
     unit_headings: bool = True
+    data_of: str = ""
 
     @property
     def main(self) -> str:
         """The score that is averaged and compared with published numbers."""
         return self.shown[0]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its data beneath a folder with the data of all tasks."""
+        return self.data_of or self.name
 
     def average(self, scores: Mapping[str, Scores]) -> float | None:
         """The papers' average of the main score over the sets; None where sets are missing or there is no average."""

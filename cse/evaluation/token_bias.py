@@ -67,7 +67,7 @@ def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple
     return tuple(static.tokens[token] for token in counted)
 
 
-def removal_ladder(
+def cumulative_removal(
     static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
 ) -> dict[str, dict[str, float]]:
     """Spearman x 100 per set, and their average, of averaged static embeddings as biased tokens go (Tables 1 and 3).
@@ -79,7 +79,7 @@ def removal_ladder(
     published numbers are of SentEval's tokenised, lower-cased text. Raises ValueError without a set.
     """
     if not sets:
-        raise ValueError("a ladder needs at least one set of pairs")
+        raise ValueError("cumulative removal needs at least one set of pairs")
     texts = distinct_texts(chain.from_iterable(sets.values()))
     plain = [[*static.specials, *content] for content in static.tokenise(texts)]
     return {
