@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -243,10 +241,3 @@ def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path: Path, monkeyp
 def test_an_unknown_device_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="choose auto or cpu"):
         VectorIndex.load(tmp_path / "flat", device="cuda")
-
-
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = "import sys, index, scripts.build_index, scripts.search; print(sorted({*HEAVY} & set(sys.modules)))"
-    heavy = ("faiss", "numpy", "pyarrow", "torch", "cse", "tqdm")
-    done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +192,16 @@ def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, re
 def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"{factory} .*{reason}.*use Flat"):
         build(tmp_path / "x", factory, count=50)
+
+
+def test_a_folder_below_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="file: is a file; give the index another folder"):
+        build(tmp_path / "file" / "index")
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import sys, index, scripts.build_index, scripts.search; print(sorted({*HEAVY} & set(sys.modules)))"
+    heavy = ("faiss", "numpy", "pyarrow", "torch", "cse", "tqdm")
+    done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

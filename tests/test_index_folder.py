@@ -245,9 +245,3 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
         VectorIndex.load(tmp_path / "nothing")
     with pytest.raises(IndexFolderError, match="no manifest"):
         VectorIndex.load(tmp_path)
-
-
-def test_a_folder_below_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="file: is a file; give the index another folder"):
-        build(tmp_path / "file" / "index")

@@ -240,13 +240,6 @@ def test_pretrain_makes_a_backbone_that_train_accepts(text: Path, tmp_path: Path
     refused(run("pretrain", text, "--output", tmp_path / "big", "--vocabulary", 5000), 3, "supports only")
 
 
-def test_one_megabyte_on_one_line_is_encoded(bert_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "long.txt").write_text("dog " * 250_000 + "\nthe cat\n")
-    done = run("encode", "--model", bert_folder, "--input", tmp_path / "long.txt", "--output", tmp_path / "v.npy")
-    assert done.exit_code == 0, done.output
-    assert np.isfinite(np.load(tmp_path / "v.npy")).all()
-
-
 def test_an_unexpected_error_is_one_line_with_exit_code_1(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("surprise")
