@@ -122,7 +122,7 @@ class PromptedBackbone(nn.Module):
     def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
         """The biases of inference so far; none where a pass may learn.
 
-        They are forgotten in training mode, after any pass with gradients, when the module is moved or cast, and when
+        They are forgotten by any pass in training mode or with gradients, when the module is moved or cast, and when
         a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
         """
         if self._may_learn():
@@ -134,12 +134,6 @@ class PromptedBackbone(nn.Module):
 
     def _may_learn(self) -> bool:
         return self.training or torch.is_grad_enabled()
-
-    def train(self, mode: bool = True) -> Self:
-        """Switch mode; training forgets the biases of inference."""
-        if mode:
-            self._biases = {}
-        return super().train(mode)
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self._biases = {}  # on another device, or of another precision
