@@ -17,8 +17,8 @@ from cse.backbone import load_backbone
 from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import FolderKind, write_folder
-from cse.model_names import CONFIG, location, read_config, read_json
+from cse.files import FolderKind, read_json, write_folder
+from cse.model_names import CONFIG, location, read_config
 
 INDEX = "model.safetensors.index.json"
 LOG = "train_log.jsonl"  # a JSON line per training step

@@ -1,4 +1,4 @@
-"""Everything that is written to disk: whole files and folders or nothing, whose folder may be replaced, and digests."""
+"""Files of this project: written whole or not at all, replaced only where they are its own, read back, digested."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
+
+from cse.errors import ArtefactError
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
@@ -65,7 +68,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
     if kind is not None:
         kind.check_replaceable(folder)
-    fresh, old = (folder.with_name(f".{folder.name}.{kind}-{os.getpid()}") for kind in ("new", "old"))
+    fresh, old = (folder.with_name(f".{folder.name}.{age}-{os.getpid()}") for age in ("new", "old"))
     try:
         with _naming(folder):
             if folder.is_file():
@@ -139,6 +142,19 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON document to `path` as `write_file` does."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
     write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a model folder. Raises ArtefactError where it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
+    except (OSError, ValueError) as error:
+        raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
+    if not isinstance(value, dict):
+        raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
+    return value
 
 
 def digest(*parts: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from cse import hub
 from cse.errors import ArtefactError
+from cse.files import read_json
 from cse.methods import UNTRAINED
 from cse.sentence_transformers import RecordedPooling, recorded_pooling
 
@@ -115,19 +115,6 @@ def location(name: str) -> str:
 def read_config(folder: Path) -> dict[str, Any]:
     """The object in a model folder's `config.json`. Raises ArtefactError where it is missing or damaged."""
     return read_json(folder / CONFIG)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file of a model folder. Raises ArtefactError where it is missing or damaged."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
-    except (OSError, ValueError) as error:
-        raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
-    if not isinstance(value, dict):
-        raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
-    return value
 
 
 def _is_checkpoint(name: str) -> bool:

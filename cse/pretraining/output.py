@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cse.backbone import set_dropout
-from cse.files import write_folder, write_json
-from cse.model_names import location, read_json
+from cse.files import read_json, write_folder, write_json
+from cse.model_names import location
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def reserve_output(request: PretrainRequest, report: Report) -> bool:
     begun = output.is_dir() and any(output.iterdir())
     if begun:
         _check_reusable(request, source)
-    saved = request.resume and check_resume(
-        output, begun=begun, report=lambda entry: report({"step": 0, "note": entry["note"]})
-    )
+    saved = request.resume and check_resume(output, begun, lambda line: report({"step": 0, "note": line}))
     if request.overwrite and not saved:
         shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
     output.mkdir(parents=True, exist_ok=True)
