@@ -88,7 +88,12 @@ def train(
     if first:
         check_output(output, resume=resume, overwrite=overwrite)
     loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
-    if resume and check_resume(loop.work, begun=True, report=report if first else lambda entry: None):
+
+    def note(line: str) -> None:
+        if first:
+            report({"step": 0, "note": line})
+
+    if resume and check_resume(loop.work, True, note):
         saved = load_state(loop.work, encoder.learned(training=True), loop.optimizer, loop.state["recipe"])
         loop.state = cast("TrainingState", saved)
     elif run.dev:

@@ -67,8 +67,8 @@ def save_state(
     write_folder(Path(output) / STATE_FOLDER, fill)
 
 
-def check_resume(folder: Path, begun: bool, report: Callable[[Any], None] = lambda entry: None) -> bool:
-    """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `report` hears so.
+def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda line: None) -> bool:
+    """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `note` gets a line.
 
     Raises ArtefactError where no run was `begun`.
     """
@@ -76,7 +76,7 @@ def check_resume(folder: Path, begun: bool, report: Callable[[Any], None] = lamb
         raise ArtefactError(f"{folder}: nothing to resume; run once without `resume`")
     saved = (folder / STATE_FOLDER).is_dir()
     if not saved:
-        report({"step": 0, "note": f"{folder}: no saved state; the run begins again"})
+        note(f"{folder}: no saved state; the run begins again")
     return saved
 
 

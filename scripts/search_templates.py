@@ -36,8 +36,8 @@ def main(
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
     from cse.benchmark import template_search as search
+    from cse.benchmark.results import name_and_checksum
     from cse.data import scored_pairs
-    from cse.files import file_digest
     from cse.loading import open_model
     from cse.model_names import resolve_backbone
 
@@ -47,7 +47,7 @@ def main(
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
     settings = search.SearchSettings(
-        model, encoder.backbone_fingerprint, f"{dev} {file_digest(dev)}", len(pairs), denoise, final_period
+        model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
     )
     scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
     found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}

@@ -106,11 +106,11 @@ def _removal_lines(models: Mapping[str, ModelRecord]) -> list[Line]:
     """PromptBERT's Table 3 for every model with tokens: averages of static embeddings as biased tokens are removed."""
     lines: list[Line] = []
     for label, record in models.items():
-        rungs = {k: v["average"] for k, v in record.scores.get("static-bias", {}).items() if "average" in v}
-        if rungs and not lines:
-            lines.append(Line("static embeddings", list(rungs)))
-        if rungs:
-            lines.append(Line(label, [_cell(value) for value in rungs.values()]))
+        averages = {k: v["average"] for k, v in record.scores.get("static-bias", {}).items() if "average" in v}
+        if averages and not lines:
+            lines.append(Line("static embeddings", list(averages)))
+        if averages:
+            lines.append(Line(label, [_cell(value) for value in averages.values()]))
     return lines
 
 
