@@ -105,6 +105,11 @@ class Method:
         """The template sentences are encoded with."""
         return self.views[0][0]
 
+    def on_roberta(self) -> Method:
+        """The method on a RoBERTa backbone."""
+        form = self.roberta
+        return self if form is None else replace(self, views=form.views, head=form.head or self.head)
+
 
 SIMCSE = Method(
     "simcse", ((PLAIN,), (PLAIN,)), "the same sentence twice; dropout is the only difference",
@@ -182,7 +187,7 @@ SUPERVISED = {
 
 
 def _pooling(name: str, summary: str, template: Template = PLAIN, citation: str = "", **fields: Any) -> Method:
-    return Method(name, ((template,),), summary, citation, head_when=When.NEVER, untrained=True, **fields)
+    return Method(name, ((template,),), summary, citation, untrained=True, **{"head_when": When.NEVER, **fields})
 
 
 UNTRAINED = {
@@ -190,6 +195,7 @@ UNTRAINED = {
     for method in (
         _pooling("mean", "mean of the last layer", pooling=Pooling.MEAN),
         _pooling("cls", "last layer at the first token"),
+        _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
         _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),
         _pooling("prompt", "last layer at the template's [MASK]", MEANS, "PromptBERT, Table 4"),

@@ -14,6 +14,11 @@ import typer
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
+POOLING = "mean, cls, pooler, first-last, static or prompt, for a backbone."
+FAMILY = (
+    "What a published checkpoint is where neither its keys nor its hub id say so: simcse, simcse-supervised, esimcse, "
+    "promptbert, promptbert-supervised, promcse, promcse-supervised, conpvp or optiprompt."
+)
 
 
 def command(function: Callable[..., None]) -> typer.Typer:

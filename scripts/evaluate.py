@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
-from scripts.cli import check_choice, command, log, print_json
+from scripts.cli import FAMILY, check_choice, command, log, print_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 
 def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
-    model: Annotated[list[str], typer.Option(help="A model or a file of word vectors; repeat for several.")],
+    model: Annotated[
+        list[str], typer.Option(help="A model or a file of word vectors; repeat for several; published: all ids.")
+    ],
     data: Annotated[
         Path, typer.Option(help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.")
     ],
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help="mean, cls, first-last, static, prompt, top-tokens or top-tokens-denoised, for every plain backbone; "
-            "repeat for several."
+            help="mean, cls, pooler, first-last, static, prompt, top-tokens or top-tokens-denoised, for every plain "
+            "backbone; repeat for several."
         ),
     ] = None,
+    family: Annotated[str | None, typer.Option(help=f"{FAMILY} For every model of others.")] = None,
     postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,
     fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
     details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
@@ -74,7 +77,7 @@ def main(
         data = fetch(task)
     request = EvaluationRequest(
         find_task(task), TaskData(data, tokenised, details, sentences, _index_search),
-        ModelSelection(model, pooling or (), postprocess, fit), batch_size, final_period, compare,
+        ModelSelection(model, pooling or (), postprocess, fit, family), batch_size, final_period, compare,
         keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None

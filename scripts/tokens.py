@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli import command, print_json
+from scripts.cli import FAMILY, POOLING, command, print_json
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -20,9 +20,8 @@ def main(
         Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -40,7 +39,7 @@ def main(
     texts = [sentence or ""] if file is None else list(sentences(file))
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
-    encoder = cse.load(model, pooling)
+    encoder = cse.load(model, pooling, family=family)
     if file is None:
         _one(encoder.top_tokens(texts[0], k, denoise), json_output)
     else:

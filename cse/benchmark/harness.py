@@ -135,7 +135,7 @@ def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
     if label in results.models and results.models[label].fingerprint != fingerprint:
         label = f"{label} {fingerprint}"
     record = results.models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
-    record.group, record.seed, record.key = model.group, model.seed, model.key
+    record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
     return label, record
 
 

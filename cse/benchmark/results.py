@@ -49,7 +49,7 @@ class ModelRecord:
     """One model's scores by unit (set), and where they come from.
 
     `model` is the name it was opened by, `key` what the published rows call it; models of one `group` differ in their
-    `seed` alone, and both are None for what was not trained here.
+    `seed` alone, and both are None for what was not trained here. `family` is that of a published checkpoint.
     """
 
     model: str
@@ -60,6 +60,7 @@ class ModelRecord:
     group: str | None = None
     seed: int | None = None
     key: str | None = None
+    family: str | None = None
 
 
 @dataclass
