@@ -67,8 +67,10 @@ def stored_head(
     place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
     found = {key.removeprefix(place): tensor for key, tensor in weights.items() if key.startswith(place)}
     if odd := sorted(found.keys() ^ STORED[kind].keys()):
-        what = "nothing here reads" if odd[0] in found else "its head lacks"
-        raise ArtefactError(f"{name}: {what} {place}{odd[0]}")
+        key = f"{place}{odd[0]}"
+        raise ArtefactError(
+            f"{name}: nothing here reads its {key}" if odd[0] in found else f"{name}: its head lacks {key}"
+        )
     config = model.config
     head = (
         tanh_head(config.hidden_size) if kind is Head.TANH else TransformHead(config.hidden_size, config.layer_norm_eps)

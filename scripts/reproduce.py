@@ -11,8 +11,10 @@ from scripts.cli import command, log
 
 
 def main(
-    paper: Annotated[str, typer.Argument(help="promptbert, dcpcse or conpvp.")],
-    table: Annotated[str, typer.Argument(help="A table's number, or figure-N; a wrong one lists those there are.")],
+    paper: Annotated[str, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")],
+    table: Annotated[
+        str, typer.Argument(help="A table's number, figure-N, or sts for published; a wrong one lists those there are.")
+    ],
     data: Annotated[Path, typer.Option(help="Folder with sts, transfer and clustering beneath it.")],
     output: Annotated[Path, typer.Option(help="Folder for checkpoints, results, figures and the ledger.")],
     train_data: Annotated[str | None, typer.Option(help="Sentences for the rows that are trained.")] = None,

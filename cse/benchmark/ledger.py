@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse import hub
 from cse.benchmark.obtained import obtained
 from cse.benchmark.reproduction import run_command
 from cse.benchmark.results import provenance
@@ -43,8 +44,8 @@ class LedgerEntry:
     """One row of a ledger: the published number, the `commands` that reproduce it, and what they gave.
 
     `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers of `seeds`, or the one
-    of what is not trained, None where sets are missing; then `note` says so and there is no `comparison`. A `copied`
-    row has no commands and nothing of what follows them.
+    of what is not trained, None where sets are missing; then `note` says so and there is no `comparison`, nor is there
+    one for a published checkpoint that cannot be had. A `copied` row has no commands and nothing of what follows them.
     """
 
     row: str
@@ -105,6 +106,8 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     )  # fmt: skip
     if row.copied:
         return entry
+    if row.checkpoint and not hub.available(row.backbone):
+        return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
     for command in entry.commands:
         run_command(command, plan, row, report)
     runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))

@@ -5,8 +5,11 @@ A row is found by paper and table, or by what it is a row of: its `key`, which t
 
 from __future__ import annotations
 
+from cse.benchmark.published_checkpoints import rows as checkpoints
 from cse.benchmark.published_row import PAPERS, SETS, PublishedRow
-from cse.benchmark.published_rows import ROWS, TEMPLATES
+from cse.benchmark.published_rows import PAPER_ROWS, TEMPLATES
+
+ROWS = (*PAPER_ROWS, *checkpoints())
 
 __all__ = ["PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cse.evaluation.tasks import find_task
 
-PAPERS = ("promptbert", "dcpcse", "conpvp")
+PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: what checkpoints on the hub score
 SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
 
 
@@ -18,7 +18,8 @@ class PublishedRow:
     `method` is trained, `supervised` or not, with a `prefix` length where the row varies it; `evaluate` are the options
     of `scripts.evaluate` that it needs; `read` is the way to the number in its results where that is not the task's
     average. `copied` marks what no command here makes: the paper took it from elsewhere, or it needs something that is
-    not here; `source` says where it stands, and what is odd about it.
+    not here; `source` says where it stands, and what is odd about it. A `checkpoint` is read as published; its hub id
+    is in the place of the backbone.
     """
 
     paper: str
@@ -36,6 +37,7 @@ class PublishedRow:
     evaluate: str = ""
     read: tuple[str, ...] = ()
     copied: bool = False
+    checkpoint: bool = False
     source: str = ""
 
     @property
@@ -45,7 +47,7 @@ class PublishedRow:
 
     @property
     def reading(self) -> str:
-        """The pooling, or the method, by which the backbone is read; empty for word vectors."""
+        """The pooling, method or family by which the backbone is read; empty for word vectors."""
         return self.key.partition(" ")[2]
 
     @property

@@ -237,7 +237,7 @@ def _conpvp_other_tasks() -> Iterator[PublishedRow]:
             yield _conpvp(figure, method, f"{ROBERTA_LARGE} {method}", task=task, method=method)
 
 
-ROWS: tuple[PublishedRow, ...] = (
+PAPER_ROWS: tuple[PublishedRow, ...] = (
     *_promptbert_baselines(), *_promptbert_untrained(), *_promptbert_trained(), *_promptbert_ablations(),
     *_promptbert_transfer(), *_promptbert_geometry(), *_dcpcse_rows(), *_conpvp_sts(), *_conpvp_other_tasks(),
 )  # fmt: skip

@@ -43,8 +43,8 @@ class Plan:
         return self.triplets if row.supervised else self.train_data
 
     def backbone_of(self, row: PublishedRow) -> str:
-        """The model to open."""
-        return self.backbone or row.backbone
+        """The model to open; a published checkpoint is its own."""
+        return row.backbone if row.checkpoint else self.backbone or row.backbone
 
     def commands(self, row: PublishedRow) -> list[str]:
         """Every command of a row, in order; none for a copied one."""
@@ -60,8 +60,8 @@ class Plan:
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
     def pooling(self, row: PublishedRow) -> str | None:
-        """How an untrained row reads its backbone; None for a trained one."""
-        return None if row.method else row.reading
+        """How an untrained row reads its backbone; None for one that is trained, or published as a checkpoint."""
+        return None if row.method or row.checkpoint else row.reading
 
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for what is not trained."""
@@ -91,7 +91,7 @@ class Plan:
 
     def evaluate(self, row: PublishedRow, seed: int | None) -> str:
         """The evaluation command of one run."""
-        pooling = [] if row.method else ["--pooling", str(self.pooling(row))]
+        pooling = [] if (named := self.pooling(row)) is None else ["--pooling", named]
         words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
         words += ["--data", str(self.data / find_task(row.task).folder)]
         results = self.results(row, seed)

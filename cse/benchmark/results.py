@@ -77,8 +77,11 @@ class Results:
     comparisons: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object of a results file; `comparisons` stands there only where models were compared."""
+        """The JSON object of a results file; `comparisons` and `family` stand there only where they say something."""
         value = asdict(self)
+        for record in value["models"].values():
+            if record["family"] is None:
+                del record["family"]
         return value if self.comparisons else {key: item for key, item in value.items() if key != "comparisons"}
 
 
