@@ -17,7 +17,12 @@ def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
     init: Annotated[str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.")] = None,
-    vocabulary: Annotated[int, typer.Option(min=30, help="Word pieces of the new vocabulary.")] = 12_000,
+    vocabulary: Annotated[
+        int | None,
+        typer.Option(
+            min=30, help="Word pieces: 12,000 of a new model; with --init the commonest that it keeps, or all."
+        ),
+    ] = None,
     layers: Annotated[int, typer.Option(min=1)] = 4,
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
     tokens: Annotated[int, typer.Option(min=1, help="Tokens seen in the whole run.")] = 30_000_000,

@@ -122,7 +122,7 @@ finally:
 
 
 def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
-    config = replace(CONFIG, tokens=64, lengths=(8,), bag_weight=0.0)
+    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,), bag_weight=0.0)
     more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
     assert more["recipe"]["init"] == "bundled"
     assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())

@@ -1,12 +1,14 @@
 """The starting model: an encoder saved without masked-LM head is given one that starts at unigram probabilities."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from pretraining_runs import CONFIG as NEW
+from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from cse.backbone import load_backbone
@@ -14,6 +16,8 @@ from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.setup import PretrainingSetup, prepare
 from scripts.pretrain import app
+
+CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
 
 
 @pytest.fixture
