@@ -22,7 +22,8 @@ class PretrainConfig:
     of one of the `lengths` (tokens), drawn evenly. `bag_weight` multiplies the bag-of-words loss
     (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
     of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
-    initialises the word embeddings with counted word vectors.
+    initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
+    stay as they are, and so do its embeddings, which a tied decoder shares.
     """
 
     vocabulary: int | None = None
@@ -38,6 +39,7 @@ class PretrainConfig:
     warmup: float = 0.05
     weight_decay: float = 0.01
     head_start: bool = True
+    frozen_layers: int = 0
     bag_weight: float = 1.0
     seed: int = 42
 

@@ -14,7 +14,7 @@ from cse.files import write_folder
 from cse.model_names import location
 from cse.pretraining.config import NEW_VOCABULARY
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
-from cse.pretraining.model import add_mlm_head, lacks_mlm_head, new_model
+from cse.pretraining.model import add_mlm_head, freeze_lowest, lacks_mlm_head, new_model
 from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
     """
     if not request.init:
+        if request.config.frozen_layers:
+            raise ValueError("`frozen_layers` keeps layers of a model that is continued from; give an `init`")
         tokenizer = _saved(
             request, partial(train_tokenizer, request.corpora, request.config.vocabulary or NEW_VOCABULARY)
         )
@@ -57,6 +59,7 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     if headless:
         model = add_mlm_head(model, train)
     set_dropout(model, 0.0)
+    freeze_lowest(model, request.config.frozen_layers)
     return PretrainingSetup(model, tokenizer, train, valid)
 
 
