@@ -14,12 +14,11 @@ import numpy as np
 import torch
 
 from cse.errors import ArtefactError
-from cse.pretraining.corpus import split_batches
+from cse.pretraining.corpus import CONTINUES, split_batches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-CONTINUES = "##"  # before a piece that goes on a word
 SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
 
