@@ -83,7 +83,7 @@ def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, 
         with torch.no_grad():
             pooled = forward_logits(model, rows, bag=True)[1]
         losses[weight] = float(bag_loss(pooled, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
-    assert losses[1.0] < losses[0.0] - 0.3
+    assert losses[1.0] < losses[0.0] - 0.2
 
 
 def test_the_log_has_speed_and_its_share_of_the_measured_rate(corpus: Path, tmp_path: Path) -> None:
