@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -71,6 +72,11 @@ def resolve(model: str, pooling: str | None = None, family: str | None = None) -
     choices, for a name behind which there is no model, and for a checkpoint whose family cannot be told; ValueError for
     an unknown pooling or family and for one that contradicts what the model says.
     """
+    return _resolved(model, pooling, family, ask=True)
+
+
+def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool) -> ModelReference:
+    """`resolve`, where the caller has a pooling without the error that asks for the family of a possible checkpoint."""
     _check_reading(pooling, family)
     name, own_way = _own_way(model)
     if own_way:
@@ -85,7 +91,7 @@ def resolve(model: str, pooling: str | None = None, family: str | None = None) -
     if key:
         raise ValueError(f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`")
     reference = _plain(name, pooling)
-    if pooling is None and reference.kind is Kind.BACKBONE:
+    if ask and pooling is None and reference.kind is Kind.BACKBONE:
         families.check_plain(name, keys)
     return reference
 
@@ -106,10 +112,13 @@ def resolve_backbone(model: str) -> ModelReference:
     return _plain(name, None)
 
 
-def resolve_among(model: str, family: str | None) -> ModelReference:
-    """`resolve` where `family` is meant for whichever of several models is neither this project's nor word vectors."""
+def resolve_among(model: str, family: str | None, poolings: Sequence[str] = ()) -> ModelReference:
+    """`resolve` where `family` is meant for whichever of several models is neither this project's nor word vectors.
+
+    With `poolings` a model that could be a plain backbone is one.
+    """
     name, own_way = _own_way(model)
-    return resolve(model, family=None if own_way or name == BACKBONE else family)
+    return _resolved(model, None, None if own_way or name == BACKBONE else family, ask=not poolings)
 
 
 def resolve_again(

@@ -119,6 +119,9 @@ def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -
     np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=1), expected, atol=1e-6)
     assert not encoder.learned(training=True)
     assert encoder.fingerprint != cse.load(str(tmp_path / "bert"), "cls").fingerprint
+    moved = {**model.state_dict(), "pooler.dense.bias": model.state_dict()["pooler.dense.bias"] + 0.1}
+    other = cse.load(str(write(tmp_path / "moved", bert_folder, moved)), "pooler")
+    assert other.fingerprint != encoder.fingerprint == cse.load(str(tmp_path / "bert"), "pooler").fingerprint
     supervised = str(release(tmp_path / "sup", bert_folder, "simcse-supervised", converted=True))
     np.testing.assert_array_equal(
         cse.load(supervised, "pooler").encode(SENTENCES),

@@ -156,6 +156,23 @@ def test_published_stands_for_every_id_and_says_what_is_missing(
     assert "78.87" in ledger.stdout
 
 
+def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(
+    bert_folder: Path, sts: Path, tmp_path: Path, cached: Cached
+) -> None:
+    folder = release(tmp_path / "model", bert_folder, "simcse", converted=True)
+    name = "princeton-nlp/unsup-simcse-bert-base-uncased"
+    cached(folder, name)
+    common = ("evaluate", "sts", "--data", sts, "--model")
+    done = run(*common, folder, "--pooling", "mean", "--pooling", "pooler", "--model", name)
+    assert done.exit_code == 0, done.output
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == [
+        "model-mean", "model-pooler", "unsup-simcse-bert-base-uncased",
+    ]  # fmt: skip
+    refused(run(*common, folder), 4, "give --family", "--pooling")
+    refused(run(*common, name, "--family", "simcse-supervised"), 3, "is published as simcse", "leave out --family")
+    refused(run(*common, folder, "--family", "promptBERT"), 3, "unknown family 'promptBERT'; choose from simcse")
+
+
 def test_a_released_simcse_is_a_backbone_to_train(bert_folder: Path, tmp_path: Path) -> None:
     folder = release(tmp_path / "model", bert_folder, "simcse", converted=True, binary=True)
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))

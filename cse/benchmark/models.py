@@ -67,7 +67,7 @@ class ModelSelection:
     def open(self) -> Iterator[ComparedModel]:
         """Every encoder, one after the other."""
         for model in named(self.models):
-            reference = resolve_among(model, None if model in PUBLISHED_IDS else self.family)
+            reference = resolve_among(model, self.family if model in self.models else None, self.poolings)
             known = settings(reference)
             plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
             for pooling in self.poolings if plain and self.poolings else (None,):
