@@ -96,13 +96,16 @@ def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool)
     return reference
 
 
-def resolve_backbone(model: str) -> ModelReference:
+def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
 
-    A published checkpoint passes as one where all it learned beside its head is the backbone. Raises ArtefactError as
-    `resolve` does, for any other checkpoint, which is trained already, and for a file.
+    A published checkpoint passes as one where all it learned beside its head is the backbone, whatever its `family`.
+    Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
+    ValueError for a wrong family.
     """
     name, own_way = _own_way(model)
+    if family:
+        _resolved(model, None, family, ask=False)
     if own_way is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
     key = "" if own_way else families.marked(stored_keys(find_weights(location(name))))[0]

@@ -64,11 +64,14 @@ class Manifest:
     faiss: str
     files: dict[str, dict[str, Any]]
 
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of `manifest.json`."""
+        return {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write `manifest.json` into `folder`."""
-    values = {name: value for name, value in asdict(manifest).items() if (name, value) not in LEFT_OUT}
-    text = json.dumps(values, ensure_ascii=False, indent=2)
+    text = json.dumps(manifest.to_json(), ensure_ascii=False, indent=2)
     (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
 

@@ -48,8 +48,6 @@ def main(
 
     Example: python -m scripts.build_index more.txt --model promptbert --output indexes/demo --append
     """
-    from dataclasses import asdict
-
     from cse.loading import open_model
     from cse.model_names import resolve
     from index import BuildSettings, VectorIndex
@@ -71,7 +69,7 @@ def main(
             )  # fmt: skip
             index = VectorIndex.build(batches, output, settings=settings, report=report)
     if json_output:
-        print_json(asdict(index.manifest))
+        print_json(index.manifest.to_json())
     else:
         typer.echo(_summary(output, index.manifest))
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import typer
 
+from cse.families import FAMILIES
+
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
 POOLING = "mean, cls, pooler, first-last, static or prompt, for a backbone."
-FAMILY = (
-    "What a published checkpoint is where neither its keys nor its hub id say so: simcse, simcse-supervised, esimcse, "
-    "promptbert, promptbert-supervised, promcse, promcse-supervised, conpvp or optiprompt."
-)
+FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 
 
 def command(function: Callable[..., None]) -> typer.Typer:

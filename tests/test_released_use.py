@@ -180,5 +180,12 @@ def test_a_released_simcse_is_a_backbone_to_train(bert_folder: Path, tmp_path: P
     done = run("train", "simcse", "--backbone", folder, "--output", tmp_path / "out", *common)
     assert done.exit_code == 0, done.output
     assert cse.load(str(tmp_path / "out")).encode("a dog").shape == (32,)
+    (tmp_path / "dev.tsv").write_text("".join(f"{i}\t{SENTENCES[i]}\t{SENTENCES[-i]}\n" for i in range(5)))
+    found = [
+        run("search_templates", "--model", model, "--dev", tmp_path / "dev.tsv", *more).stdout
+        for model, *more in ((bert_folder,), (folder,), (folder, "--family", "simcse"))
+    ]
+    assert "[X] means [MASK] ." in found[0]
+    assert found[0] == found[1] == found[2]  # the layers are the same
     promcse = release(tmp_path / "promcse", bert_folder, "promcse")
     refused(run("train", "simcse", "--backbone", promcse, "--output", tmp_path / "no", *common), 4, "prefix_encoder")
