@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 HARD = -1
+SPECIALS = 2  # the first and the last token of every row
 _PARTS = re.compile(r"(\[X\]|\[MASK\]|\[P\])")
 
 
@@ -64,6 +65,13 @@ class TokenTemplate:
         ids = (*self.before, *self.after)
         slots = (*self.before_slots, *self.after_slots)
         return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
+
+    def content_limit(self, max_length: int) -> int:
+        """Tokens of a sentence in a training row of `max_length`: where it stands alone its two specials count.
+
+        SimCSE's and DCPCSE's 32 include them; a prompt, specials and all, stands beside PromptBERT's and ConPVP's 32.
+        """
+        return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
 
     def row(self, content: Sequence[int]) -> Row:
         """The row of a sentence's token ids (n,)."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_encoder import make
+from test_encoder import ALL, make
 from test_losses import slow_info_nce
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
@@ -76,6 +76,19 @@ def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbo
         train(encoder, run_of(encoder), tmp_path / str(weight))
         runs[weight] = losses(tmp_path / str(weight))
     assert runs[0.5][0] > runs[0.0][0] + 0.5
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(
+    backbone: str, name: str, supervised: bool
+) -> None:
+    encoder = make(backbone, name, supervised)
+    batch = {column: ["dog " * 50, "the dog"] for column in "012"}
+    contents, templates = step_inputs(encoder, batch, replace(CONFIG, max_length=32), 0)
+    for view, ids, chosen in zip(encoder.method.views, contents, templates, strict=True):
+        bare = view[0].text == "[X]"
+        assert [len(each) for each in ids] == [30 if bare else 32, 2]
+        assert len(chosen[0].row(ids[0]).ids) == (32 if bare else 32 + chosen[0].length)
 
 
 def test_supervised_training_needs_two_columns(bert_folder: str) -> None:
