@@ -149,6 +149,15 @@ SHALLOW = Template('This sentence : "[X]" means [MASK]', soft=True)  # DCPCSE, a
 # ConPVP, section 3.2 and its released data (one positive template more than Table 1, wording as released).
 CONTINUOUS = Template("[X] [P][P][P][P] [MASK] .")
 MANUAL = Template('This sentence : " [X] " means [MASK] .')
+# PromptBERT's templates as released for RoBERTa: single quotes with spaces inside, and another second view. The learned
+# ones, which were released for BERT alone, begin at the same words.
+ON_ROBERTA = {
+    MEANS_OF: MEANS_ROBERTA,
+    MEANS: MEANS_ROBERTA_THE,
+    MANUAL: MEANS_ROBERTA,
+    OPTI: Template(MEANS_ROBERTA.text, soft=True),
+    SHALLOW: Template("This sentence : ' [X] ' means [MASK]", soft=True),
+}
 POSITIVE = tuple(
     map(
         Template,
