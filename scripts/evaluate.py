@@ -41,6 +41,9 @@ def main(
     sentences: Annotated[
         Path | None, typer.Option(help="geometry: sentences for the anisotropy instead of STS-B test's.")
     ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.")
+    ] = None,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.")
     ] = False,
@@ -62,18 +65,19 @@ def main(
     from cse.benchmark.hub_data import fetch
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
-    from cse.evaluation.task import TaskData
+    from cse.evaluation.task import LOGISTIC, TaskData
 
     check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
-        "final_period": final_period,
+        "final_period": final_period, "classifier": classifier,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
+    given = TaskData(data, tokenised, details, sentences, _index_search, classifier=classifier or LOGISTIC)
     request = EvaluationRequest(
-        find_task(task), TaskData(data, tokenised, details, sentences, _index_search),
+        find_task(task), given,
         ModelSelection(model, pooling or (), postprocess, fit), batch_size, final_period, compare,
         keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
