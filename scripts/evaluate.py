@@ -36,10 +36,14 @@ def main(
     ] = None,
     postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,
     fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
+    bare: Annotated[bool, typer.Option("--bare", help="Read checkpoints without head and denoising.")] = False,
     details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
-    tokenised: Annotated[Path | None, typer.Option(help="sts: folder with SentEval's tokenised text.")] = None,
+    tokenised: Annotated[
+        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.")
+    ] = None,
     sentences: Annotated[
-        Path | None, typer.Option(help="geometry: sentences for the anisotropy instead of STS-B test's.")
+        Path | None,
+        typer.Option(help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines."),
     ] = None,
     classifier: Annotated[
         str | None, typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.")
@@ -78,7 +82,7 @@ def main(
     given = TaskData(data, tokenised, details, sentences, _index_search, classifier=classifier or LOGISTIC)
     request = EvaluationRequest(
         find_task(task), given,
-        ModelSelection(model, pooling or (), postprocess, fit), batch_size, final_period, compare,
+        ModelSelection(model, pooling or (), postprocess, fit, bare), batch_size, final_period, compare,
         keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None

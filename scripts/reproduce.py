@@ -22,6 +22,9 @@ def main(
     ] = None,
     seeds: Annotated[list[int] | None, typer.Option("--seed", help="Repeat for several; 42.")] = None,
     train_options: Annotated[str, typer.Option(help="More options of scripts.train, in one string.")] = "",
+    sentences: Annotated[
+        Path | None, typer.Option(help="Text for PromptBERT's anisotropy, Wikipedia in the paper; else STS-B test's.")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Only the rows whose name holds this.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
 ) -> None:
@@ -39,7 +42,10 @@ def main(
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
         raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
-    plan = Plan(data, output, train_data, triplets, backbone, tuple(dict.fromkeys(seeds or (42,))), train_options)
+    runs = tuple(dict.fromkeys(seeds or (42,)))
+    plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)
+    if not plan.tokenised.is_dir():
+        log(f"no {plan.tokenised}: STS is scored on text as it stands, in the papers on SentEval's tokenised text")
     if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
         raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
     if dry_run:

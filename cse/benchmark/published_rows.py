@@ -1,15 +1,12 @@
-"""The numbers of PromptBERT's, DCPCSE's and ConPVP's tables and figures. Only facts stand here."""
+"""The numbers of PromptBERT's tables and figures, and the rows of all three papers. Only facts stand here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from cse.benchmark.published_row import SETS, PublishedRow
-
-BASE, CASED, LARGE = "bert-base-uncased", "bert-base-cased", "bert-large-uncased"
-ROBERTA, ROBERTA_LARGE = "roberta-base", "roberta-large"
+from cse.benchmark import published_conpvp, published_dcpcse
+from cse.benchmark.published_row import BASE, CASED, ROBERTA, SENTEVAL, PublishedRow, published_row
 
 # PromptBERT's Table 4, STS-B dev with bert-base-uncased.
 TEMPLATES = {
@@ -24,17 +21,7 @@ TEMPLATES = {
 }
 
 
-def _row(
-    table: str, name: str, key: str, numbers: str | float | None = None, task: str = "sts", **more: Any
-) -> PublishedRow:
-    """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
-    values = [] if numbers is None else [float(number) for number in str(numbers).split()]
-    average = values.pop() if values else None
-    sets = dict(zip(SETS[task], values, strict=True)) if values else {}
-    return PublishedRow(table=table, name=name, key=key, task=task, average=average, values=sets, **more)
-
-
-_promptbert, _dcpcse, _conpvp = (partial(_row, paper=paper) for paper in ("promptbert", "dcpcse", "conpvp"))
+_promptbert = partial(published_row, paper="promptbert")
 
 
 def _promptbert_baselines() -> Iterator[PublishedRow]:
@@ -137,13 +124,17 @@ def _promptbert_transfer() -> Iterator[PublishedRow]:
         ("BERT average", "mean", "78.66 86.25 94.37 88.66 84.40 92.80 69.54 84.94"),
         ("BERT [CLS]", "cls", "78.68 84.85 94.21 88.23 84.13 91.40 71.13 84.66"),
     ):
-        yield _promptbert("15", name, f"{BASE} {pooling}", numbers, "transfer")
+        yield _promptbert("15", name, f"{BASE} {pooling}", numbers, "transfer", evaluate=SENTEVAL)
     for name, backbone, supervised, average in (
         ("PromptBERT", BASE, False, 85.49), ("PromptRoBERTa", ROBERTA, False, 87.36),
         ("PromptBERT, supervised", BASE, True, 86.90), ("PromptRoBERTa, supervised", ROBERTA, True, 89.00),
     ):  # fmt: skip
         key = f"{backbone} promptbert{' supervised' if supervised else ''}"
-        yield _promptbert("15", name, key, average, "transfer", method="promptbert", supervised=supervised)
+        yield _promptbert(
+            "15", name, key, average, "transfer", method="promptbert", supervised=supervised,
+            evaluate=f"{SENTEVAL} --final-period{' --bare' if supervised else ''}",
+            source="without head and denoising, as its author ran it (its issue 34)" if supervised else "",
+        )  # fmt: skip
 
 
 def _promptbert_geometry() -> Iterator[PublishedRow]:
@@ -152,7 +143,8 @@ def _promptbert_geometry() -> Iterator[PublishedRow]:
         for pooling, value in (("static", static), ("mean", last)):
             yield _promptbert(
                 "1", f"{backbone}, {pooling}, anisotropy", f"{backbone} {pooling}", value, "geometry",
-                read=("anisotropy", "anisotropy"), source="over 100,000 sentences of Wikipedia; here over STS-B test",
+                read=("anisotropy", "anisotropy"),
+                source="over 100,000 sentences of Wikipedia; here over --sentences, or STS-B test",
             )  # fmt: skip
     for backbone, value in ((BASE, 0.4445), (CASED, 0.1465), (ROBERTA, 0.0235)):
         read = ("static-bias", "groups", "all", "cosine")
@@ -172,72 +164,7 @@ def _promptbert_geometry() -> Iterator[PublishedRow]:
     yield _promptbert("figure-1", "static embeddings in two dimensions", f"{BASE} static", task="geometry")
 
 
-def _dcpcse_rows() -> Iterator[PublishedRow]:
-    """Tables 1 and 2 and Figure 2."""
-    numbers = "64.28 78.97 70.51 78.45 75.71 76.33 68.73 73.28"
-    yield _dcpcse("1", "SCPCSE", f"{BASE} scpcse", numbers, method="scpcse")
-    for backbone, average in ((BASE, 78.49), (LARGE, 79.42), (ROBERTA, 77.93)):
-        yield _dcpcse("1", f"DCPCSE, {backbone}", f"{backbone} dcpcse", average, method="dcpcse")
-    for backbone, average in ((BASE, 81.65), (LARGE, 82.89), (ROBERTA, 82.94), (ROBERTA_LARGE, 84.76)):
-        yield _dcpcse(
-            "1", f"DCPCSE, {backbone}, supervised", f"{backbone} dcpcse supervised", average, method="dcpcse",
-            supervised=True, source="a re-run elsewhere gave 81.32 (BERT-base) and 82.75 (RoBERTa-base)",
-        )  # fmt: skip
-    for backbone, method, average in (
-        (BASE, "dcpcse-mlm", 78.10), (BASE, "dcpcse", 78.49),
-        (ROBERTA, "dcpcse", 77.93), (ROBERTA, "dcpcse-no-mlm", 69.24),
-    ):  # fmt: skip
-        yield _dcpcse("2", f"{backbone}, {method}", f"{backbone} {method}", average, method=method)
-    for length, drawn in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
-        yield _dcpcse(
-            "figure-2", f"prompt length {length}", f"{BASE} dcpcse", drawn, method="dcpcse",
-            prefix=length, source="read off the figure" if drawn == 76.50 else "",
-        )  # fmt: skip
-
-
-def _conpvp_sts() -> Iterator[PublishedRow]:
-    """Tables 3 and 4."""
-    for backbone, average in ((BASE, 78.85), (LARGE, 80.01), (ROBERTA, 79.18), (ROBERTA_LARGE, 80.18)):
-        source = "best of 4 seeds, not their mean"
-        yield _conpvp("3", f"ConPVP, {backbone}", f"{backbone} conpvp", average, method="conpvp", source=source)
-    for name, method, average, deviation in (
-        ("ConPVP", "conpvp", 79.90, 0.32), ("manual anchor", "conpvp-manual", 79.18, 0.49),
-        ("without c-", "conpvp-no-negative", 78.49, 0.33), ("without c+ and c-", "conpvp-no-prototypes", 77.28, 0.25),
-        ("SimCSE", "simcse", 77.37, 0.88), ("PromptBERT", "promptbert", 78.51, 0.77),
-    ):  # fmt: skip
-        yield _conpvp("4", name, f"{ROBERTA_LARGE} {method}", average, method=method, deviation=deviation, seeds=4)
-
-
-def _conpvp_other_tasks() -> Iterator[PublishedRow]:
-    """Tables 5 and 6 and Figures 4 to 7."""
-    for name, backbone, method, average, deviation in (
-        ("ConPVP, RoBERTa-base", ROBERTA, "conpvp", 86.27, 0.11),
-        ("ConPVP, RoBERTa-large", ROBERTA_LARGE, "conpvp", 88.60, 0.14),
-        ("SimCSE, RoBERTa-base", ROBERTA, "simcse", 85.06, 0.13),
-        ("SimCSE, RoBERTa-large", ROBERTA_LARGE, "simcse", 86.42, 0.23),
-    ):
-        key = f"{backbone} {method}"
-        yield _conpvp("5", name, key, average, "transfer", method=method, deviation=deviation, seeds=4)
-    for backbone, numbers in (
-        (BASE, "79.56 32.46 54.35 47.12 61.61 64.04 21.87 45.35 50.80"),
-        (LARGE, "83.13 30.52 56.34 46.11 61.51 66.54 26.10 44.20 51.81"),
-    ):
-        yield _conpvp("6", backbone, f"{backbone} mean", numbers, "clustering")
-    for backbone, method, average in (
-        (BASE, "conpvp", 63.86), (LARGE, "conpvp", 64.14), (BASE, "simcse", 57.58), (LARGE, "simcse", 63.06),
-    ):  # fmt: skip
-        yield _conpvp(
-            "6", f"{method}, {backbone}", f"{backbone} {method}", average, "clustering", method=method,
-            source="its text says +1.21 and +2.18 over SimCSE; the table gives +6.28 and +1.08",
-        )  # fmt: skip
-    figures = {"figure-4": "geometry", "figure-5": "geometry", "figure-6": "geometry", "figure-7": "few-shot"}
-    for figure, task in figures.items():
-        yield _conpvp(figure, "untrained [CLS]", f"{ROBERTA_LARGE} cls", task=task)
-        for method in ("simcse", "conpvp"):
-            yield _conpvp(figure, method, f"{ROBERTA_LARGE} {method}", task=task, method=method)
-
-
 ROWS: tuple[PublishedRow, ...] = (
     *_promptbert_baselines(), *_promptbert_untrained(), *_promptbert_trained(), *_promptbert_ablations(),
-    *_promptbert_transfer(), *_promptbert_geometry(), *_dcpcse_rows(), *_conpvp_sts(), *_conpvp_other_tasks(),
+    *_promptbert_transfer(), *_promptbert_geometry(), *published_dcpcse.rows(), *published_conpvp.rows(),
 )  # fmt: skip

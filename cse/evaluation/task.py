@@ -32,9 +32,9 @@ class TokenAccess:
 class TaskData:
     """What the units of a task may read: its `folder`, and what single tasks take beside it.
 
-    `tokenised`: a folder with SentEval's tokenised text, `details`: scores of subsets too (STS); `sentences`: a file
-    of them (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder without tokens;
-    `classifier`: one of `transfer.CLASSIFIERS`.
+    `tokenised`: a folder with SentEval's tokenised text (STS, geometry), `details`: scores of subsets too (STS);
+    `sentences`: a file of them (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
+    without tokens; `classifier`: one of `transfer.CLASSIFIERS`.
     """
 
     folder: Path
