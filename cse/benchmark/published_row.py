@@ -65,5 +65,6 @@ def published_row(
     """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
     values = [] if numbers is None else [float(number) for number in str(numbers).split()]
     average = values.pop() if values else None
-    sets = dict(zip(SETS[task], values, strict=True)) if values else {}
+    # geometry averages over the STS tasks too
+    sets = dict(zip(SETS.get(task, SETS["sts"]), values, strict=True)) if values else {}
     return PublishedRow(table=table, name=name, key=key, task=task, average=average, values=sets, **more)
