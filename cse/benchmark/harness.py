@@ -70,6 +70,7 @@ def new_results(request: EvaluationRequest, command: str) -> Results:
         sentences=name_and_checksum(data.sentences),
         fit=name_and_checksum(request.models.fit),
         points=request.compare or request.keep_points,
+        classifier=data.classifier,
     )
     return Results(request.task.name, protocol, command)
 

@@ -13,6 +13,7 @@ from cse.benchmark.obtained import obtained
 from cse.benchmark.reproduction import run_command
 from cse.benchmark.results import provenance
 from cse.benchmark.significance import Sample, margin, over_seeds
+from cse.evaluation.tasks import find_task
 from cse.files import write_file, write_json
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class LedgerEntry:
     """One row of a ledger: the published number, the `commands` that reproduce it, and what they gave.
 
     `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers of `seeds`, or the one
-    of what is not trained, None where sets are missing; then `note` says so and there is no `comparison`, nor is there
+    of what is not trained, None where there is none; then `note` says why and there is no `comparison`, nor is there
     one for a published checkpoint that cannot be had. A `copied` row has no commands and nothing of what follows them.
     """
 
@@ -115,8 +116,14 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
     whole = [run for run in runs if run is not None]
     if len(whole) < len(runs) or not whole:
-        return replace(entry, note="no number to compare: sets are missing")
+        return replace(entry, note=_why_none(row))
     return replace(entry, comparison=judged(whole, row))
+
+
+def _why_none(row: PublishedRow) -> str:
+    if find_task(row.task).sets or row.read:
+        return "no number to compare: sets are missing"
+    return "no number to compare: it is a picture"
 
 
 def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from cse.errors import ArtefactError
 from cse.families import PUBLISHED_IDS
 from cse.files import digest
 from cse.loading import open_model
-from cse.methods import UNTRAINED, to_json
+from cse.methods import UNTRAINED, When, to_json
 from cse.model_names import Kind, ModelReference, location, resolve, resolve_among
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
@@ -48,7 +48,8 @@ class ModelSelection:
     """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
 
     `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted. Among the models `published`
-    stands for every published checkpoint; `family` says what the others are that are not of this project.
+    stands for every published checkpoint; `family` says what the others are that are not of this project. `bare` reads
+    checkpoints without head and denoising, which only their training has then.
     """
 
     models: Sequence[str]
@@ -56,6 +57,7 @@ class ModelSelection:
     postprocess: str | None = None
     fit: Path | None = None
     family: str | None = None
+    bare: bool = False
 
     def __post_init__(self) -> None:
         for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
@@ -71,7 +73,7 @@ class ModelSelection:
             known = settings(reference)
             plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
             for pooling in self.poolings if plain and self.poolings else (None,):
-                encoder = _encoder(reference, pooling)
+                encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
                 key = _key(reference, model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
                 alike = None if self.postprocess else group(known, encoder)
                 yield ComparedModel(
@@ -128,6 +130,12 @@ def _key(reference: ModelReference, model: str, pooling: str | None, encoder: Te
         return f"{Path(model).name} {pooling}" if pooling else "glove"
     supervised = " supervised" if encoder.method.supervised else ""
     return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
+
+
+def _bare(encoder: TextEncoder) -> TextEncoder:
+    if isinstance(encoder, Encoder) and not encoder.method.untrained:
+        encoder.method = replace(encoder.method, denoise=When.NEVER, head_when=When.TRAINING)
+    return encoder
 
 
 def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:

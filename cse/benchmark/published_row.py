@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from cse.evaluation.tasks import find_task
 
 PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: what checkpoints on the hub score
+BASE, CASED, LARGE = "bert-base-uncased", "bert-base-cased", "bert-large-uncased"
+ROBERTA, ROBERTA_LARGE = "roberta-base", "roberta-large"
+SENTEVAL = "--classifier senteval"
 SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
 
 
@@ -55,3 +59,14 @@ class PublishedRow:
         """The options of `scripts.train` beyond method and backbone."""
         prefix = [] if self.prefix is None else ["--prefix", str(self.prefix)]
         return [*(["--supervised"] if self.supervised else []), *prefix]
+
+
+def published_row(
+    table: str, name: str, key: str, numbers: str | float | None = None, task: str = "sts", **more: Any
+) -> PublishedRow:
+    """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
+    values = [] if numbers is None else [float(number) for number in str(numbers).split()]
+    average = values.pop() if values else None
+    # geometry averages over the STS tasks too
+    sets = dict(zip(SETS.get(task, SETS["sts"]), values, strict=True)) if values else {}
+    return PublishedRow(table=table, name=name, key=key, task=task, average=average, values=sets, **more)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cse.evaluation.task import LOGISTIC
 from cse.files import file_digest, write_json
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Protocol:
     """Every option that decides a task's scores, beside the model.
 
     `data` and `tokenised` are digests of folders (`cse.files.file_digest`), `sentences` and `fit` what
-    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too.
+    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too;
+    `classifier` is transfer's.
     """
 
     data: str
@@ -35,6 +37,7 @@ class Protocol:
     sentences: str | None = None
     fit: str | None = None
     points: bool = False
+    classifier: str = LOGISTIC
 
 
 class Provenance(TypedDict):
@@ -77,8 +80,13 @@ class Results:
     comparisons: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object of a results file; `comparisons` and `family` stand there only where they say something."""
+        """The JSON object of a results file.
+
+        `comparisons`, a model's `family` and a `classifier` stand there only where they say something.
+        """
         value = asdict(self)
+        if self.protocol.classifier == LOGISTIC:
+            del value["protocol"]["classifier"]
         for record in value["models"].values():
             if record["family"] is None:
                 del record["family"]
