@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
     """The `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
-    `pooling` (mean, cls, first-last, static or prompt; default mean) says how a plain Hugging Face model pools.
-    Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
+    `pooling` (mean, cls, first-last, last-two, static or prompt; default mean) says how a plain Hugging Face model
+    pools. Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
     """
     from cse.loading import load as load_model
 

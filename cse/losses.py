@@ -25,6 +25,18 @@ def info_nce(
         return cross_entropy(cosines / temperature, labels)
 
 
+def nt_xent(first: torch.Tensor, second: torch.Tensor, *, temperature: float = 0.1) -> torch.Tensor:
+    """NT-Xent of two views (N, d): each row's other view among the 2N - 1 other rows of both, by cosine / temperature.
+
+    The mean over the first view plus the mean over the second, as in ConSERT's released code (SimCLR Eq. 1).
+    """
+    with torch.autocast(first.device.type, enabled=False):
+        rows = normalize(torch.cat([first, second]).float(), dim=-1)
+        logits = (rows @ rows.T / temperature).fill_diagonal_(float("-inf"))  # (2N, 2N), nothing is its own candidate
+        labels = torch.arange(len(rows), device=rows.device).roll(len(first))
+        return 2 * cross_entropy(logits, labels)
+
+
 def mlm_weight(start: float, step: int) -> float:
     """DCPCSE's decaying weight of the masked-LM term: start * 0.95 ** (step / 100)."""
     return start * 0.95 ** (step / 100)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cse.methods import METHODS, SUPERVISED, Method
@@ -25,7 +25,7 @@ class TrainConfig:
     seed: int = 42
 
 
-# (method, supervised, backbone) -> what differs from TrainConfig's defaults, and the prefix length where there is one.
+# (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     # SimCSE, released training scripts
     ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
@@ -36,6 +36,26 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("simcse", True, "bert-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
     ("simcse", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
     ("simcse", True, "roberta-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    # ESimCSE, released training scripts
+    ("esimcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("esimcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("esimcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 1e-5, "repetition": 0.30},
+    ("esimcse", False, "roberta-large"): {
+        "batch_size": 64,
+        "learning_rate": 1e-5,
+        "dropout": 0.15,
+        "repetition": 0.28,
+        "queue": 128,
+    },
+    # ConSERT, released training script
+    ("consert", False, "bert-base"): {
+        "batch_size": 96,
+        "learning_rate": 5e-7,
+        "epochs": 10,
+        "max_length": 64,
+        "temperature": 0.1,
+        "dropout": 0.0,
+    },
     # PromptBERT, appendix A and the released settings
     ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
     ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
@@ -93,5 +113,6 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
         method = replace(method, views=method.roberta.views, head=method.roberta.head or method.head)
     keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
     settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
-    changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
-    return replace(method, **changes), TrainConfig(**settings)
+    of_training = {field.name for field in fields(TrainConfig)} & settings.keys()
+    config = TrainConfig(**{key: settings.pop(key) for key in of_training})
+    return replace(method, **settings), config

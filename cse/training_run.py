@@ -16,7 +16,8 @@ from cse.backbone import load_backbone
 from cse.data import load_examples, scored_pairs
 from cse.encoder import Encoder
 from cse.files import digest
-from cse.methods import Method, to_json
+from cse.method_json import to_json
+from cse.methods import Method
 from cse.model_names import BACKBONE, location, resolve_backbone
 from cse.presets import TrainConfig, backbone_key, preset
 

@@ -32,7 +32,7 @@ def main(
     output: Annotated[Path, typer.Option(help="Folder for the index.")],
     factory: Annotated[str | None, typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.")] = None,
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences in one pass of the model.")] = 64,

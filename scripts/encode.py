@@ -15,7 +15,7 @@ def main(
     input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write: (N, d) float32.")],
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,

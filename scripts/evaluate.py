@@ -30,8 +30,8 @@ def main(
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help="mean, cls, first-last, static, prompt, top-tokens or top-tokens-denoised, for every plain backbone; "
-            "repeat for several."
+            help="mean, cls, first-last, last-two, static, prompt, top-tokens or top-tokens-denoised, for every plain "
+            "backbone; repeat for several."
         ),
     ] = None,
     postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,

@@ -19,7 +19,7 @@ def main(
         str | None, typer.Option(help="Default: the model that built the index; another is refused.")
     ] = None,
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone --model.")
+        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone --model.")
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:

@@ -21,7 +21,7 @@ def main(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, static or prompt, for a backbone.")
+        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
     ] = None,
     denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

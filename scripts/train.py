@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cse.methods import METHODS, SUPERVISED
 from scripts.cli import PRECISIONS, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    method: Annotated[
-        str, typer.Argument(help="simcse, promptbert, dcpcse, conpvp, optiprompt, scpcse or a ConPVP ablation.")
-    ],
+    method: Annotated[str, typer.Argument(help=f"{', '.join(METHODS)}.")],
     data: Annotated[str, typer.Option(help="Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
     backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
@@ -82,8 +81,6 @@ def main(
 
 
 def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str) -> None:
-    from cse.methods import METHODS, SUPERVISED
-
     check_choice("method", method, METHODS)
     check_choice("precision", precision, PRECISIONS)
     if supervised and method not in SUPERVISED:

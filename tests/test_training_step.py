@@ -13,9 +13,10 @@ from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
-from cse.methods import METHODS, When
+from cse.losses import nt_xent
+from cse.methods import METHODS, Pooling, When
 from cse.training import train
-from cse.training_step import contrast, draw_templates, step_inputs, view_texts
+from cse.training_step import contrast, draw_templates, step_inputs, step_rows, view_texts
 
 
 def three_vectors(encoder: Encoder, draws: int = 0) -> tuple[list[torch.Tensor], float]:
@@ -66,6 +67,20 @@ def test_denoised_training_vectors_are_the_head_of_the_difference(bert_folder: s
             expected = encoder.head(plain - encoder.bias([template] * 3, list(map(len, contents))))
         torch.testing.assert_close(vectors.float(), expected, atol=1e-5, rtol=0)
     assert encoder.method.denoise is When.TRAINING
+
+
+def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(bert_folder: str, tmp_path: Path) -> None:
+    """And a trained model is read as the mean of the last two layers."""
+    encoder = make(str(bert_folder), "consert")
+    run = run_of(encoder, temperature=0.1, dropout=0.0)
+    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
+    rows = step_rows(encoder, contents, templates, run.config, 0)
+    with torch.no_grad():
+        views = [torch.stack([encoder.hidden([row])[0].mean(0) for row in view]) for view in rows]
+    expected = 0.15 * float(nt_xent(*views, temperature=0.1))
+    train(encoder, run, tmp_path / "out")
+    assert losses(tmp_path / "out")[0] == pytest.approx(expected, rel=1e-5)
+    assert encoder.method.pooling is Pooling.LAST_TWO
 
 
 def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from cse.data import sentences
 from cse.encoder import Encoder
 from cse.files import digest
 from cse.loading import open_model
-from cse.methods import UNTRAINED, to_json
+from cse.method_json import to_json
+from cse.methods import UNTRAINED
 from cse.model_names import Kind, ModelReference, location, resolve
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
