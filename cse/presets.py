@@ -10,7 +10,10 @@ from cse.methods import METHODS, SUPERVISED, Method
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts)."""
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
+
+    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10.
+    """
 
     batch_size: int = 64
     learning_rate: float = 3e-5
@@ -22,6 +25,7 @@ class TrainConfig:
     clip: float = 1.0
     dropout: float | None = None  # None: the backbone's own rates
     freeze_embeddings: bool = False
+    hinge: float = 0.0
     seed: int = 42
 
 

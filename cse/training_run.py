@@ -55,6 +55,8 @@ class TrainRequest:
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
         if "prefix" in of_method and not method.prefix:
             raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
+        if given.get("hinge") and not (method.prefix and method.supervised):
+            raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
         return replace(method, **of_method), replace(config, **given)
 
 

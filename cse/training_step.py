@@ -11,7 +11,7 @@ import torch
 from cse.augmentation import augmented
 from cse.backbone import mlm_head, row_limit
 from cse.encoder import Encoder
-from cse.losses import info_nce, nt_xent
+from cse.losses import energy_hinge, info_nce, nt_xent
 from cse.masking import mask_tokens
 from cse.methods import Contrast
 from cse.presets import TrainConfig
@@ -93,7 +93,8 @@ def contrast(
         parts = tuple(_gather(part, accelerator) for part in parts)
     if queue is not None:
         parts = (*parts[:2], torch.cat([*parts[2:], queue]))
-    return LOSSES[kind](*parts, temperature=config.temperature)
+    loss = LOSSES[kind](*parts, temperature=config.temperature)
+    return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
 
 
 def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:

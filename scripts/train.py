@@ -39,6 +39,10 @@ def main(
     ] = None,
     prefix: Annotated[int | None, typer.Option(min=1, help="Prompt length of dcpcse.")] = None,
     mlm_weight: Annotated[float | None, typer.Option(min=0.0, help="Start of the decaying masked-LM term.")] = None,
+    hinge: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Weight of PromCSE's energy-based hinge (10 there); supervised dcpcse."),
+    ] = None,
     freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "auto",
@@ -65,6 +69,7 @@ def main(
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
         "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
+        "hinge": hinge,
     }  # fmt: skip
 
     from cse.training_plan import plan

@@ -13,7 +13,7 @@ from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
-from cse.losses import nt_xent
+from cse.losses import energy_hinge, nt_xent
 from cse.methods import METHODS, Pooling, When
 from cse.training import train
 from cse.training_step import contrast, draw_templates, step_inputs, step_rows, view_texts
@@ -67,6 +67,16 @@ def test_denoised_training_vectors_are_the_head_of_the_difference(bert_folder: s
             expected = encoder.head(plain - encoder.bias([template] * 3, list(map(len, contents))))
         torch.testing.assert_close(vectors.float(), expected, atol=1e-5, rtol=0)
     assert encoder.method.denoise is When.TRAINING
+
+
+def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "dcpcse", True)
+    (anchors, positives, negatives), plain = three_vectors(encoder)
+    vectors = torch.cat([anchors, positives, negatives]).float()
+    expected = plain + 10 * float(energy_hinge(anchors, positives, negatives))
+    assert float(contrast(vectors, 3, CONFIG, OneProcess())) == pytest.approx(plain, abs=1e-6)
+    assert float(contrast(vectors, 3, replace(CONFIG, hinge=10.0), OneProcess())) == pytest.approx(expected, rel=1e-5)
+    assert expected > plain + 0.1
 
 
 def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(bert_folder: str, tmp_path: Path) -> None:
