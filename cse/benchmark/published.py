@@ -6,9 +6,9 @@ A row is found by paper and table, or by what it is a row of: its `key`, which t
 from __future__ import annotations
 
 from cse.benchmark.published_row import PAPERS, SETS, PublishedRow
-from cse.benchmark.published_rows import ROWS, TEMPLATES
+from cse.benchmark.published_rows import GENERATED, ROWS, TEMPLATES
 
-__all__ = ["PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows"]
+__all__ = ["GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows"]
 
 
 def rows(paper: str, table: str) -> list[PublishedRow]:
