@@ -18,7 +18,7 @@ from cse.heads import TransformHead, tanh_head
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
 from cse.prompted_backbone import PromptedBackbone
-from cse.templates import MEANS, MEANS_ROBERTA, Row, TokenTemplate, render
+from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -182,32 +182,47 @@ class Encoder(PromptedBackbone):
 
     # -- vectors to words ---------------------------------------------------------------------------------------
 
-    def token_logits(self, contents: Sequence[Sequence[int]], denoise: bool) -> torch.Tensor:
-        """(B, V) logits at [MASK] of B token id lists, minus those of the template alone where denoised.
+    def token_logits(
+        self, contents: Sequence[Sequence[int]], denoise: bool, prompt: TokenTemplate | None = None
+    ) -> torch.Tensor:
+        """(B, V) logits at [MASK] of B token id lists in a `prompt`, minus those of it alone where denoised.
 
         PromptBERT leaves open where tokens are denoised (methods without a mask are given its template). A
         difference of logits takes out the output bias too, which otherwise puts the corpus's commonest tokens first.
         """
-        template, head = self.prompt, mlm_head(self.model)
+        template, head = prompt or self.prompt, mlm_head(self.model)
         logits = head(self.read([template.row(ids) for ids in contents]))
         return logits - head(self.bias([template] * len(contents), list(map(len, contents)))) if denoise else logits
 
     @torch.no_grad()
-    def top_tokens(self, sentence: str, k: int = 5, denoise: bool = True) -> list[tuple[str, float]]:
+    def top_tokens(
+        self, sentence: str, k: int = 5, denoise: bool = True, template: Template | None = None
+    ) -> list[tuple[str, float]]:
         """The k likeliest tokens at [MASK] and their probability, the template bias subtracted (PromptBERT, Table 7).
 
-        A method that reads no mask is given the prompt `This sentence : "[X]" means [MASK].`. Raises ValueError unless
-        1 <= k <= vocabulary.
+        `template` is another prompt; a method that reads no mask is given `This sentence : "[X]" means [MASK].`.
+        Raises ValueError unless 1 <= k <= vocabulary, and for a template without [MASK], with [P] or without room.
         """
         special = set(self.tokenizer.all_special_ids)
         if not 1 <= k <= len(self.tokenizer) - len(special):
             raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
+        prompt = self.prompt if template in (None, self.prompt_template) else self._prompt_of(template)
         mode = self.training
         self.eval()
-        probabilities = self.token_logits(self.tokenise([_clean(sentence)], [self.prompt]), denoise)[0].softmax(-1)
+        room = row_limit(self.model) - self.method.prefix - prompt.length
+        contents = self.tokenise([_clean(sentence)], [prompt], room)
+        probabilities = self.token_logits(contents, denoise, prompt)[0].softmax(-1)
         self.train(mode)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
+
+    def _prompt_of(self, template: Template) -> TokenTemplate:
+        prompt = render(template, self.tokenizer)
+        if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
+            raise ValueError(f"template {template.text!r} needs a [MASK], where words are read, and no learned [P]")
+        if row_limit(self.model) - self.method.prefix <= prompt.length:
+            raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
+        return prompt
 
 
 def _clean(text: str) -> str:

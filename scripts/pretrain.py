@@ -17,7 +17,12 @@ def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[Path, typer.Option(help="Folder for the tokenised text, the state and the model.")],
     init: Annotated[str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.")] = None,
-    vocabulary: Annotated[int, typer.Option(min=30, help="Word pieces of the new vocabulary.")] = 12_000,
+    vocabulary: Annotated[
+        int | None,
+        typer.Option(
+            min=30, help="Word pieces: 12,000 of a new model; with --init the commonest that it keeps, or all."
+        ),
+    ] = None,
     layers: Annotated[int, typer.Option(min=1)] = 4,
     hidden: Annotated[int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.")] = 256,
     tokens: Annotated[int, typer.Option(min=1, help="Tokens seen in the whole run.")] = 30_000_000,
@@ -25,6 +30,9 @@ def main(
     accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches of a step.")] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7)] = 1e-3,
     head_start: Annotated[bool, typer.Option(help="Start the embeddings as counted word vectors, not noise.")] = True,
+    frozen_layers: Annotated[
+        int, typer.Option(min=0, help="With --init: lowest layers that stay as they are, and the embeddings with them.")
+    ] = 0,
     bag_weight: Annotated[
         float, typer.Option(min=0, help="Weight of bag-of-words prediction; 0 is masking alone.")
     ] = 1.0,
@@ -46,7 +54,7 @@ def main(
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
-        bag_weight=bag_weight, seed=seed,
+        frozen_layers=frozen_layers, bag_weight=bag_weight, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from scripts.cli import command, print_json
-
-if TYPE_CHECKING:
-    from cse.encoder import Encoder
 
 
 def main(
@@ -23,6 +21,9 @@ def main(
     pooling: Annotated[
         str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
     ] = None,
+    template: Annotated[
+        str | None, typer.Option(help="Another prompt: text with [X], the sentence, and [MASK], where words are read.")
+    ] = None,
     denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -34,17 +35,19 @@ def main(
     """
     import cse
     from cse.data import sentences
+    from cse.templates import Template
 
     if (sentence is None) == (file is None):
         raise ValueError("give a sentence or --file, one of them")
     texts = [sentence or ""] if file is None else list(sentences(file))
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
+    prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling)
     if file is None:
-        _one(encoder.top_tokens(texts[0], k, denoise), json_output)
+        _one(encoder.top_tokens(texts[0], k, denoise, prompt), json_output)
     else:
-        _table(encoder, texts, k, json_output)
+        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), texts, json_output)
 
 
 def _one(found: list[tuple[str, float]], json_output: bool) -> None:
@@ -55,9 +58,9 @@ def _one(found: list[tuple[str, float]], json_output: bool) -> None:
         typer.echo(f"{probability:.4f}  {token}")
 
 
-def _table(encoder: Encoder, texts: list[str], k: int, json_output: bool) -> None:
+def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], texts: list[str], json_output: bool) -> None:
     def words(text: str, denoise: bool) -> list[str]:
-        return [token for token, _ in encoder.top_tokens(text, k, denoise)]
+        return [token for token, _ in top_tokens(text, denoise)]
 
     rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in texts]
     if json_output:

@@ -13,7 +13,7 @@ from conftest import DATA
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from cse.evaluation.clustering import hungarian_accuracy, units
+from cse.evaluation.clustering import hungarian_accuracy, same_label_neighbours, units
 from cse.evaluation.labelled_data import labelled_rows
 from cse.evaluation.task import TaskData
 
@@ -77,6 +77,27 @@ def test_hungarian_accuracy_is_the_maximum_over_all_renamings() -> None:
         assert hungarian_accuracy(gold, clusters) == pytest.approx(brute_force(gold, clusters, 4))
 
 
+@pytest.mark.parametrize("count", [4, 30, 1500])  # the last in two parts
+def test_same_label_neighbours_are_those_of_all_angles_sorted(count: int) -> None:
+    rng = np.random.default_rng(count)
+    vectors, gold = rng.normal(size=(count, 3)), rng.integers(0, 3, count)
+    lengths = np.sqrt((vectors**2).sum(1))
+    angles = np.arccos(np.clip(vectors @ vectors.T / np.outer(lengths, lengths), -1, 1))
+    np.fill_diagonal(angles, np.inf)
+    nearest = [sorted(range(count), key=angles[row].__getitem__)[: min(5, count - 1)] for row in range(count)]
+    shares = [sum(gold[i] == gold[row] for i in rows) / len(rows) for row, rows in enumerate(nearest)]
+    assert same_label_neighbours(vectors, gold) == pytest.approx(sum(shares) / count)
+    assert same_label_neighbours(vectors, np.zeros(count)) == 1
+
+
+def test_a_single_file_is_a_unit(tmp_path: Path) -> None:
+    blobs(tmp_path, ("left", "right", "top"), 0.1)
+    (tmp_path / "pairs.tsv").write_text("5\tno\tlabelled text\n")
+    (name, unit), *others = units(TaskData(tmp_path / "toy.tsv")).items()
+    assert (name, others) == ("toy", [])
+    assert unit(planar)["neighbours"] == 100
+
+
 def test_a_separable_set_gives_100_without_deviation_and_encodes_each_text_once(tmp_path: Path) -> None:
     rows, calls = blobs(tmp_path, ["left", "right"], spread=0.01), []
 
@@ -85,7 +106,8 @@ def test_a_separable_set_gives_100_without_deviation_and_encodes_each_text_once(
         return planar(texts)
 
     scores = units(TaskData(tmp_path))["toy"](encode)
-    assert scores == {"accuracy": 100.0, "accuracy_deviation": 0.0, "nmi": 100.0, "nmi_deviation": 0.0}
+    whole = {"accuracy": 100.0, "nmi": 100.0, "neighbours": 100.0}
+    assert scores == whole | {"accuracy_deviation": 0.0, "nmi_deviation": 0.0}
     assert calls == [list(dict.fromkeys(text for _, text in rows))]
     assert len(calls[0]) == len(rows) - 1
 
@@ -105,6 +127,7 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path
         "accuracy_deviation": round(statistics.stdev(accuracies), 2),
         "nmi": round(statistics.mean(shared), 2),
         "nmi_deviation": round(statistics.stdev(shared), 2),
+        "neighbours": round(100 * same_label_neighbours(planar([text for _, text in rows]), np.array(gold)), 2),
     }
 
 

@@ -13,7 +13,7 @@ from cse.backbone import load_backbone
 from cse.encoder import Encoder
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.presets import backbone_key, preset
-from cse.templates import MEANS, MEANS_ROBERTA
+from cse.templates import MEANS, MEANS_ROBERTA, Template
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
@@ -139,6 +139,36 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
     assert encoder.top_tokens("the dog", k=8) != found
     with pytest.raises(ValueError, match="k is 0"):
         encoder.top_tokens("the dog", k=0)
+
+
+def test_top_tokens_take_another_template(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "mean")
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(bert_folder),
+        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
+    )
+    template = Template("[MASK] is not [X] and it was " + "big " * 60)
+    rows = [tokenizer(f"[MASK] is not {text} and it was {'big ' * 60}")["input_ids"] for text in ("", "sad dog " * 10)]
+    whole = rows[1][: 4 + 80 - len(rows[0])] + rows[0][4:]  # the sentence is cut to what 80 positions leave
+    assert len(whole) == 80
+    with torch.no_grad():
+        expected = model(torch.tensor([whole])).logits[0, 1].softmax(-1)
+    found = encoder.top_tokens("sad dog " * 50, k=5, denoise=False, template=template)
+    for token, probability in found:
+        assert probability == pytest.approx(float(expected[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("it is [X]", r"needs a \[MASK\]"),
+        ("[X] [P] [MASK]", r"no learned \[P\]"),
+        ("big " * 90 + "[X] [MASK]", "no position"),
+    ],
+)
+def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cse.load(str(bert_folder)).top_tokens("the dog", template=Template(text))
 
 
 def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:

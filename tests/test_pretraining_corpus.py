@@ -29,3 +29,10 @@ def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corp
 def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus: Path) -> None:
     corpus.write_text(corpus.read_text() + "\n" + "a" * 1_000_000 + "\n")
     assert len(train_tokenizer([corpus], 90)) == 90
+
+
+@pytest.mark.parametrize("vocabulary", [60, 90])
+def test_the_same_text_gives_the_same_vocabulary(corpus: Path, vocabulary: int) -> None:
+    learned = [train_tokenizer([corpus], vocabulary).get_vocab() for _ in range(4)]
+    assert all(pieces == learned[0] for pieces in learned)
+    assert len(learned[0]) == vocabulary

@@ -4,6 +4,7 @@ import pytest
 from transformers import AutoModelForMaskedLM
 
 from cse.pretraining.flops import training_flops
+from cse.pretraining.model import freeze_lowest
 
 
 def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: str) -> None:
@@ -16,3 +17,11 @@ def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: s
     assert training_flops(model, 10) == pytest.approx(expected)
     pooled = width * width + vocabulary * width  # of one position in ten
     assert training_flops(model, 10, bag=True) == pytest.approx(expected + 6 * pooled / 10)
+
+
+def test_a_frozen_layer_is_passed_forward_alone(bert_folder: str) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    whole = training_flops(model, 10)
+    freeze_lowest(model, 1)
+    block = 4 * 32 * 32 + 2 * 32 * 64 + 2 * 10 * 32
+    assert training_flops(model, 10) == pytest.approx(whole - 4 * block)

@@ -1,7 +1,6 @@
 """The pretraining loop: it learns, resumes exactly, accumulates gradients and records what it did."""
 
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -36,9 +35,6 @@ def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: 
         if entry["step"] == 8:
             raise KeyboardInterrupt
 
-    # Ties between word pieces may fall either way when a vocabulary is learned, so both runs take one.
-    shutil.copytree(tmp_path / "whole" / "tokenizer", tmp_path / "killed" / "tokenizer")
-    shutil.copy(tmp_path / "whole" / "source.json", tmp_path / "killed")
     with pytest.raises(KeyboardInterrupt):
         run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill)
     resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
@@ -68,10 +64,7 @@ def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path,
 def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None:
     config = replace(CONFIG, tokens=512 * 6, batch_tokens=512)
     whole = run_pretraining(corpus, tmp_path / "whole", config, eval_every=2)
-    parts = tmp_path / "parts"
-    shutil.copytree(tmp_path / "whole" / "tokenizer", parts / "tokenizer")
-    shutil.copy(tmp_path / "whole" / "source.json", parts)
-    accumulated = run_pretraining(corpus, parts, replace(config, accumulate=5), eval_every=2)
+    accumulated = run_pretraining(corpus, tmp_path / "parts", replace(config, accumulate=5), eval_every=2)
     losses = [[entry["loss"] for entry in result["curve"]] for result in (whole, accumulated)]
     assert losses[1] == pytest.approx(losses[0], abs=2e-4)
     assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
@@ -90,7 +83,7 @@ def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, 
         with torch.no_grad():
             pooled = forward_logits(model, rows, bag=True)[1]
         losses[weight] = float(bag_loss(pooled, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
-    assert losses[1.0] < losses[0.0] - 0.3
+    assert losses[1.0] < losses[0.0] - 0.2
 
 
 def test_the_log_has_speed_and_its_share_of_the_measured_rate(corpus: Path, tmp_path: Path) -> None:
@@ -122,7 +115,7 @@ finally:
 
 
 def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
-    config = replace(CONFIG, tokens=64, lengths=(8,), bag_weight=0.0)
+    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,), bag_weight=0.0)
     more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
     assert more["recipe"]["init"] == "bundled"
     assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())

@@ -1,12 +1,14 @@
 """The starting model: an encoder saved without masked-LM head is given one that starts at unigram probabilities."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from pretraining_runs import CONFIG as NEW
+from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from cse.backbone import load_backbone
@@ -14,6 +16,8 @@ from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.setup import PretrainingSetup, prepare
 from scripts.pretrain import app
+
+CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
 
 
 @pytest.fixture
@@ -93,3 +97,22 @@ def test_a_headless_model_of_another_family_is_refused_before_the_text_is_tokeni
     with pytest.raises(ArtefactError, match=r"roberta model without a masked-language-model head.*`init`"):
         prepared(corpus, tmp_path / "out", encoder)
     assert not list((tmp_path / "out").iterdir())
+
+
+def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp_path: Path, encoder: str) -> None:
+    config = replace(CONFIG, frozen_layers=1, learning_rate=1e-2)
+    run_pretraining(corpus, tmp_path / "out", config, init=encoder)
+    before = load_backbone(encoder)[0].half().float().state_dict()  # as stored
+    after = load_backbone(tmp_path / "out" / "model")[0].base_model.state_dict()
+    changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
+    assert changed
+    assert all(name.startswith("encoder.layer.1.") for name in changed)
+
+
+@pytest.mark.parametrize(("layers", "init", "message"), [(2, True, "has 2 layers"), (1, False, "give an `init`")])
+def test_frozen_layers_need_a_model_and_leave_one_to_learn(
+    corpus: Path, tmp_path: Path, encoder: str, layers: int, init: bool, message: str
+) -> None:
+    config = replace(CONFIG, frozen_layers=layers)
+    with pytest.raises(ValueError, match=message):
+        run_pretraining(corpus, tmp_path / "out", config, init=encoder if init else None)

@@ -11,6 +11,7 @@ from conftest import SENTENCES
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.templates import Template
 
 NAMES = [
     "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
@@ -207,6 +208,10 @@ def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> Non
     expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", 3, denoise=False)
     assert [(row["token"], pytest.approx(row["probability"])) for row in found] == expected
     assert run("tokens", "--model", bert_folder, "[MASK] 🎸 שלום").exit_code == 0
+    asked = run("tokens", "--model", bert_folder, "the dog is sad", "--template", "the [X] was [MASK]", "--json").stdout
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", template=Template("the [X] was [MASK]"))
+    assert [(row["token"], pytest.approx(row["probability"])) for row in json.loads(asked)] == expected
+    refused(run("tokens", "--model", bert_folder, "a", "--template", "[MASK]"), 3, "exactly one [X]")
     refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
     refused(run("tokens", "--model", bert_folder), 3, "give a sentence or --file")
 

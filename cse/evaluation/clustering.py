@@ -1,4 +1,4 @@
-"""Clustering of short texts: k-means on the vectors against the labels (ConPVP Table 6), ten seeds.
+"""Clustering of short texts: k-means on the vectors against the labels (ConPVP Table 6), ten seeds; nearest neighbours.
 
 k is the number of labels; vectors are taken as they are, not normalised; scikit-learn's KMeans has its default settings
 and the seeds 0 to 9. A default run is one k-means++ start since scikit-learn 1.4 and was the best of ten before, and so
@@ -15,25 +15,28 @@ import numpy as np
 
 from cse.evaluation.labelled_data import features, labelled_rows, labels
 from cse.evaluation.task import Task, TaskData
+from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
 SEEDS = range(10)
+NEIGHBOURS = 5
+ROWS_AT_ONCE = 1024
 SETS = (  # of ConPVP's Table 6
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
 )  # fmt: skip
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """A unit for each .tsv file of the folder (label, text), under the file's name without .tsv.
+    """A unit for each .tsv file (label, text), a single one or all of a folder, under the file's name without .tsv.
 
-    A unit gives {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation"}: mean and sample deviation over the seeds of
-    Hungarian accuracy and of normalised mutual information, x 100, two decimals; it encodes each distinct text in one
-    call. Raises ValueError where there is no such file; a unit as `labelled_rows` does, and where the file has no more
-    distinct texts than labels.
+    A unit gives {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation", "neighbours"}: mean and sample deviation
+    over the seeds of Hungarian accuracy and of normalised mutual information, and `same_label_neighbours`, x 100, two
+    decimals; it encodes each distinct text in one call. Raises ValueError where there is no such file; a unit as
+    `labelled_rows` does, and where the file has no more distinct texts than labels.
     """
-    files = sorted(data.folder.glob("*.tsv"))
+    files = [data.folder] if data.folder.is_file() else sorted(data.folder.glob("*.tsv"))
     if not files:
         raise ValueError(f"{data.folder}: no .tsv file in it; give a folder of files with label<TAB>text lines")
     return {path.stem: partial(_score, path) for path in files}
@@ -49,6 +52,22 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
     counts = np.zeros((gold.max() + 1, clusters.max() + 1), dtype=np.int64)  # (classes, clusters)
     np.add.at(counts, (gold, clusters), 1)
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(gold))
+
+
+def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
+    """Share in [0, 1] of the five nearest other rows of `vectors` (N, d), by cosine, that have a row's label (N,).
+
+    Fewer than five where N < 6.
+    """
+    rows, count = unit_rows(vectors), min(NEIGHBOURS, len(vectors) - 1)
+    same = 0
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        cosines = rows[start : start + ROWS_AT_ONCE] @ rows.T
+        own = np.arange(len(cosines))
+        cosines[own, start + own] = -np.inf
+        nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+        same += int((gold[nearest] == gold[start : start + len(cosines), None]).sum())
+    return same / (len(rows) * count)
 
 
 def _score(path: Path, encode: Encode) -> Scores:
@@ -72,6 +91,7 @@ def _score(path: Path, encode: Encode) -> Scores:
         "accuracy_deviation": round(float(deviations[0]), 2),
         "nmi": round(float(nmi), 2),
         "nmi_deviation": round(float(deviations[1]), 2),
+        "neighbours": round(100 * same_label_neighbours(vectors, gold), 2),
     }
 
 
@@ -79,7 +99,7 @@ TASK = Task(
     name="clustering",
     units=units,
     layout="*.tsv",
-    shown=("accuracy", "nmi"),
+    shown=("accuracy", "nmi", "neighbours"),
     sets=SETS,
     options=("final_period",),
 )

@@ -9,19 +9,24 @@ from pathlib import Path
 
 from cse.files import file_digest
 
+NEW_VOCABULARY = 12_000
+
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Settings that decide the result; those of a new model are unused where a run continues from one.
+    """Settings that decide the result; those of a new model's shape are unused where a run continues from one.
 
+    `vocabulary` is the number of word pieces: of a new model `NEW_VOCABULARY` where it is None, of a model continued
+    from those that are kept (`cse.pretraining.vocabulary`), None for all.
     `tokens` of the whole run and `batch_tokens` of a step include those of the templates. Each batch has rows
     of one of the `lengths` (tokens), drawn evenly. `bag_weight` multiplies the bag-of-words loss
     (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
     of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
-    initialises the word embeddings with counted word vectors.
+    initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
+    stay as they are, and so do its embeddings, which a tied decoder shares.
     """
 
-    vocabulary: int = 12_000
+    vocabulary: int | None = None
     layers: int = 4
     hidden: int = 256
     heads: int = 4
@@ -34,6 +39,7 @@ class PretrainConfig:
     warmup: float = 0.05
     weight_decay: float = 0.01
     head_start: bool = True
+    frozen_layers: int = 0
     bag_weight: float = 1.0
     seed: int = 42
 

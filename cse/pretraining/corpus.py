@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from cse.data import text_lines
 from cse.files import write_folder
 
 if TYPE_CHECKING:
+    from tokenizers import BertWordPieceTokenizer
     from transformers import PreTrainedTokenizerBase
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -20,6 +22,8 @@ HELD_OUT_EVERY = 100  # documents
 MIN_HELD_OUT = 64  # word pieces
 LINES_AT_ONCE = 20_000
 MAX_WORD = 100  # WordPiece's own limit
+MAX_ALPHABET = 400  # characters
+CONTINUES = "##"  # before a piece that goes on a word
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class TokenFile:
 
 
 def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedTokenizerBase:
-    """An uncased WordPiece tokenizer learned from text files.
+    """An uncased WordPiece tokenizer learned from text files; the same files give the same one.
 
     Raises ValueError when the text does not support so many word pieces.
     """
@@ -55,13 +59,14 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedToken
     from transformers import BertTokenizer
 
     trainer = BertWordPieceTokenizer(lowercase=True)
-    lines = (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
+    first, inside = _characters(corpora, trainer)
     trainer.train_from_iterator(
-        lines,
+        _sentences(corpora),
         vocab_size=vocabulary,
         min_frequency=2,
-        special_tokens=SPECIAL_TOKENS,
-        limit_alphabet=400,
+        special_tokens=[*SPECIAL_TOKENS, *(CONTINUES + letter for letter in inside)],
+        initial_alphabet=first,
+        limit_alphabet=len(first),
         show_progress=False,
     )
     learned = trainer.get_vocab()
@@ -72,6 +77,27 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedToken
             f"the corpus supports only {len(learned)} word pieces; give a `vocabulary` of {len(learned)} or more text"
         )
     return BertTokenizer(vocab=learned, do_lower_case=True)
+
+
+def _characters(corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer) -> tuple[list[str], list[str]]:
+    """The commonest characters of text files, and those of them that go on a word.
+
+    The trainer numbers what it is not given in the order of a hash table, which differs from run to run, and breaks
+    ties between merges by these numbers.
+    """
+    counts: Counter[str] = Counter()
+    inside: set[str] = set()
+    normalise, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
+    for line in _sentences(corpora):
+        for word, _ in split(normalise(line)):
+            counts.update(word)
+            inside.update(word[1:])
+    common = sorted(counts, key=lambda letter: (-counts[letter], letter))[:MAX_ALPHABET]
+    return common, [letter for letter in common if letter in inside]
+
+
+def _sentences(corpora: Sequence[Path]) -> Iterator[str]:
+    return (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
 
 
 def _short_words(line: str) -> str:
@@ -91,7 +117,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
         handles = {
             name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
         }
-        for split, sentences in _split_batches(corpora):
+        for split, sentences in split_batches(corpora):
             encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
             lengths = np.array([len(ids) for ids in encoded], np.int64)
             handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
@@ -105,7 +131,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
     write_folder(folder, fill)
 
 
-def _split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+def split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     """Batches of sentences, each with the split ("train" or "valid") that its documents belong to."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:

@@ -38,13 +38,22 @@ def _wait(device: torch.device) -> None:
 def training_flops(model: PreTrainedModel, length: int, bag: bool = False) -> float:
     """FLOPs of masked-LM training per token, forward and backward, in rows of `length` tokens.
 
-    6 for each weight that a token is multiplied with and 12 x layers x width x length for attention (Chowdhery et al.
-    2022, appendix B). Only the masked tokens go through the MLM head and, with a `bag`, one position of each row.
+    2 forward and 4 backward for each weight that a token is multiplied with, and as often 2 x width x length in each
+    layer for attention (Chowdhery et al. 2022, appendix B); frozen lowest layers have no backward. Only the masked
+    tokens go through the MLM head and, with a `bag`, one position of each row.
     """
     config: Any = model.config
     encoder: Any = model.base_model.encoder
-    blocks = sum(tensor.numel() for tensor in encoder.parameters() if tensor.dim() > 1)
+    attention = 2 * config.hidden_size * length
+    blocks = sum(_flops_a_weight(layer) * (_weights(layer) + attention) for layer in encoder.layer)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
-    attention = 2 * config.num_hidden_layers * config.hidden_size * length
     predicted = CHOSEN + bag / length  # share of the positions
-    return 6 * (blocks + predicted * head + attention)
+    return blocks + 6 * predicted * head
+
+
+def _flops_a_weight(layer: torch.nn.Module) -> int:
+    return 6 if any(tensor.requires_grad for tensor in layer.parameters()) else 2
+
+
+def _weights(layer: torch.nn.Module) -> int:
+    return sum(tensor.numel() for tensor in layer.parameters() if tensor.dim() > 1)

@@ -92,10 +92,10 @@ def _start(request: PretrainRequest, setup: PretrainingSetup) -> Training:
     accelerator = start_accelerator(request.precision)
     if accelerator.num_processes > 1:
         raise ValueError("pretraining runs in one process; start it without accelerate launch")
+    learned = [parameter for parameter in setup.model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(
-        setup.model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay,
-        fused=True,
-    )  # fmt: skip
+        learned, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True
+    )
     prepared, optimizer = accelerator.prepare(setup.model.train(), optimizer)
     model = accelerator.unwrap_model(prepared)
     configure_for_device(model, accelerator.device)

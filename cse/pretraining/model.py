@@ -93,6 +93,20 @@ def unigram_log_probabilities(corpus: TokenFile, vocabulary: int) -> torch.Tenso
     return ((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log()
 
 
+def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
+    """Keep the embeddings and the lowest `layers` of an encoder as they are; 0 lets everything learn.
+
+    Raises ValueError where that leaves no layer to learn.
+    """
+    encoder: Any = model.base_model.encoder
+    blocks = encoder.layer
+    if layers >= len(blocks):
+        raise ValueError(f"`frozen_layers` is {layers}, but `init` has {len(blocks)} layers; leave one to learn")
+    frozen = (model.base_model.embeddings, *blocks[:layers]) if layers else ()
+    for part in frozen:
+        part.requires_grad_(False)
+
+
 def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:
     """Compile the model's blocks on a GPU; on a CPU use eager attention, since the fused one's backward is slow.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +12,10 @@ import numpy as np
 from cse.backbone import load_backbone, set_dropout
 from cse.files import write_folder
 from cse.model_names import location
+from cse.pretraining.config import NEW_VOCABULARY
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
-from cse.pretraining.model import add_mlm_head, lacks_mlm_head, new_model
+from cse.pretraining.model import add_mlm_head, freeze_lowest, lacks_mlm_head, new_model
+from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -33,31 +37,40 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     """Tokenizer, tokenised corpus and starting model; what an earlier run left in the output folder is used again.
 
     Where a run is `resumed`, a saved state replaces the weights, so a new model is not given counted word vectors.
-    An `init` saved without its masked-LM head is given a new one.
+    An `init` saved without its masked-LM head is given a new one, and pruned where a vocabulary is asked for.
     Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
     """
     if not request.init:
-        tokenizer = _own_tokenizer(request)
+        if request.config.frozen_layers:
+            raise ValueError("`frozen_layers` keeps layers of a model that is continued from; give an `init`")
+        tokenizer = _saved(
+            request, partial(train_tokenizer, request.corpora, request.config.vocabulary or NEW_VOCABULARY)
+        )
         train, valid = _tokenised(request, tokenizer)
         model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
         return PretrainingSetup(model, tokenizer, train, valid)
     model, tokenizer = load_backbone(location(request.init))
     headless = lacks_mlm_head(model)
+    if request.config.vocabulary:
+        whole = tokenizer
+        tokenizer = _saved(request, partial(pruned_tokenizer, whole, request.corpora, request.config.vocabulary))
+        keep_rows(model, whole, tokenizer)
     train, valid = _tokenised(request, tokenizer)
     if headless:
         model = add_mlm_head(model, train)
     set_dropout(model, 0.0)
+    freeze_lowest(model, request.config.frozen_layers)
     return PretrainingSetup(model, tokenizer, train, valid)
 
 
-def _own_tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
-    """The tokenizer in the output folder, learned from the corpora where there is none."""
+def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
+    """The tokenizer in the output folder, made where there is none."""
     from transformers import AutoTokenizer
 
     saved = request.output / "tokenizer"
     if saved.is_dir():
         return AutoTokenizer.from_pretrained(saved)
-    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary)
+    tokenizer = make()
     write_folder(saved, lambda folder: tokenizer.save_pretrained(folder))
     return tokenizer
 
