@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, TypedDict
 
-from cse.methods import Method, from_json, to_json
+from cse.method_json import from_json, to_json
+from cse.methods import Method
 
 FORMAT = 1
 

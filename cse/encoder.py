@@ -15,9 +15,10 @@ from torch import nn
 
 from cse.backbone import fingerprint, first_position, mlm_head, row_limit, tensor_digest
 from cse.heads import tanh_head, transform_head
-from cse.methods import Head, Method, When, encoding_json
+from cse.method_json import encoding_json
+from cse.methods import Head, Method, When
 from cse.prompted_backbone import PromptedBackbone
-from cse.templates import HARD, MEANS, MEANS_ROBERTA, Template, TokenTemplate, render
+from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -113,9 +114,17 @@ class Encoder(PromptedBackbone):
             max_length=min(self.max_content, max_length or self.max_content),
         )["input_ids"]
 
-    def forward(self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> torch.Tensor:
-        """(B, d) float32 vectors of token ids (B lists), each under its own template."""
-        hidden = self.pool([template.row(ids) for ids, template in zip(contents, templates, strict=True)])
+    def forward(
+        self,
+        contents: Sequence[Sequence[int]],
+        templates: Sequence[TokenTemplate],
+        rows: Sequence[Row] | None = None,
+    ) -> torch.Tensor:
+        """(B, d) float32 vectors of token ids (B lists), each under its own template.
+
+        `rows` (B) are read where training changes what the templates make of the ids.
+        """
+        hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
         bias = self.bias(templates, list(map(len, contents))) if self._applies(self.method.denoise) else None
         if self.head is None or not self._applies(self.method.head_when):
             return hidden if bias is None else hidden - bias

@@ -71,11 +71,7 @@ FAMILIES = {
         Family("simcse", METHODS["simcse"], _ids("princeton-nlp", "unsup-simcse", *SIZES)),
         Family("simcse-supervised", SUPERVISED["simcse"], _ids("princeton-nlp", "sup-simcse", *SIZES)),
         Family(
-            "esimcse",
-            replace(
-                METHODS["simcse"], name="esimcse", summary="SimCSE with repeated subwords and a queue of negatives",
-                citation="Wu et al. 2022 (COLING)",
-            ),
+            "esimcse", METHODS["esimcse"],
             _ids("ffgcc", "esimcse", *SIZES), r"momentum_model\..+",
         ),
         Family("promptbert", METHODS["promptbert"], _ids("royokong", "unsup", "PromptBERT", "PromptRoBERTa")),

@@ -25,6 +25,35 @@ def info_nce(
         return cross_entropy(cosines / temperature, labels)
 
 
+def nt_xent(first: torch.Tensor, second: torch.Tensor, *, temperature: float = 0.1) -> torch.Tensor:
+    """NT-Xent of two views (N, d): each row's other view among the 2N - 1 other rows of both, by cosine / temperature.
+
+    The mean over the first view plus the mean over the second, as in ConSERT's released code (SimCLR Eq. 1).
+    """
+    with torch.autocast(first.device.type, enabled=False):
+        rows = normalize(torch.cat([first, second]).float(), dim=-1)
+        logits = (rows @ rows.T / temperature).fill_diagonal_(float("-inf"))  # (2N, 2N), nothing is its own candidate
+        labels = torch.arange(len(rows), device=rows.device).roll(len(first))
+        return 2 * cross_entropy(logits, labels)
+
+
+def energy_hinge(
+    anchors: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor | None = None, *, margin: float = 0.2
+) -> torch.Tensor:
+    """PromCSE's energy-based hinge: mean of max(0, margin - cosine of the pair + cosine of the nearest negative).
+
+    All (N, d). The negatives of anchor i are the other positives and all `negatives` (Jiang, Zhang and Wang 2022,
+    PromCSE's supervised training).
+    """
+    with torch.autocast(anchors.device.type, enabled=False):
+        rows, own = normalize(anchors.float(), dim=-1), normalize(positives.float(), dim=-1)
+        cosines = rows @ own.T  # (N, N)
+        nearest = cosines.clone().fill_diagonal_(-1.0).amax(1)
+        if negatives is not None:
+            nearest = torch.maximum(nearest, (rows @ normalize(negatives.float(), dim=-1).T).amax(1))
+        return (margin - cosines.diagonal() + nearest).clamp(min=0).mean()
+
+
 def mlm_weight(start: float, step: int) -> float:
     """DCPCSE's decaying weight of the masked-LM term: start * 0.95 ** (step / 100)."""
     return start * 0.95 ** (step / 100)

@@ -6,8 +6,7 @@ encoding uses the first view alone. Adding a method is one `METHODS` entry, and 
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -24,11 +23,6 @@ from cse.templates import (
     SHALLOW,
     Template,
 )
-
-FORMAT_1 = (
-    "name", "views", "summary", "citation", "denoise", "head", "head_when", "frozen", "prefix", "pooling",
-    "specials_in_bias", "supervised", "mlm_weight",
-)  # fmt: skip
 
 View = tuple[Template, ...]  # one template, or several of which each sentence draws one
 
@@ -47,6 +41,7 @@ class Pooling(str, Enum):
     TOKEN = "token"
     MEAN = "mean"
     FIRST_LAST = "first-last"  # embedding layer's output and last layer
+    LAST_TWO = "last-two"  # the last two layers
     STATIC = "static"  # word embeddings alone
 
 
@@ -55,6 +50,13 @@ class Head(str, Enum):
 
     TANH = "tanh"
     TRANSFORM = "transform"
+
+
+class Contrast(str, Enum):
+    """What a view is told from: the second views of the batch, or all other views of it, in both directions."""
+
+    INFO_NCE = "info-nce"
+    NT_XENT = "nt-xent"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ class Method:
     bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term. `untrained`: a pooling of
     a backbone, in which nothing is learned. `roberta_head` (in place of `head` on RoBERTa) and `settings_of` (the
     method whose published settings hold, itself where empty) are read by `preset` alone.
+
+    Of training alone: `cutoff` is the share of embedding dimensions that view 1 loses, `repetition` the most that
+    view 2 repeats of its tokens, `shuffled` whether view 2 has its positions permuted (`cse.augmentation`); `queue`
+    is the number of further negatives from a momentum encoder (`cse.momentum`), `training_pooling` a pooling other
+    than that of encoding.
     """
 
     name: str
@@ -82,6 +89,13 @@ class Method:
     supervised: bool = False
     mlm_weight: float = 0.0
     untrained: bool = False
+    cutoff: float = 0.0
+    repetition: float = 0.0
+    shuffled: bool = False
+    queue: int = 0
+    training_pooling: Pooling | None = None
+    contrast: Contrast = Contrast.INFO_NCE
+    loss_weight: float = 1.0
     roberta_head: Head | None = field(default=None, compare=False)
     settings_of: str = field(default="", compare=False)
 
@@ -137,6 +151,15 @@ METHODS = {
             "DCPCSE, section 3.3 and appendix A", frozen=True,
         ),
         replace(
+            SIMCSE, name="esimcse", repetition=0.32, queue=160, citation="Wu et al. 2022 (COLING)",
+            summary="SimCSE with repeated word pieces and a queue of momentum negatives",
+        ),
+        Method(
+            "consert", ((PLAIN,), (PLAIN,)), "mean pooling; dimensions cut off against positions shuffled, no dropout",
+            "Yan et al. 2021 (ACL)", head_when=When.NEVER, pooling=Pooling.LAST_TWO, training_pooling=Pooling.MEAN,
+            cutoff=0.2, shuffled=True, contrast=Contrast.NT_XENT, loss_weight=0.15,
+        ),
+        replace(
             CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE),
             summary="ConPVP with a manual anchor (Table 4)",
         ),
@@ -185,6 +208,7 @@ UNTRAINED = {
         _pooling("cls", "last layer at the first token"),
         _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
+        _pooling("last-two", "mean of the last two layers", citation="ConSERT", pooling=Pooling.LAST_TWO),
         _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),
         _pooling("prompt", "last layer at the template's [MASK]", MEANS, "PromptBERT, Table 4"),
         _pooling(
@@ -193,39 +217,3 @@ UNTRAINED = {
         ),
     )
 }  # fmt: skip
-
-
-def to_json(method: Method) -> dict[str, Any]:
-    """The method as plain JSON values; of the fields that came after format 1, those that are not at their default."""
-    values = asdict(method)
-    written = [field for field in fields(method) if field.compare]
-    return {
-        field.name: values[field.name]
-        for field in written
-        if field.name in FORMAT_1 or values[field.name] != field.default
-    }
-
-
-def encoding_json(method: Method) -> str:
-    """What the fingerprint of an encoder holds of its method: the fields of format 1, in that order.
-
-    A later field belongs in it only where encoding depends on it, and then only when it is not at its default: the
-    fingerprints of existing checkpoints, indexes and results have to stay.
-    """
-    values = asdict(method)
-    return json.dumps({name: values[name] for name in FORMAT_1 if name not in ("summary", "citation")})
-
-
-def from_json(value: dict[str, Any]) -> Method:
-    """The method of `to_json`; raises ValueError for unknown or missing fields."""
-    try:
-        views = tuple(tuple(Template(**template) for template in view) for view in value["views"])
-        enums = {"denoise": When, "head": Head, "head_when": When, "pooling": Pooling}
-        known = {field.name for field in fields(Method)}
-        if unknown := value.keys() - known:
-            raise ValueError(f"unknown fields {sorted(unknown)}")
-        return Method(
-            **{**value, "views": views, **{key: enum(value[key]) for key, enum in enums.items() if key in value}}
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"incomplete method: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cse.methods import METHODS, SUPERVISED, Method
@@ -10,7 +10,10 @@ from cse.methods import METHODS, SUPERVISED, Method
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts)."""
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
+
+    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10.
+    """
 
     batch_size: int = 64
     learning_rate: float = 3e-5
@@ -22,10 +25,11 @@ class TrainConfig:
     clip: float = 1.0
     dropout: float | None = None  # None: the backbone's own rates
     freeze_embeddings: bool = False
+    hinge: float = 0.0
     seed: int = 42
 
 
-# (method, supervised, backbone) -> what differs from TrainConfig's defaults, and the prefix length where there is one.
+# (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     # SimCSE, released training scripts
     ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
@@ -36,6 +40,26 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("simcse", True, "bert-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
     ("simcse", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
     ("simcse", True, "roberta-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    # ESimCSE, released training scripts
+    ("esimcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("esimcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("esimcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 1e-5, "repetition": 0.30},
+    ("esimcse", False, "roberta-large"): {
+        "batch_size": 64,
+        "learning_rate": 1e-5,
+        "dropout": 0.15,
+        "repetition": 0.28,
+        "queue": 128,
+    },
+    # ConSERT, released training script
+    ("consert", False, "bert-base"): {
+        "batch_size": 96,
+        "learning_rate": 5e-7,
+        "epochs": 10,
+        "max_length": 64,
+        "temperature": 0.1,
+        "dropout": 0.0,
+    },
     # PromptBERT, appendix A and the released settings
     ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
     ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
@@ -59,6 +83,8 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
     # This project, chosen on STS-B dev with the bundled backbone (docs/decisions.md)
     ("simcse", False, "bert-small"): {"batch_size": 128, "learning_rate": 1e-4, "dropout": 0.2},
+    ("esimcse", False, "bert-small"): {"batch_size": 128, "learning_rate": 1e-4, "dropout": 0.2},
+    ("consert", False, "bert-small"): {"batch_size": 96, "learning_rate": 3e-4, "temperature": 0.1, "dropout": 0.0},
     ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.2},
     ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
     ("dcpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 4},
@@ -92,5 +118,6 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
     method = method.on_roberta() if family == "roberta" else method
     keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
     settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
-    changes = {key: settings.pop(key) for key in ("prefix", "mlm_weight") if key in settings}
-    return replace(method, **changes), TrainConfig(**settings)
+    of_training = {field.name for field in fields(TrainConfig)} & settings.keys()
+    config = TrainConfig(**{key: settings.pop(key) for key in of_training})
+    return replace(method, **settings), config

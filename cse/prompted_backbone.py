@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,9 @@ from cse.templates import HARD, Row, TokenTemplate, render
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
+
+
+BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
 
 
 class PromptedBackbone(nn.Module):
@@ -55,13 +59,13 @@ class PromptedBackbone(nn.Module):
 
     def pool(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
-        pooling = self.method.pooling
+        pooling = (self.training and self.method.training_pooling) or self.method.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
             ids, slots, _, mask = self._collate(rows)
             return _mean(self._embed(ids, slots), mask)
-        states, mask = self._run(rows, every_layer=pooling is Pooling.FIRST_LAST)
+        states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
@@ -79,8 +83,8 @@ class PromptedBackbone(nn.Module):
             return embeddings
         return torch.where(slots[..., None] == HARD, embeddings, self.slots[slots.clamp(min=0)])
 
-    def _run(self, rows: Sequence[Row], every_layer: bool = False) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The last hidden states (B, L, d), after the embedding layer's where asked for, and the mask (B, L)."""
+    def _run(self, rows: Sequence[Row], beside: int | None = None) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L)."""
         if self._may_learn():
             self._biases = {}
         ids, slots, positions, mask = self._collate(rows)
@@ -89,10 +93,29 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([mask.new_ones(len(rows), self.method.prefix), mask], 1)
-        output = self.model.base_model(
-            inputs_embeds=self._embed(ids, slots), position_ids=positions, output_hidden_states=every_layer, **inputs
-        )
-        return [*(output.hidden_states[:1] if every_layer else ()), output.last_hidden_state], mask
+        inputs |= {"position_ids": positions, "output_hidden_states": beside is not None}
+        with self._cut(rows):
+            output = self.model.base_model(inputs_embeds=self._embed(ids, slots), **inputs)
+        return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], mask
+
+    @contextmanager
+    def _cut(self, rows: Sequence[Row]) -> Iterator[None]:
+        """Meanwhile, what comes out of the embedding layer is zero in the dimensions that a row has `cut`."""
+        if not any(row.cut for row in rows):
+            yield
+            return
+
+        def cut(module: nn.Module, inputs: tuple[Any, ...], embeddings: torch.Tensor) -> torch.Tensor:
+            kept = torch.ones(len(rows), 1, embeddings.shape[2])
+            for number, row in enumerate(rows):
+                kept[number, :, list(row.cut)] = 0
+            return embeddings * kept.to(embeddings)
+
+        hook = self.model.base_model.embeddings.register_forward_hook(cut)
+        try:
+            yield
+        finally:
+            hook.remove()
 
     def _collate(self, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
         """Ids, slots, positions and mask, each (B, L)."""

@@ -35,12 +35,16 @@ class Template:
 
 @dataclass(frozen=True)
 class Row:
-    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot there or -1, `positions` (L,) from 0."""
+    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot there or -1, `positions` (L,) from 0.
+
+    `cut` names dimensions in which the embeddings of all its tokens are zero.
+    """
 
     ids: tuple[int, ...]
     slots: tuple[int, ...]
     positions: tuple[int, ...]
     pool_at: int
+    cut: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
 from cse.files import write_folder
 from cse.losses import mlm_weight
+from cse.momentum import MomentumQueue
 from cse.training_output import BEST, check_output, open_log, partial_folder
 from cse.training_run import Run
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
-from cse.training_step import contrast, masked_language_loss, step_inputs
+from cse.training_step import contrast, masked_language_loss, step_inputs, step_rows
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -94,7 +95,7 @@ def train(
             report({"step": 0, "note": line})
 
     if resume and check_resume(loop.work, True, note):
-        saved = load_state(loop.work, encoder.learned(training=True), loop.optimizer, loop.state["recipe"])
+        saved = load_state(loop.work, loop.tensors(), loop.optimizer, loop.state["recipe"])
         loop.state = cast("TrainingState", saved)
     elif run.dev:
         loop.state["dev"] = {"start": dev_score(encoder, run)}
@@ -107,7 +108,7 @@ def train(
 
 @dataclass
 class TrainingLoop:
-    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work` and the state."""
+    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state."""
 
     encoder: Encoder
     run: Run
@@ -115,6 +116,7 @@ class TrainingLoop:
     accelerator: Accelerator
     model: Any
     optimizer: torch.optim.Optimizer
+    momentum: MomentumQueue | None
     state: TrainingState
 
     @classmethod
@@ -132,9 +134,14 @@ class TrainingLoop:
         parameters = encoder.learned(training=True).values()
         optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0, fused=True)
         model, _ = accelerator.prepare(encoder, optimizer)
+        momentum = MomentumQueue.start(encoder) if encoder.method.queue else None
         recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
         state: TrainingState = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": {}}
-        return cls(encoder, run, work, accelerator, model, optimizer, state)
+        return cls(encoder, run, work, accelerator, model, optimizer, momentum, state)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a resumed run needs beside the optimiser's moments, by name."""
+        return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
 
     def run_steps(self, half: bool, report: Report) -> None:
         """The remaining steps, each logged; evaluated and saved where that is due."""
@@ -155,7 +162,7 @@ class TrainingLoop:
                 if first and improved:
                     save(self.encoder, self.work / BEST, training_record(run, state), half=half)
                 if first and due:
-                    save_state(self.work, self.encoder.learned(training=True), self.optimizer, dict(state))
+                    save_state(self.work, self.tensors(), self.optimizer, dict(state))
                 report({**entry, "best": state["dev"].get("best")})
 
     def step(self, step: int) -> float:
@@ -179,17 +186,22 @@ class TrainingLoop:
 
     def _losses(self, batch: dict[str, list[str]], step: int, draw: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
-        encoder, accelerator = self.encoder, self.accelerator
+        encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
         contents, templates = step_inputs(encoder, batch, self.run.config, draw)
+        rows = step_rows(encoder, contents, templates, self.run.config, draw)
         flat_contents, flat_templates = list(chain(*contents)), list(chain(*templates))
-        vectors = self.model(flat_contents, flat_templates)
-        loss = contrast(vectors, len(contents), self.run.config, accelerator)
+        vectors = self.model(flat_contents, flat_templates, list(chain(*rows)))
+        queue = self.momentum.negatives() if self.momentum else None
+        loss = contrast(vectors, len(contents), self.run.config, accelerator, kind=method.contrast, queue=queue)
+        loss = loss * method.loss_weight
+        if self.momentum:
+            self.momentum.advance(contents[0], templates[0], accelerator.gather)
         scaled = loss * accelerator.num_processes
-        if not encoder.method.mlm_weight:
+        if not method.mlm_weight:
             return loss, scaled
         with accelerator.autocast():
             masked = masked_language_loss(encoder, flat_contents, flat_templates)
-        masked = masked * mlm_weight(encoder.method.mlm_weight, step)
+        masked = masked * mlm_weight(method.mlm_weight, step)
         return loss + masked, scaled + masked
 
     def evaluate(self, step: int) -> bool:

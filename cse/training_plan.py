@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cse.encoder import Encoder
 from cse.training_run import Run
-from cse.training_step import step_inputs, view_texts
+from cse.training_step import step_inputs, step_rows, view_texts
 
 SHOWN_TEXTS = 3
 
@@ -42,9 +42,9 @@ def plan(encoder: Encoder, run: Run) -> RunPlan:
     contents, templates = step_inputs(encoder, batch, config, 0)
     words = encoder.tokenizer.convert_ids_to_tokens
     lines = [
-        PlannedRow(text, " ".join(words(list(template.row(ids).ids))))
-        for view in zip(view_texts(encoder, batch), contents, templates, strict=True)
-        for text, ids, template in zip(*view, strict=True)
+        PlannedRow(text, " ".join(words(list(row.ids))))
+        for view in zip(view_texts(encoder, batch), step_rows(encoder, contents, templates, config, 0), strict=True)
+        for text, row in zip(*view, strict=True)
     ]
     return RunPlan(
         method=encoder.method.name, views=len(contents), lines=lines, examples=len(run.examples),

@@ -16,7 +16,8 @@ from cse.backbone import load_backbone
 from cse.data import load_examples, scored_pairs
 from cse.encoder import Encoder
 from cse.files import digest
-from cse.methods import Method, to_json
+from cse.method_json import to_json
+from cse.methods import Method
 from cse.model_names import BACKBONE, location, resolve_backbone
 from cse.presets import TrainConfig, backbone_key, preset
 
@@ -54,6 +55,8 @@ class TrainRequest:
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
         if "prefix" in of_method and not method.prefix:
             raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
+        if given.get("hinge") and not (method.prefix and method.supervised):
+            raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
         return replace(method, **of_method), replace(config, **given)
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from cse.backbone import mlm_head
+from cse.augmentation import augmented
+from cse.backbone import mlm_head, row_limit
 from cse.encoder import Encoder
-from cse.losses import info_nce
+from cse.losses import energy_hinge, info_nce, nt_xent
 from cse.masking import mask_tokens
+from cse.methods import Contrast
 from cse.presets import TrainConfig
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from cse.templates import TokenTemplate
+    from cse.templates import Row, TokenTemplate
+
+LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 
 
 def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
@@ -53,16 +57,45 @@ def step_inputs(
     return contents, templates
 
 
-def contrast(vectors: torch.Tensor, views: int, config: TrainConfig, accelerator: Accelerator) -> torch.Tensor:
+def step_rows(
+    encoder: Encoder,
+    contents: Sequence[Sequence[Sequence[int]]],
+    templates: Sequence[Sequence[TokenTemplate]],
+    config: TrainConfig,
+    step: int,
+) -> list[list[Row]]:
+    """The rows of every view as the method changes them in training: a function of the seed and the step."""
+    rows = [
+        [template.row(ids) for ids, template in zip(*view, strict=True)]
+        for view in zip(contents, templates, strict=True)
+    ]
+    width = encoder.model.get_input_embeddings().embedding_dim
+    room = row_limit(encoder.model) - encoder.method.prefix
+    return augmented(rows, encoder.method, width, room, np.random.default_rng((config.seed, step, 2)))
+
+
+def contrast(
+    vectors: torch.Tensor,
+    views: int,
+    config: TrainConfig,
+    accelerator: Accelerator,
+    *,
+    kind: Contrast = Contrast.INFO_NCE,
+    queue: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The loss of (views * n, d) vectors, view after view, over the batch of all processes.
 
+    The rows of `queue` (K, d) are further negatives of every anchor, beside those of a third view.
     Every process computes the whole loss, its own vectors alone carrying gradient, as in SimCSE; the sum of the
     processes' gradients is that of the batch.
     """
     parts = vectors.chunk(views)
     if accelerator.num_processes > 1:
         parts = tuple(_gather(part, accelerator) for part in parts)
-    return info_nce(*parts, temperature=config.temperature)
+    if queue is not None:
+        parts = (*parts[:2], torch.cat([*parts[2:], queue]))
+    loss = LOSSES[kind](*parts, temperature=config.temperature)
+    return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
 
 
 def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:

@@ -16,7 +16,7 @@ from cse.families import FAMILIES
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
-POOLING = "mean, cls, pooler, first-last, static or prompt, for a backbone."
+POOLING = "mean, cls, pooler, first-last, last-two, static, prompt or prompt-denoised, for a backbone."
 FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 
 

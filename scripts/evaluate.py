@@ -32,8 +32,8 @@ def main(
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help="mean, cls, pooler, first-last, static, prompt, top-tokens or top-tokens-denoised, for every plain "
-            "backbone; repeat for several."
+            help="mean, cls, pooler, first-last, last-two, static, prompt, prompt-denoised, top-tokens or "
+            "top-tokens-denoised, for every plain backbone; repeat for several."
         ),
     ] = None,
     family: Annotated[str | None, typer.Option(help=f"{FAMILY} For every model of others.")] = None,

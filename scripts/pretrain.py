@@ -33,6 +33,9 @@ def main(
     frozen_layers: Annotated[
         int, typer.Option(min=0, help="With --init: lowest layers that stay as they are, and the embeddings with them.")
     ] = 0,
+    untied: Annotated[
+        bool, typer.Option("--untied", help="Give the decoder a matrix of its own (PromptBERT's Table 12).")
+    ] = False,
     bag_weight: Annotated[
         float, typer.Option(min=0, help="Weight of bag-of-words prediction; 0 is masking alone.")
     ] = 1.0,
@@ -54,7 +57,7 @@ def main(
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
-        frozen_layers=frozen_layers, bag_weight=bag_weight, seed=seed,
+        frozen_layers=frozen_layers, bag_weight=bag_weight, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,

@@ -22,6 +22,10 @@ def main(
     templates: Annotated[
         Path | None, typer.Option(help="Templates, one a line, instead of PromptBERT's greedy search.")
     ] = None,
+    generate: Annotated[
+        str | None,
+        typer.Option(help="A T5 (folder or hub id) that writes candidates to --templates where that is new."),
+    ] = None,
     denoise: Annotated[bool, typer.Option("--denoise", help="Subtract what the template alone says.")] = False,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="End sentences without . ? \" or ' by a period, as PromptBERT does.")
@@ -34,6 +38,8 @@ def main(
 
     Without --templates PromptBERT's greedy search runs (its Table 4, printed beside where it has the template).
 
+    With --generate it is the paper's other route: T5 writes templates between words and their definitions.
+
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
     from cse.benchmark import template_search as search
@@ -42,6 +48,8 @@ def main(
     from cse.loading import open_model
     from cse.model_names import resolve_backbone
 
+    if generate is not None:
+        _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev)
     encoder = open_model(resolve_backbone(model, family))
@@ -53,6 +61,20 @@ def main(
     scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
     found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
     _print(search.compared({template.text: value for template, value in found.items()}))
+
+
+def _write_candidates(model: str, path: Path | None) -> None:
+    """Let `model` write templates to `path`, unless an earlier call did."""
+    from cse.benchmark.template_generation import generated, load_seq2seq, write_templates
+
+    if path is None:
+        raise typer.BadParameter("--generate needs --templates, the file for the candidates")
+    if path.exists():
+        log(f"{path}: is there already; its templates are scored and {model} is not asked")
+        return
+    candidates = generated(load_seq2seq(model))
+    write_templates(path, candidates)
+    log(f"{len(candidates)} templates by {model} in {path}")
 
 
 def _print(rows: Sequence[TemplateScore]) -> None:

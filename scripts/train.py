@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cse.methods import METHODS, SUPERVISED
 from scripts.cli import PRECISIONS, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    method: Annotated[
-        str, typer.Argument(help="simcse, promptbert, dcpcse, conpvp, optiprompt, scpcse or a ConPVP ablation.")
-    ],
+    method: Annotated[str, typer.Argument(help=f"{', '.join(METHODS)}.")],
     data: Annotated[str, typer.Option(help="Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
     backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
@@ -45,6 +44,10 @@ def main(
     ] = None,
     prefix: Annotated[int | None, typer.Option(min=1, help="Prompt length of dcpcse.")] = None,
     mlm_weight: Annotated[float | None, typer.Option(min=0.0, help="Start of the decaying masked-LM term.")] = None,
+    hinge: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Weight of PromCSE's energy-based hinge (10 there); supervised dcpcse."),
+    ] = None,
     freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "auto",
@@ -71,6 +74,7 @@ def main(
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
         "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
+        "hinge": hinge,
     }  # fmt: skip
 
     from cse.training_plan import plan
@@ -87,8 +91,6 @@ def main(
 
 
 def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str) -> None:
-    from cse.methods import METHODS, SUPERVISED
-
     check_choice("method", method, METHODS)
     check_choice("precision", precision, PRECISIONS)
     if supervised and method not in SUPERVISED:

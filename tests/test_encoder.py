@@ -52,11 +52,13 @@ def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone
 def test_poolings_are_their_definitions(backbone: str) -> None:
     for sentence in SENTENCES:
         (last, ids), (first, _) = plain_hidden(backbone, sentence), plain_hidden(backbone, sentence, 0)
+        before, _ = plain_hidden(backbone, sentence, -2)
         words = AutoModelForMaskedLM.from_pretrained(backbone).get_input_embeddings().weight.detach()
         expected = {
             "mean": last.mean(0),
             "cls": last[0],
             "first-last": ((first + last) / 2).mean(0),
+            "last-two": ((before + last) / 2).mean(0),
             "static": words[ids].mean(0),
         }
         for pooling, vector in expected.items():

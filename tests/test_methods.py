@@ -1,10 +1,12 @@
 """Methods are values, presets are the papers' rows, JSON brings them back."""
 
 import json
+from dataclasses import fields
 
 import pytest
 
-from cse.methods import METHODS, SUPERVISED, UNTRAINED, When, from_json, to_json
+from cse.method_json import from_json, to_json
+from cse.methods import METHODS, SUPERVISED, UNTRAINED, When
 from cse.presets import PUBLISHED, backbone_key, preset
 from cse.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
 
@@ -13,7 +15,10 @@ ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED
 
 @pytest.mark.parametrize("method", [*METHODS.values(), *SUPERVISED.values(), *UNTRAINED.values()], ids=lambda m: m.name)
 def test_a_method_comes_back_from_json(method: object) -> None:
-    assert from_json(json.loads(json.dumps(to_json(method)))) == method
+    back = from_json(json.loads(json.dumps(to_json(method))))
+    assert back == method
+    kinds = [field.name for field in fields(method) if field.compare]
+    assert [type(getattr(back, name)) for name in kinds] == [type(getattr(method, name)) for name in kinds]
 
 
 def test_unknown_fields_of_a_method_are_refused() -> None:
@@ -36,11 +41,21 @@ def test_unknown_fields_of_a_method_are_refused() -> None:
         ("conpvp-no-negative", "bert-large", False, (128, 1e-5, 1, 0)),
         ("simcse", "bert-base", False, (64, 3e-5, 1, 0)),
         ("optiprompt", "bert-base", False, (256, 3e-5, 5, 0)),
+        ("esimcse", "bert-base", False, (64, 3e-5, 1, 0)),
+        ("esimcse", "roberta-large", False, (64, 1e-5, 1, 0)),
+        ("consert", "bert-base", False, (96, 5e-7, 10, 0)),
     ],
 )
 def test_presets_are_the_published_rows(name: str, backbone: str, supervised: bool, expected: tuple) -> None:
     method, config = preset(name, backbone, supervised)
     assert (config.batch_size, config.learning_rate, config.epochs, method.prefix) == expected
+
+
+def test_esimcse_repeats_and_remembers_what_was_published_for_each_backbone() -> None:
+    found = {key: preset("esimcse", key) for key in ("bert-base", "bert-large", "roberta-base", "roberta-large")}
+    assert [method.repetition for method, _ in found.values()] == [0.32, 0.32, 0.30, 0.28]
+    assert [method.queue for method, _ in found.values()] == [160, 160, 160, 128]
+    assert [config.dropout for _, config in found.values()] == [None, None, None, 0.15]
 
 
 def test_every_published_row_names_a_method_and_known_settings() -> None:

@@ -59,7 +59,7 @@ class Killed(Exception):
     """Stands for the signal that ends a run."""
 
 
-@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp", "esimcse", "consert"])
 def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(
     bert_folder: str, name: str, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """A run asked for in Python is that of the command: preset, settings, seed, batch and encoder come together once."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from conftest import SENTENCES
 
 from cse.presets import preset
+from cse.training import train
 from cse.training_plan import plan
 from cse.training_run import TrainRequest, prepare
 
@@ -48,6 +50,7 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     [
         ("simcse", {"prefix": 4}, "simcse has no prefix"),
         ("simcse", {"colour": 1, "size": 2}, "unknown settings: colour, size"),
+        ("dcpcse", {"hinge": 10.0}, "`hinge` is for supervised dcpcse"),
         ("bert", {}, "unknown method 'bert'"),
     ],
 )
@@ -56,6 +59,14 @@ def test_settings_that_do_not_exist_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         prepare(TrainRequest(method, texts, str(bert_folder), settings=settings))
+
+
+def test_promcses_hinge_is_recorded_with_the_checkpoint(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "nli.tsv").write_text("\n".join("\t".join(SENTENCES[i : i + 3]) for i in range(5)))
+    settings = {"hinge": 10.0, "max_steps": 1}
+    request = TrainRequest("dcpcse", str(tmp_path / "nli.tsv"), str(bert_folder), supervised=True, settings=settings)
+    train(*prepare(request), tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["settings"]["hinge"] == 10.0
 
 
 def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from test_encoder import ALL, make
-from test_training import CONFIG, TEXTS, losses, run_of
+from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.methods import METHODS
+from cse.losses import energy_hinge, info_nce, nt_xent
+from cse.methods import METHODS, Pooling
 from cse.training import train
-from cse.training_step import draw_templates, step_inputs, view_texts
+from cse.training_step import contrast, draw_templates, step_inputs, step_rows, view_texts
 
 
 def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
@@ -21,6 +23,29 @@ def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str)
         counts = [drawn.count(template) for template in encoder.views[view]]
         assert min(counts) > 800
         assert sum(counts) == 9_000
+
+
+def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> None:
+    vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
+    plain = float(info_nce(*vectors.chunk(3)))
+    expected = plain + 10 * float(energy_hinge(*vectors.chunk(3)))
+    assert float(contrast(vectors, 3, CONFIG, OneProcess())) == pytest.approx(plain, abs=1e-6)
+    assert float(contrast(vectors, 3, replace(CONFIG, hinge=10.0), OneProcess())) == pytest.approx(expected, rel=1e-5)
+    assert expected > plain + 0.1
+
+
+def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(bert_folder: str, tmp_path: Path) -> None:
+    """And a trained model is read as the mean of the last two layers."""
+    encoder = make(str(bert_folder), "consert")
+    run = run_of(encoder, temperature=0.1, dropout=0.0)
+    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
+    rows = step_rows(encoder, contents, templates, run.config, 0)
+    with torch.no_grad():
+        views = [torch.stack([encoder.hidden([row])[0].mean(0) for row in view]) for view in rows]
+    expected = 0.15 * float(nt_xent(*views, temperature=0.1))
+    train(encoder, run, tmp_path / "out")
+    assert losses(tmp_path / "out")[0] == pytest.approx(expected, rel=1e-5)
+    assert encoder.method.pooling is Pooling.LAST_TWO
 
 
 def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from cse.errors import ArtefactError
 from cse.families import PUBLISHED_IDS
 from cse.files import digest
 from cse.loading import open_model
-from cse.methods import UNTRAINED, When, to_json
+from cse.method_json import to_json
+from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve, resolve_among
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising

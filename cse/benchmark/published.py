@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from cse.benchmark.published_checkpoints import rows as checkpoints
 from cse.benchmark.published_row import PAPERS, SETS, PublishedRow
-from cse.benchmark.published_rows import PAPER_ROWS, TEMPLATES
+from cse.benchmark.published_rows import GENERATED, PAPER_ROWS, TEMPLATES
 
 ROWS = (*PAPER_ROWS, *checkpoints())
 
-__all__ = ["PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows", "table_order"]
+__all__ = ["GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows", "table_order"]
 
 
 def rows(paper: str, table: str) -> list[PublishedRow]:

@@ -19,6 +19,7 @@ TEMPLATES = {
     'This sentence of "[X]" means [MASK] .': 70.19,
     'This sentence : "[X]" means [MASK] .': 73.44,
 }
+GENERATED = {"Also called [MASK]. [X]": 64.75}  # section 4.2: the best of 500 templates that T5 wrote
 
 
 # Rows that stand in several tables.

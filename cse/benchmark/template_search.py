@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.benchmark.published import TEMPLATES
+from cse.benchmark.published import GENERATED, TEMPLATES
 from cse.data import Pair, text_lines
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
@@ -115,8 +115,8 @@ def compared(scores: Mapping[str, float]) -> list[TemplateScore]:
 
 
 def published_score(template: Template) -> float | None:
-    """Table 4's number of a template, whatever its spaces; None where it has none."""
-    scores = {_squeezed(text): score for text, score in TEMPLATES.items()}
+    """PromptBERT's number of a template, whatever its spaces; None where it has none."""
+    scores = {_squeezed(text): score for text, score in (TEMPLATES | GENERATED).items()}
     return scores.get(_squeezed(template.text))
 
 

@@ -23,7 +23,8 @@ class PretrainConfig:
     (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
     of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
     initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
-    stay as they are, and so do its embeddings, which a tied decoder shares.
+    stay as they are, and so do its embeddings, which a tied decoder shares. `untied` gives a new model a decoder of
+    its own (PromptBERT's Table 12), which starts as a copy of the word embeddings.
     """
 
     vocabulary: int | None = None
@@ -40,6 +41,7 @@ class PretrainConfig:
     weight_decay: float = 0.01
     head_start: bool = True
     frozen_layers: int = 0
+    untied: bool = False
     bag_weight: float = 1.0
     seed: int = 42
 

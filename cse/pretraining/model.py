@@ -40,13 +40,16 @@ def new_model(
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             pad_token_id=tokenizer.pad_token_id,
+            tie_word_embeddings=not config.untied,
         )
     )
     with torch.no_grad():
-        model.cls.predictions.bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
+        # An untied decoder has a bias of its own, beside which transformers leaves an unused one in `cls.predictions`.
+        model.get_output_embeddings().bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
         if counted:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
+        model.get_output_embeddings().weight.copy_(model.get_input_embeddings().weight)  # the same one unless untied
     return model
 
 

@@ -49,6 +49,8 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
         train, valid = _tokenised(request, tokenizer)
         model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
         return PretrainingSetup(model, tokenizer, train, valid)
+    if request.config.untied:
+        raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
     model, tokenizer = load_backbone(location(request.init))
     headless = lacks_mlm_head(model)
     if request.config.vocabulary:

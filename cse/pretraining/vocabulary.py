@@ -73,4 +73,7 @@ def keep_rows(model: PreTrainedModel, before: PreTrainedTokenizerBase, after: Pr
         for table in {id(table): table for table in tables}.values():  # tied tables are one
             table[: len(kept)] = table[kept].clone()
     model.resize_token_embeddings(len(kept), mean_resizing=False)
+    if decoder is not None and not model.config.tie_word_embeddings:  # resizing shared two biases: one would be lost
+        head: Any = model.get_output_embeddings()
+        head.bias = torch.nn.Parameter(head.bias.detach().clone())
     model.config.pad_token_id = after.pad_token_id
