@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
     """The `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
-    `pooling` (mean, cls, pooler, first-last, last-two, static or prompt; default mean) says how a plain Hugging Face
-    model pools.
+    `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
+    says how a plain Hugging Face model pools.
     A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read as its family is;
     `family` (`cse.families.FAMILIES`) names that where neither its keys nor its hub id do.
     Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.

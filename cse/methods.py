@@ -43,6 +43,7 @@ class Pooling(str, Enum):
     FIRST_LAST = "first-last"  # embedding layer's output and last layer
     LAST_TWO = "last-two"  # the last two layers
     STATIC = "static"  # word embeddings alone
+    STATIC_OUTPUT = "static-output"  # rows of the decoder alone
 
 
 class Head(str, Enum):
@@ -210,6 +211,10 @@ UNTRAINED = {
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
         _pooling("last-two", "mean of the last two layers", citation="ConSERT", pooling=Pooling.LAST_TWO),
         _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),
+        _pooling(
+            "static-output", "mean of the output embeddings, the rows of the decoder", pooling=Pooling.STATIC_OUTPUT,
+            citation="PromptBERT, Table 12",
+        ),
         _pooling("prompt", "last layer at the template's [MASK]", MEANS, "PromptBERT, Table 4"),
         _pooling(
             "prompt-denoised", "last layer at the template's [MASK], minus what the template alone says there",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from cse.backbone import first_position, prefix_cache
+from cse.backbone import first_position, mlm_head, prefix_cache
 from cse.heads import INIT_STD
 from cse.methods import Method, Pooling
 from cse.templates import HARD, Row, TokenTemplate, render
@@ -65,6 +65,10 @@ class PromptedBackbone(nn.Module):
         if pooling is Pooling.STATIC:
             ids, slots, _, mask = self._collate(rows)
             return _mean(self._embed(ids, slots), mask)
+        if pooling is Pooling.STATIC_OUTPUT:
+            ids, _, _, mask = self._collate(rows)
+            mlm_head(self.model)  # says what is missing where there is none
+            return _mean(self.model.get_output_embeddings().weight[ids], mask)
         states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
 

@@ -13,10 +13,11 @@ from typing import Any
 import typer
 
 from cse.families import FAMILIES
+from cse.methods import UNTRAINED
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
-POOLING = "mean, cls, pooler, first-last, last-two, static, prompt or prompt-denoised, for a backbone."
+POOLING = f"How a backbone is read: {', '.join(UNTRAINED)}."
 FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
-from scripts.cli import FAMILY, check_choice, command, log, print_json
+from scripts.cli import FAMILY, POOLING, check_choice, command, log, print_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +32,7 @@ def main(
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help="mean, cls, pooler, first-last, last-two, static, prompt, prompt-denoised, top-tokens or "
-            "top-tokens-denoised, for every plain backbone; repeat for several."
+            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeat for several."
         ),
     ] = None,
     family: Annotated[str | None, typer.Option(help=f"{FAMILY} For every model of others.")] = None,

@@ -1,6 +1,7 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
 from dataclasses import asdict, make_dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +64,18 @@ def test_poolings_are_their_definitions(backbone: str) -> None:
         }
         for pooling, vector in expected.items():
             np.testing.assert_allclose(cse.load(backbone, pooling).encode(sentence), vector, atol=1e-5, err_msg=pooling)
+
+
+def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    model.config.tie_word_embeddings = False
+    rows = torch.randn(model.config.vocab_size, model.config.hidden_size)
+    model.cls.predictions.decoder.weight = torch.nn.Parameter(rows)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
+    np.testing.assert_allclose(cse.load(str(tmp_path), "static-output").encode(SENTENCES[0]), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
