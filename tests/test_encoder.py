@@ -71,7 +71,8 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     model.config.tie_word_embeddings = False
     rows = torch.randn(model.config.vocab_size, model.config.hidden_size)
-    model.cls.predictions.decoder.weight = torch.nn.Parameter(rows)
+    decoder = model.cls.predictions.decoder
+    decoder.weight, decoder.bias = torch.nn.Parameter(rows), torch.nn.Parameter(decoder.bias.detach().clone())
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
