@@ -21,15 +21,18 @@ BAD_DATA = 3
 NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
 
 
-def build_app(models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = ()) -> gr.Blocks:
+def build_app(
+    models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = (), family: str | None = None
+) -> gr.Blocks:
     """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
 
-    No weights are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
+    `family` says what published checkpoints among the models are. No weights are read before a page asks for them.
+    Raises `index.IndexFolderError` for a folder that is no index.
     """
     from ui.page import page
     from ui.state import open_state
 
-    return page(open_state(models, indexes))
+    return page(open_state(models, indexes, family))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,11 +56,11 @@ def check(options: argparse.Namespace) -> None:
     `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
-    from cse.model_names import Kind, resolve
+    from cse.model_names import Kind, resolve_among
     from index.manifest import read_manifest
 
     for model in options.model:
-        if resolve(model).kind is Kind.WORD_VECTORS:
+        if resolve_among(model, options.family).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
     for folder in options.index:
         read_manifest(folder)
@@ -93,7 +96,7 @@ def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until interrupted."""
     from ui.page import launch_options
 
-    app = build_app([*BUNDLED_NAMES, *options.model], options.index)
+    app = build_app([*BUNDLED_NAMES, *options.model], options.index, options.family)
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
     app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
 
@@ -111,6 +114,7 @@ def parser() -> argparse.ArgumentParser:
         "--model", action="append", default=[], metavar="NAME_OR_DIR",
         help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
     )  # fmt: skip
+    made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
     made.add_argument(
         "--index", action="append", default=[], type=Path, metavar="DIR",
         help="a folder of scripts.build_index to search; repeat for more",

@@ -11,12 +11,15 @@ __all__ = ["load"]
 __version__ = "0.1.0"
 
 
-def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
+def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
     """The `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
-    `pooling` (mean, cls, first-last, last-two, static or prompt; default mean) says how a plain Hugging Face model
-    pools. Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
+    `pooling` (mean, cls, pooler, first-last, last-two, static or prompt; default mean) says how a plain Hugging Face
+    model pools.
+    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read as its family is;
+    `family` (`cse.families.FAMILIES`) names that where neither its keys nor its hub id do.
+    Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
     """
     from cse.loading import load as load_model
 
-    return load_model(model, pooling=pooling, device=device)
+    return load_model(model, pooling=pooling, device=device, family=family)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -14,21 +15,30 @@ import torch
 from cse import hub
 from cse.errors import ArtefactError
 from cse.files import DIGITS
+from cse.weights import find_weights, read_tensors
 
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
+# What a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of pretraining,
+# pretrained poolers and heads of contrastive training, ESimCSE's second model.
+UNUSED = re.compile(
+    r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|momentum_model)\..+"
+    r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
+)
 
 
-def load_backbone(name: str | Path, revision: str | None = None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_backbone(
+    name: str | Path, revision: str | None = None, weights: Mapping[str, torch.Tensor] | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `revision` is a hub commit.
-    A model saved without its masked-language-model head, as sentence-transformers does, opens without one.
-    Raises ArtefactError when there is no such model or when it is damaged.
+    Half-precision files are computed in float32. `revision` is a hub commit. `weights` stand in for the stored ones.
+    A model saved without its whole masked-language-model head, as sentence-transformers does, opens without one.
+    Raises ArtefactError when there is no such model, when it is damaged or when it holds weights that nothing reads.
     """
-    from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -38,25 +48,48 @@ def load_backbone(name: str | Path, revision: str | None = None) -> tuple[PreTra
     try:
         config = AutoConfig.from_pretrained(name, **source)
         tokenizer = AutoTokenizer.from_pretrained(name, **source)
-        options: dict[str, Any] = {
-            "config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True, **source
-        }  # fmt: skip
-        model, info = AutoModelForMaskedLM.from_pretrained(name, **options)
-        if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
-            model, info = AutoModel.from_pretrained(name, add_pooling_layer=False, **options)
+        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
+        model, info = _with_weights(config, stored)
+    except ArtefactError:
+        raise
     except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
-        raise ArtefactError(
-            f"cannot open backbone {str(name)!r}: {reason}; give a masked language model in safetensors"
-        ) from error
-    if info["missing_keys"] or info["mismatched_keys"]:
-        first = sorted(str(key) for key in {*info["missing_keys"], *info["mismatched_keys"]})[0]
-        raise ArtefactError(f"backbone {str(name)!r} lacks weights of a masked language model, first {first!r}")
+        raise ArtefactError(f"cannot open backbone {str(name)!r}: {reason}; give a masked language model") from error
+    _check_weights(str(name), info)
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
     check_inputs(model)
     return model.eval(), tokenizer
+
+
+def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """A model of `config` with `weights`, with its masked-language-model head where that is whole; the loading report.
+
+    transformers accepts the keys of the bare model and of one with a head, and unties a decoder that differs.
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING
+
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    bare: Any = MODEL_MAPPING
+    if type(config) not in whole:
+        raise ValueError(f"a {config.model_type} model is no masked language model")
+    if config.model_type == "bert":  # PromCSE's BERT has RoBERTa's name for the head
+        weights = {re.sub("^lm_head[.]", "cls.predictions.", key): tensor for key, tensor in weights.items()}
+    options: dict[str, Any] = {
+        "config": config, "state_dict": dict(weights), "dtype": torch.float32, "output_loading_info": True
+    }  # fmt: skip
+    model, info = whole[type(config)].from_pretrained(None, **options)
+    if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
+        model, info = bare[type(config)].from_pretrained(None, add_pooling_layer=False, **options)
+    return model, info
+
+
+def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
+    if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
+        raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
+    if unclaimed := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
+        raise ArtefactError(f"{name}: nothing here reads its {unclaimed[0]!r}, and without it vectors would be others")
 
 
 def set_dropout(model: PreTrainedModel, rate: float) -> None:

@@ -10,17 +10,16 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from cse.backbone import load_backbone
 from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import FolderKind, read_json, write_folder
+from cse.files import FolderKind, write_folder
+from cse.heads import copy_tensor
 from cse.model_names import CONFIG, location, read_config
+from cse.weights import INDEX, SAFE, find_weights, read_tensors
 
-INDEX = "model.safetensors.index.json"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", CONFIG, ("method", "format"), (CONFIG, "model*.safetensors", INDEX, "README.md", LOG)
@@ -66,7 +65,7 @@ def read_checkpoint_config(folder: Path) -> CheckpointConfig:
 def load_checkpoint(folder: Path, name: str) -> Encoder:
     """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
     config = read_checkpoint_config(folder)
-    tensors, origin = _read_tensors(folder), config.backbone
+    tensors, origin = read_tensors(find_weights(str(folder), SAFE)), config.backbone
     backbone = load_backbone(location(origin.name), revision=origin.revision)
     encoder = Encoder(*backbone, config.method, name=name, backbone=origin.name)
     if (found := encoder.backbone_fingerprint) != origin.fingerprint:
@@ -83,28 +82,5 @@ def _copy_learned(tensors: dict[str, torch.Tensor], encoder: Encoder, folder: Pa
     if tensors.keys() != learned.keys():
         odd = sorted(tensors.keys() ^ learned.keys())[0]
         raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd!r}; train it again")
-    with torch.no_grad():
-        for key, tensor in learned.items():
-            if tensor.shape != tensors[key].shape:
-                raise ArtefactError(f"{folder}: {key} is {tuple(tensors[key].shape)}, not {tuple(tensor.shape)}")
-            tensor.copy_(tensors[key])
-
-
-def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
-    index = folder / INDEX
-    names = ["model.safetensors"]
-    if index.is_file():
-        parts = read_json(index).get("weight_map")
-        if not isinstance(parts, dict):
-            raise ArtefactError(f"{index}: damaged (no weight_map); copy or train it again")
-        names = sorted({str(name) for name in parts.values()})
-    tensors: dict[str, torch.Tensor] = {}
-    for name in names:
-        path = folder / Path(name).name  # a name in a file stays inside the folder
-        try:
-            tensors |= load_file(path)
-        except FileNotFoundError as error:
-            raise ArtefactError(f"{folder}: no {path.name}; copy or train it again") from error
-        except SafetensorError as error:
-            raise ArtefactError(f"{path}: damaged ({error}); copy or train it again") from error
-    return tensors
+    for key, tensor in learned.items():
+        copy_tensor(tensors[key], tensor, f"{folder}: {key}")

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from cse.backbone import fingerprint, first_position, mlm_head, row_limit, tensor_digest
-from cse.heads import TransformHead, tanh_head
+from cse.heads import tanh_head, transform_head
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
 from cse.prompted_backbone import PromptedBackbone
@@ -28,6 +28,7 @@ class Encoder(PromptedBackbone):
     """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding.
 
     `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's where that has no [MASK].
+    `head` stands in for a fresh one where the method has a head.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Encoder(PromptedBackbone):
         *,
         name: str,
         backbone: str = "",
+        head: nn.Module | None = None,
     ) -> None:
         super().__init__(model, tokenizer, method)
         self.name, self.backbone = name, backbone
@@ -50,9 +52,9 @@ class Encoder(PromptedBackbone):
         self.prompt = render(self.prompt_template, tokenizer)
         if self.max_content < 1:
             raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")
-        self.head: nn.Module | None = None
-        if method.head_when is not When.NEVER:
-            self.head = tanh_head(self.dim) if method.head is Head.TANH else TransformHead(model)
+        self.head = head
+        if head is None and method.head_when is not When.NEVER:
+            self.head = tanh_head(self.dim) if method.head is Head.TANH else transform_head(model)
         self.select_learned()
         self.eval()
 
@@ -67,7 +69,8 @@ class Encoder(PromptedBackbone):
     def fingerprint(self) -> str:
         """12 hex digits that change with the backbone it began from, the method or any learned number."""
         cut = () if self.max_row_length is None else (str(self.max_row_length),)
-        return tensor_digest(self.learned(), self.backbone_fingerprint, encoding_json(self.method), *cut)
+        tensors = self.learned() | (self._head_parameters() if self.method.head_when is When.ALWAYS else {})
+        return tensor_digest(tensors, self.backbone_fingerprint, encoding_json(self.method), *cut)
 
     # -- what is learned ----------------------------------------------------------------------------------------
 
@@ -87,9 +90,12 @@ class Encoder(PromptedBackbone):
                 if not (self.freeze_embeddings and tensor is words):
                     found[f"backbone.{name}"] = tensor
         found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
-        if self.head is not None and (training or self.method.head_when is When.ALWAYS):
-            found |= {f"head.{name}": tensor for name, tensor in self.head.named_parameters()}
+        if not self.method.untrained and (training or self.method.head_when is When.ALWAYS):
+            found |= self._head_parameters()
         return found
+
+    def _head_parameters(self) -> dict[str, nn.Parameter]:
+        return {} if self.head is None else dict(self.head.named_parameters(prefix="head"))
 
     # -- text to vectors ----------------------------------------------------------------------------------------
 

@@ -31,8 +31,11 @@ def reachable() -> bool:
     return True
 
 
-def cached_file(model: str, name: str) -> Path | None:
-    """Where the file `name` of a model folder or hub id lies, downloaded if the hub is reachable; None without it."""
+def cached_file(model: str, name: str, revision: str | None = None) -> Path | None:
+    """Where the file `name` of a model folder or hub id lies, downloaded if the hub is reachable; None without it.
+
+    `revision` is a hub commit. Without the hub, what lies in its cache is found.
+    """
     if Path(model).is_dir():
         return path if (path := Path(model) / name).is_file() else None
     from huggingface_hub import hf_hub_download
@@ -40,13 +43,18 @@ def cached_file(model: str, name: str) -> Path | None:
 
     online = reachable()
     try:
-        return Path(hf_hub_download(model, name, local_files_only=not online))
+        return Path(hf_hub_download(model, name, revision=revision, local_files_only=not online))
     except (HFValidationError, RepositoryNotFoundError):
         return None
     except (EntryNotFoundError, OSError) as error:
         if online and not isinstance(error, EntryNotFoundError):
             raise ArtefactError(f"{model}: cannot fetch {name} from the hub ({error}); try again") from error
         return None
+
+
+def available(model: str, name: str = "config.json") -> bool:
+    """Whether a model folder or hub id has the file `name`, or may have it where the hub can be asked."""
+    return reachable() or cached_file(model, name) is not None
 
 
 def model_folder(model: str) -> Path:

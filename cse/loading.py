@@ -9,13 +9,16 @@ from cse.backbone import load_backbone
 from cse.checkpoint import load_checkpoint
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.methods import UNTRAINED
+from cse.families import FAMILIES, HEADS, Family
+from cse.heads import copy_tensor, stored_head
+from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve
+from cse.weights import find_weights, read_tensors
 
 
-def load(model: str, pooling: str | None = None, device: str | None = None) -> Encoder:
-    """The encoder of a bundled name, a checkpoint folder, or a masked language model's folder or hub id."""
-    return open_model(resolve(model, pooling), device)
+def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
+    """The encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
+    return open_model(resolve(model, pooling, family), device)
 
 
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
@@ -27,6 +30,8 @@ def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     if reference.kind is Kind.CHECKPOINT:
         encoder = load_checkpoint(hub.model_folder(location(reference.name)), name=reference.label)
+    elif reference.family:
+        encoder = _published(reference, FAMILIES[reference.family])
     else:
         encoder = _untrained(reference)
     return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -35,11 +40,33 @@ def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
 def _untrained(reference: ModelReference) -> Encoder:
     recorded = reference.recorded
     method = UNTRAINED[recorded.pooling if recorded else str(reference.pooling)]
-    backbone = load_backbone(location(reference.name))
-    encoder = Encoder(*backbone, method, name=reference.label, backbone=reference.name)
+    weights = read_tensors(find_weights(location(reference.name)))
+    model, tokenizer = load_backbone(location(reference.name), weights=weights)
+    head = None
+    if method.head_when is When.ALWAYS:
+        head = stored_head(
+            reference.name, method.head, model, weights, (f"{model.base_model_prefix}.pooler.", "pooler.")
+        )
+    encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=reference.name, head=head)
     encoder.max_row_length = recorded.max_length if recorded else None
     if encoder.max_content < 1:
         raise ArtefactError(
             f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
         )
+    return encoder
+
+
+def _published(reference: ModelReference, family: Family) -> Encoder:
+    """The encoder of a checkpoint of others, every tensor that its family's encoding reads checked and in place."""
+    name = reference.name
+    weights = read_tensors(find_weights(location(name)))
+    learned = weights.pop(family.tensor, None) if family.tensor else None
+    if family.tensor and learned is None:
+        raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
+    model, tokenizer = load_backbone(location(name), weights=weights)
+    method = family.reading("roberta" in model.config.model_type, rows=0 if learned is None else len(learned))
+    head = stored_head(name, method.head, model, weights, HEADS) if method.head_when is When.ALWAYS else None
+    encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=name, head=head)
+    if learned is not None:
+        copy_tensor(learned, getattr(encoder, family.learned), f"{name}: {family.tensor}")
     return encoder

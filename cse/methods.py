@@ -15,9 +15,8 @@ from cse.templates import (
     MANUAL,
     MEANS,
     MEANS_OF,
-    MEANS_ROBERTA,
-    MEANS_ROBERTA_THE,
     NEGATIVE,
+    ON_ROBERTA,
     OPTI,
     PLAIN,
     POSITIVE,
@@ -61,22 +60,14 @@ class Contrast(str, Enum):
 
 
 @dataclass(frozen=True)
-class RobertaForm:
-    """What a method has in place of its own `views`, and of its `head` where one is given, on a RoBERTa backbone."""
-
-    views: tuple[View, ...]
-    head: Head | None = None
-
-
-@dataclass(frozen=True)
 class Method:
     """A way to train and read sentence vectors.
 
     `frozen`: the backbone stays as it is. `prefix`: length of the per-layer key/value prompt. `supervised`: view k
     takes text k of an example instead of all views taking the same sentence. `specials_in_bias`: whether the template
     bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term. `untrained`: a pooling of
-    a backbone, in which nothing is learned. `roberta` and `settings_of` (the method whose published settings hold,
-    itself where empty) are read by `preset` alone.
+    a backbone, in which nothing is learned. `roberta_head` (in place of `head` on RoBERTa) and `settings_of` (the
+    method whose published settings hold, itself where empty) are read by `preset` alone.
 
     Of training alone: `cutoff` is the share of embedding dimensions that view 1 loses, `repetition` the most that
     view 2 repeats of its tokens, `shuffled` whether view 2 has its positions permuted (`cse.augmentation`); `queue`
@@ -105,7 +96,7 @@ class Method:
     training_pooling: Pooling | None = None
     contrast: Contrast = Contrast.INFO_NCE
     loss_weight: float = 1.0
-    roberta: RobertaForm | None = field(default=None, compare=False)
+    roberta_head: Head | None = field(default=None, compare=False)
     settings_of: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +110,11 @@ class Method:
         """The template sentences are encoded with."""
         return self.views[0][0]
 
+    def on_roberta(self) -> Method:
+        """The method on a RoBERTa backbone; a set of templates to draw from is the same on every backbone (ConPVP)."""
+        views = tuple((ON_ROBERTA.get(view[0], view[0]),) if len(view) == 1 else view for view in self.views)
+        return replace(self, views=views, head=self.roberta_head or self.head)
+
 
 SIMCSE = Method(
     "simcse", ((PLAIN,), (PLAIN,)), "the same sentence twice; dropout is the only difference",
@@ -127,7 +123,6 @@ SIMCSE = Method(
 PROMPTBERT = Method(
     "promptbert", ((MEANS_OF,), (MEANS,)), "two templates read at [MASK], their bias subtracted in training",
     "Jiang et al. 2022 (EMNLP)", denoise=When.TRAINING,
-    roberta=RobertaForm(((MEANS_ROBERTA,), (MEANS_ROBERTA_THE,))),  # released settings: single quotes, spaces inside
     settings_of="promptbert",
 )  # fmt: skip
 DCPCSE = Method(
@@ -167,12 +162,10 @@ METHODS = {
         replace(
             CONPVP, name="conpvp-manual", views=((MANUAL,), POSITIVE, NEGATIVE),
             summary="ConPVP with a manual anchor (Table 4)",
-            roberta=RobertaForm(((MEANS_ROBERTA,), POSITIVE, NEGATIVE)),
         ),
         replace(
             PROMPTBERT, name="promptbert-same", views=((MEANS_OF,),) * 2, denoise=When.NEVER,
             summary="PromptBERT with one template, dropout differs (Table 8)",
-            roberta=RobertaForm(((MEANS_ROBERTA,),) * 2),
         ),
         replace(
             PROMPTBERT, name="promptbert-no-denoising", denoise=When.NEVER,
@@ -198,14 +191,14 @@ SUPERVISED = {
         denoise=When.ALWAYS,
         head=Head.TRANSFORM,
         head_when=When.ALWAYS,
-        roberta=RobertaForm(((MEANS_ROBERTA,),) * 3, Head.TANH),  # the released one keeps the fresh head
+        roberta_head=Head.TANH,  # the released one keeps the fresh head
     ),
     "dcpcse": replace(DCPCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS, prefix=12),
 }
 
 
 def _pooling(name: str, summary: str, template: Template = PLAIN, citation: str = "", **fields: Any) -> Method:
-    return Method(name, ((template,),), summary, citation, head_when=When.NEVER, untrained=True, **fields)
+    return Method(name, ((template,),), summary, citation, untrained=True, **{"head_when": When.NEVER, **fields})
 
 
 UNTRAINED = {
@@ -213,6 +206,7 @@ UNTRAINED = {
     for method in (
         _pooling("mean", "mean of the last layer", pooling=Pooling.MEAN),
         _pooling("cls", "last layer at the first token"),
+        _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
         _pooling("last-two", "mean of the last two layers", citation="ConSERT", pooling=Pooling.LAST_TWO),
         _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),

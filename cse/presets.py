@@ -115,8 +115,7 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
         raise ValueError(f"{name} has no supervised form; choose from {', '.join(SUPERVISED)}")
     method = (SUPERVISED if supervised else METHODS)[name]
     family = backbone.split("-")[0]
-    if family == "roberta" and method.roberta:
-        method = replace(method, views=method.roberta.views, head=method.roberta.head or method.head)
+    method = method.on_roberta() if family == "roberta" else method
     keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
     settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
     of_training = {field.name for field in fields(TrainConfig)} & settings.keys()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 HARD = -1
+SPECIALS = 2  # the first and the last token of every row
 _PARTS = re.compile(r"(\[X\]|\[MASK\]|\[P\])")
 
 
@@ -68,6 +69,13 @@ class TokenTemplate:
         ids = (*self.before, *self.after)
         slots = (*self.before_slots, *self.after_slots)
         return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
+
+    def content_limit(self, max_length: int) -> int:
+        """Tokens of a sentence in a training row of `max_length`: where it stands alone its two specials count.
+
+        SimCSE's and DCPCSE's 32 include them; a prompt, specials and all, stands beside PromptBERT's and ConPVP's 32.
+        """
+        return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
 
     def row(self, content: Sequence[int]) -> Row:
         """The row of a sentence's token ids (n,)."""
@@ -145,6 +153,15 @@ SHALLOW = Template('This sentence : "[X]" means [MASK]', soft=True)  # DCPCSE, a
 # ConPVP, section 3.2 and its released data (one positive template more than Table 1, wording as released).
 CONTINUOUS = Template("[X] [P][P][P][P] [MASK] .")
 MANUAL = Template('This sentence : " [X] " means [MASK] .')
+# PromptBERT's templates as released for RoBERTa: single quotes with spaces inside, and another second view. The learned
+# ones, which were released for BERT alone, begin at the same words.
+ON_ROBERTA = {
+    MEANS_OF: MEANS_ROBERTA,
+    MEANS: MEANS_ROBERTA_THE,
+    MANUAL: MEANS_ROBERTA,
+    OPTI: Template(MEANS_ROBERTA.text, soft=True),
+    SHALLOW: Template("This sentence : ' [X] ' means [MASK]", soft=True),
+}
 POSITIVE = tuple(
     map(
         Template,

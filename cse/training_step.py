@@ -51,7 +51,8 @@ def step_inputs(
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
     contents = [
-        encoder.tokenise(column, chosen, config.max_length) for column, chosen in zip(texts, templates, strict=True)
+        encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
+        for column, chosen in zip(texts, templates, strict=True)
     ]
     return contents, templates
 

@@ -32,6 +32,7 @@ def write_index_folder(
     manifest = Manifest(
         model=settings.model,
         pooling=settings.pooling,
+        family=settings.family,
         fingerprint=settings.fingerprint,
         dimension=index.d,
         factory=settings.factory,

@@ -12,19 +12,21 @@ from index.errors import IndexFolderError
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
+LEFT_OUT = (("family", None),)  # what came later and is written where it says something
 
 
 @dataclass(frozen=True)
 class BuildSettings:
     """What to build and what to write down about the model and the corpus.
 
-    `model` and `pooling` are what a later search loads the model by, `fingerprint` is what it must then match.
+    `model`, `pooling` and `family` are what a later search loads the model by, `fingerprint` what it must then match.
     `nprobe` (IVF types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` where None.
     """
 
     factory: str = "Flat"
     model: str = ""
     pooling: str | None = None
+    family: str | None = None
     fingerprint: str = ""
     corpus: str = ""
     nprobe: int | None = None
@@ -38,7 +40,7 @@ class Manifest:
 
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
-    `files` gives the bytes and sha256 of each other file of the folder.
+    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one.
     """
 
     format: str = "cse-index"
@@ -47,6 +49,7 @@ class Manifest:
     normalized: bool = True
     model: str
     pooling: str | None
+    family: str | None = None
     fingerprint: str
     dimension: int
     factory: str
@@ -61,10 +64,14 @@ class Manifest:
     faiss: str
     files: dict[str, dict[str, Any]]
 
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of `manifest.json`."""
+        return {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
+
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write `manifest.json` into `folder`."""
-    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=2)
+    text = json.dumps(manifest.to_json(), ensure_ascii=False, indent=2)
     (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
 
@@ -91,6 +98,7 @@ def _problem(values: Any) -> str | None:
     for name in ("version", "metric", "normalized"):
         if values.get(name) != getattr(Manifest, name):
             return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
+    values = {**dict(LEFT_OUT), **values}
     names = {field.name for field in fields(Manifest)}
     different = sorted(names ^ values.keys())
     if different:

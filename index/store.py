@@ -79,10 +79,11 @@ class VectorIndex:
         folder = Path(folder)
         manifest = read_manifest(folder)
         if fingerprint is not None and fingerprint != manifest.fingerprint:
-            pooling = f" with `pooling` {manifest.pooling}" if manifest.pooling else ""
+            read = {"pooling": manifest.pooling, "family": manifest.family}
+            options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
             raise IndexFolderError(
                 f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-                f"({fingerprint[:8]}…): search with `model` {manifest.model}{pooling} or {CURE}"
+                f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {CURE}"
             )
         try:
             verify_files(folder, manifest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from index.factories import factory_guidance
-from scripts.cli import command, print_json, progress_options
+from scripts.cli import FAMILY, POOLING, command, print_json, progress_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +31,8 @@ def main(
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     output: Annotated[Path, typer.Option(help="Folder for the index.")],
     factory: Annotated[str | None, typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.")] = None,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences in one pass of the model.")] = 64,
     seed: Annotated[
@@ -49,15 +48,13 @@ def main(
 
     Example: python -m scripts.build_index more.txt --model promptbert --output indexes/demo --append
     """
-    from dataclasses import asdict
-
     from cse.loading import open_model
     from cse.model_names import resolve
     from index import BuildSettings, VectorIndex
 
     _check_output(output, factory, overwrite=overwrite, append=append)
     stream = _sentences(corpus, column)
-    reference = _reference(output, model, pooling) if append else resolve(model, pooling)
+    reference = _reference(output, model, pooling, family) if append else resolve(model, pooling, family)
     encoder = open_model(reference)
     with _progress() as report:
         batches = _batches(stream, encoder, batch_size)
@@ -67,23 +64,23 @@ def main(
             index.save(output)
         else:
             settings = BuildSettings(
-                factory=factory or "Flat", model=reference.name, pooling=reference.pooling,
+                factory=factory or "Flat", model=reference.name, pooling=reference.pooling, family=reference.family,
                 fingerprint=encoder.fingerprint, corpus=corpus, seed=seed,
             )  # fmt: skip
             index = VectorIndex.build(batches, output, settings=settings, report=report)
     if json_output:
-        print_json(asdict(index.manifest))
+        print_json(index.manifest.to_json())
     else:
         typer.echo(_summary(output, index.manifest))
 
 
-def _reference(output: Path, model: str, pooling: str | None) -> ModelReference:
-    """What `model` is where it adds to an index: the index knows the pooling of its own model."""
-    from cse.model_names import resolve_again
+def _reference(output: Path, model: str, pooling: str | None, family: str | None) -> ModelReference:
+    """What `model` is where it adds to an index: the index knows the pooling and the family of its own model."""
+    from cse.model_names import RecordedModel, resolve_again
     from index.manifest import read_manifest
 
     manifest = read_manifest(output)
-    return resolve_again(manifest.model, manifest.pooling, model, pooling)
+    return resolve_again(RecordedModel(manifest.model, manifest.pooling, manifest.family), model, pooling, family)
 
 
 def _check_output(output: Path, factory: str | None, *, overwrite: bool, append: bool) -> None:

@@ -12,8 +12,12 @@ from typing import Any
 
 import typer
 
+from cse.families import FAMILIES
+
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
+POOLING = "mean, cls, pooler, first-last, last-two, static, prompt or prompt-denoised, for a backbone."
+FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 
 
 def command(function: Callable[..., None]) -> typer.Typer:

@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli import command, log
+from scripts.cli import FAMILY, POOLING, command, log
 
 
 def main(
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write: (N, d) float32.")],
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
@@ -33,7 +32,7 @@ def main(
 
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
-    encoder = cse.load(model, pooling)
+    encoder = cse.load(model, pooling, family=family)
     texts = list(sentences(input, column))
     if not texts:
         raise ValueError(f"{input}: no sentence in it")

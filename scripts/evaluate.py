@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
-from scripts.cli import check_choice, command, log, print_json
+from scripts.cli import FAMILY, check_choice, command, log, print_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,23 +23,33 @@ if TYPE_CHECKING:
 
 def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
-    model: Annotated[list[str], typer.Option(help="A model or a file of word vectors; repeat for several.")],
+    model: Annotated[
+        list[str], typer.Option(help="A model or a file of word vectors; repeat for several; published: all ids.")
+    ],
     data: Annotated[
         Path, typer.Option(help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.")
     ],
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help="mean, cls, first-last, last-two, static, prompt, top-tokens or top-tokens-denoised, for every plain "
-            "backbone; repeat for several."
+            help="mean, cls, pooler, first-last, last-two, static, prompt, prompt-denoised, top-tokens or "
+            "top-tokens-denoised, for every plain backbone; repeat for several."
         ),
     ] = None,
+    family: Annotated[str | None, typer.Option(help=f"{FAMILY} For every model of others.")] = None,
     postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,
     fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
+    bare: Annotated[bool, typer.Option("--bare", help="Read checkpoints without head and denoising.")] = False,
     details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
-    tokenised: Annotated[Path | None, typer.Option(help="sts: folder with SentEval's tokenised text.")] = None,
+    tokenised: Annotated[
+        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.")
+    ] = None,
     sentences: Annotated[
-        Path | None, typer.Option(help="geometry: sentences for the anisotropy instead of STS-B test's.")
+        Path | None,
+        typer.Option(help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines."),
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.")
     ] = None,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.")
@@ -62,19 +72,20 @@ def main(
     from cse.benchmark.hub_data import fetch
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
-    from cse.evaluation.task import TaskData
+    from cse.evaluation.task import LOGISTIC, TaskData
 
     check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
-        "final_period": final_period,
+        "final_period": final_period, "classifier": classifier,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
+    given = TaskData(data, tokenised, details, sentences, _index_search, classifier=classifier or LOGISTIC)
     request = EvaluationRequest(
-        find_task(task), TaskData(data, tokenised, details, sentences, _index_search),
-        ModelSelection(model, pooling or (), postprocess, fit), batch_size, final_period, compare,
+        find_task(task), given,
+        ModelSelection(model, pooling or (), postprocess, fit, family, bare), batch_size, final_period, compare,
         keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli import command, print_json
+from scripts.cli import FAMILY, POOLING, command, print_json
 
 
 def main(
@@ -18,9 +18,8 @@ def main(
     model: Annotated[
         str | None, typer.Option(help="Default: the model that built the index; another is refused.")
     ] = None,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone --model.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, sentence.
@@ -28,14 +27,15 @@ def main(
     Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
     """
     from cse.loading import open_model
-    from cse.model_names import resolve_again
+    from cse.model_names import RecordedModel, resolve_again
     from index import VectorIndex
     from index.manifest import read_manifest
 
     if not query.strip():
         raise ValueError("the query is blank; give a sentence")
     manifest = read_manifest(folder)
-    encoder = open_model(resolve_again(manifest.model, manifest.pooling, model, pooling))
+    recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
+    encoder = open_model(resolve_again(recorded, model, pooling, family))
     index = VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
     hits = index.hits(encoder.encode(query, normalize_embeddings=False), k)
     if json_output:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scripts.cli import command, log
+from scripts.cli import FAMILY, command, log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def main(
     model: Annotated[str, typer.Option(help="A backbone: bundled, or a folder or hub id of a masked language model.")],
     dev: Annotated[Path, typer.Option(help="Scored pairs: score, sentence, sentence, tab-separated (STS-B dev).")],
+    family: Annotated[str | None, typer.Option(help=f"{FAMILY} Its backbone is read.")] = None,
     templates: Annotated[
         Path | None, typer.Option(help="Templates, one a line, instead of PromptBERT's greedy search.")
     ] = None,
@@ -51,7 +52,7 @@ def main(
         _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev)
-    encoder = open_model(resolve_backbone(model))
+    encoder = open_model(resolve_backbone(model, family))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
     settings = search.SearchSettings(

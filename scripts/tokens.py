@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli import command, print_json
+from scripts.cli import FAMILY, POOLING, command, print_json
 
 
 def main(
@@ -18,9 +18,8 @@ def main(
         Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, first-last, last-two, static or prompt, for a backbone.")
-    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     template: Annotated[
         str | None, typer.Option(help="Another prompt: text with [X], the sentence, and [MASK], where words are read.")
     ] = None,
@@ -43,7 +42,7 @@ def main(
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
     prompt = None if template is None else Template(template)
-    encoder = cse.load(model, pooling)
+    encoder = cse.load(model, pooling, family=family)
     if file is None:
         _one(encoder.top_tokens(texts[0], k, denoise, prompt), json_output)
     else:

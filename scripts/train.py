@@ -31,7 +31,12 @@ def main(
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after N batches, drawn from all the data.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=2)] = None,
     learning_rate: Annotated[float | None, typer.Option(min=0.0)] = None,
-    max_length: Annotated[int | None, typer.Option(min=1, help="Tokens kept of a sentence.")] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Tokens kept of a sentence, its specials among them where no prompt stands around it."
+        ),
+    ] = None,
     temperature: Annotated[float | None, typer.Option(min=1e-4)] = None,
     eval_every: Annotated[int | None, typer.Option(min=1, help="Steps between evaluations and saved states.")] = None,
     dropout: Annotated[

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from app_models import write_models
+from released import release
 
 import app
 from app import main
@@ -40,6 +41,18 @@ def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, ar
 def test_good_models_pass_the_check(tmp_path, bert_folder):
     for folder in [*write_models(tmp_path, bert_folder), Path("simcse")]:
         resolve(str(folder))  # what is in the weights is for the column to tell
+
+
+def test_a_family_is_for_the_models_of_others_alone(tmp_path, bert_folder, capsys, monkeypatch):
+    folder, served = str(release(tmp_path / "simcse", bert_folder, "simcse")), []
+    monkeypatch.setattr(app, "serve", served.append)
+    monkeypatch.setattr(app, "check_address", lambda host, port: None)
+    models = ["--model", "promptbert", "--model", folder]
+    for more, code, message in (([], 4, "give `family`"), (["--family", "bert"], 3, "unknown family 'bert'")):
+        assert main([*models, *more]) == code
+        assert message in capsys.readouterr().err
+    assert main([*models, "--family", "simcse"]) == 0
+    assert served[0].family == "simcse"
 
 
 @contextmanager

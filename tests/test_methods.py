@@ -8,7 +8,9 @@ import pytest
 from cse.method_json import from_json, to_json
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, When
 from cse.presets import PUBLISHED, backbone_key, preset
-from cse.templates import MEANS_ROBERTA, MEANS_ROBERTA_THE, NEGATIVE, POSITIVE
+from cse.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
+
+ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), *SUPERVISED.values(), *UNTRAINED.values()], ids=lambda m: m.name)
@@ -88,13 +90,30 @@ def test_backbones_are_keyed_by_family_and_width() -> None:
     assert keys == ["bert-base", "roberta-large", "bert-small", "roberta-base"]
 
 
-@pytest.mark.parametrize("name", ["promptbert", "promptbert-same", "promptbert-no-denoising", "conpvp-manual"])
-def test_every_method_with_promptberts_template_takes_its_roberta_form_on_roberta(name: str) -> None:
-    anchor, second = (view[0] for view in preset(name, "roberta-base")[0].views[:2])
-    assert anchor == MEANS_ROBERTA
-    if name.startswith("promptbert"):
-        assert second == (MEANS_ROBERTA if name == "promptbert-same" else MEANS_ROBERTA_THE)
-    assert preset(name, "bert-base")[0].template != MEANS_ROBERTA
+ANCHOR, SECOND, SHORT = (
+    "This sentence : ' [X] ' means [MASK].",
+    "The sentence : ' [X] ' means [MASK].",
+    "This sentence : ' [X] ' means [MASK]",
+)
+ROBERTA_VIEWS = {  # each view of one template
+    ("promptbert", False): [ANCHOR, SECOND],
+    ("promptbert", True): [ANCHOR] * 3,
+    ("promptbert-same", False): [ANCHOR] * 2,
+    ("promptbert-no-denoising", False): [ANCHOR, SECOND],
+    ("conpvp-manual", False): [ANCHOR],
+    ("optiprompt", False): [ANCHOR] * 2,
+    ("scpcse", False): [SHORT] * 2,
+}
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_on_roberta_no_template_holds_berts_quotes_but_conpvps_released_sets(name: str, supervised: bool) -> None:
+    views = preset(name, "roberta-base", supervised)[0].views
+    single = [view[0].text for view in views if len(view) == 1]
+    assert not [text for text in single if '"' in text]
+    assert single == ROBERTA_VIEWS.get((name, supervised), single)
+    assert [view for view in views if len(view) > 1] == [view for view in METHODS[name].views if len(view) > 1]
+    assert [view[0].soft for view in views] == [view[0].soft for view in preset(name, "bert-base", supervised)[0].views]
 
 
 def test_ablations_have_the_published_settings_of_their_method() -> None:

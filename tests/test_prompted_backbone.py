@@ -1,4 +1,4 @@
-"""Rows through the backbone: prefix, soft slots and template biases against attention by hand."""
+"""Rows through the backbone: soft slots, dropout of the prefix, and template biases against a masked pass."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,38 +39,6 @@ def test_the_shifted_template_bias_is_the_masked_template_bias(backbone: str, sp
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
         plain = encoder.pool([row])[0].detach()
         np.testing.assert_allclose(encoder.encode(sentence), plain - expected, atol=1e-5)
-
-
-def attention_by_hand(encoder: Encoder, sentence: str) -> torch.Tensor:
-    """(L, d) last hidden states with the prefix concatenated to every layer's keys and values, one head at a time."""
-    model, prefix = encoder.model.base_model, encoder.prefix.detach()
-    heads, layers = model.config.num_attention_heads, model.config.num_hidden_layers
-    template = encoder.views[0][0]
-    row = template.row(encoder.tokenise([sentence], [template])[0])
-    positions = torch.tensor([row.positions]) + first_position(encoder.model) + len(prefix)
-    hidden = model.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)[0]
-    width = hidden.shape[1] // heads
-    for number, layer in enumerate(model.encoder.layer):
-        inner = layer.attention.self
-        query, key, value = inner.query(hidden), inner.key(hidden), inner.value(hidden)
-        flat = prefix.view(len(prefix), layers, 2, -1)
-        key, value = torch.cat([flat[:, number, 0], key]), torch.cat([flat[:, number, 1], value])
-        parts = []
-        for head in range(heads):
-            s = slice(head * width, (head + 1) * width)
-            parts.append(torch.softmax(query[:, s] @ key[:, s].T / width**0.5, -1) @ value[:, s])
-        attended = layer.attention.output(torch.cat(parts, 1), hidden)
-        hidden = layer.output(layer.intermediate(attended), attended)
-    return hidden
-
-
-def test_the_prefix_cache_is_attention_written_by_hand_with_positions_offset_by_the_prefix(backbone: str) -> None:
-    encoder = make(backbone, "dcpcse")
-    with torch.no_grad():
-        encoder.prefix.normal_(std=0.7)
-        for sentence in SENTENCES:
-            expected = attention_by_hand(encoder, sentence)[0]
-            np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
 
 
 def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:

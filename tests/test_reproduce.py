@@ -93,6 +93,8 @@ def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Pa
     ):  # fmt: skip
         done = run("reproduce", paper, table, *options, "--only", only)
         assert done.exit_code == 0, done.output
+    (drawn,) = json.loads((tmp_path / "out" / "conpvp-figure-5.json").read_text())["rows"]
+    assert (drawn["note"], drawn["published_on"]) == ("no number to compare: it is a picture", "bert-base-uncased")
     folder = tmp_path / "out" / "figures"
     found = [path for pattern in ("*.png", "*-figure-*/*.png") for path in folder.glob(pattern)]
     figures = sorted(str(path.relative_to(folder)) for path in found)

@@ -34,6 +34,32 @@ def test_names_stay_so_that_earlier_runs_are_gone_on_with() -> None:
     assert plan.template_scores == Path("/o/results/templates-bundled-bf7ab265.json")
 
 
+def test_the_papers_text_is_scored_where_it_is_there(tmp_path: Path) -> None:
+    plan = Plan(tmp_path, tmp_path / "out", "a.txt", "n.csv", "bundled", (1,), "", tmp_path / "wiki.txt")
+    bare, last = rows("promptbert", "5")[0], rows("promptbert", "1")[-1]
+    before = [plan.results(row, None) for row in (bare, last)]
+    assert "--tokenised" not in plan.commands(bare)[0]
+    (tmp_path / "sts_senteval").mkdir()
+    for row, extra in ((bare, ""), (last, f" --sentences {tmp_path / 'wiki.txt'}")):
+        (command,) = plan.commands(row)
+        assert f"--data {tmp_path / 'sts'} --tokenised {tmp_path / 'sts_senteval'}{extra} " in command
+        assert plan.results(row, None) not in before
+    (templates,) = plan.commands(rows("promptbert", "4")[0])
+    assert f"--dev {tmp_path / 'sts_senteval' / 'STSB' / 'dev.tsv'}" in templates
+
+
+def test_transfer_is_scored_as_the_papers_did() -> None:
+    plan = Plan(Path("/d"), Path("/o"), "a.txt", "n.csv", "bundled", (1,), "")
+    options = {row.name: plan.commands(row)[-1] for row in (*rows("promptbert", "15"), *rows("conpvp", "5"))}
+    assert all("--classifier senteval" in command for command in options.values())
+    assert {name for name, command in options.items() if "--final-period" in command} == {
+        name for name in options if name.startswith("Prompt")
+    }
+    assert {name for name, command in options.items() if "--bare" in command} == {
+        name for name in options if name.endswith("supervised")
+    }
+
+
 def test_a_template_search_that_was_stopped_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
 

@@ -37,6 +37,34 @@ def test_missing_sets_are_named_and_not_averaged(bert_folder: Path, sts: Path, t
     refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "none"), 3, "no STS files")
 
 
+def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
+    bert_folder: Path, sts: Path, tmp_path: Path
+) -> None:
+    from test_encoder import make
+
+    from cse.checkpoint import save
+
+    encoder = make(str(bert_folder), "promptbert", True)
+    save(encoder, tmp_path / "supervised", {})
+    template = encoder.views[0][0]
+
+    def raw(texts: list[str]) -> np.ndarray:
+        contents = encoder.tokenise(texts, [template] * len(texts))
+        return encoder.read([template.row(ids) for ids in contents]).detach().numpy()
+
+    encoder.eval()
+    scores = {}
+    for options in ([], ["--bare"]):
+        done = run("evaluate", "sts", "--model", tmp_path / "supervised", "--data", sts, "--json", "-", *options)
+        assert done.exit_code == 0, done.output
+        (record,) = json.loads(done.stdout)["models"].values()
+        scores[bool(options)] = record["scores"]["STS-B"]["spearman"]
+    pairs = scored_pairs(sts / "STSB" / "test.tsv")
+    assert scores[True] == pytest.approx(spearman(raw, pairs), abs=0.006)
+    assert scores[False] == pytest.approx(spearman(encoder.encode, pairs), abs=0.006)
+    assert scores[True] != scores[False]
+
+
 def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(sts: Path) -> None:
     done = run(
         "evaluate", "sts", "--model", "bundled", "--model", "simcse", "--pooling", "cls", "--pooling", "top-tokens",

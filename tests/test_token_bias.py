@@ -92,8 +92,8 @@ def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word() -> N
         "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
         "-Freq&Sub": ("ĠDog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
         "-Freq&Sub&Case": ("Ġdog Ġcat", "Ġsun", "Ġdog Ġ.", "Ġsun Ġdog Ġ.", "Ġcat Ġsun"),
-        "-Freq&Sub&Case&Pun": ("Ġdog Ġcat", "Ġsun", "Ġdog", "Ġsun Ġdog", "Ġcat Ġsun"),
-    }
+        "-Freq&Sub&Case&Pun": ("Ġdog Ġcat Ġ", "Ġsun Ġ", "Ġdog Ġ", "Ġsun Ġdog Ġ", "Ġcat Ġsun Ġ"),
+    }  # the last row ends in a blank
     static = StaticEmbeddings(static_of(BYTES).embeddings, BYTES, first_without_space, (0, 1))
     removal = cumulative_removal(static, {"set": all_pairs(texts)}, ("Ġthe",))
     for name, cuts in rows.items():

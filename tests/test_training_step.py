@@ -1,49 +1,18 @@
-"""Losses of three sentences by hand: which vectors are contrasted, how templates are drawn, the masked term."""
+"""What a step is made of: how long its rows are, how templates are drawn, that the masked term counts."""
 
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_encoder import make
-from test_losses import slow_info_nce
+from test_encoder import ALL, make
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.backbone import set_dropout
-from cse.encoder import Encoder
-from cse.losses import energy_hinge, nt_xent
-from cse.methods import METHODS, Pooling, When
+from cse.losses import energy_hinge, info_nce, nt_xent
+from cse.methods import METHODS, Pooling
 from cse.training import train
 from cse.training_step import contrast, draw_templates, step_inputs, step_rows, view_texts
-
-
-def three_vectors(encoder: Encoder, draws: int = 0) -> tuple[list[torch.Tensor], float]:
-    """The vectors of each view of three sentences in eval-mode noise but training-mode steps, and the loop's loss."""
-    encoder.train()
-    set_dropout(encoder.model, 0.0)
-    encoder.dropout.p = 0.0
-    config = replace(CONFIG, batch_size=3)
-    batch = {"0": TEXTS[:3], "1": TEXTS[3:6], "2": TEXTS[6:9]} if encoder.method.supervised else {"0": TEXTS[:3]}
-    contents, templates = step_inputs(encoder, batch, config, draws)
-    vectors = encoder(list(chain(*contents)), list(chain(*templates)))
-    loss = contrast(vectors, len(contents), config, OneProcess())
-    return [part.detach().double() for part in vectors.chunk(len(contents))], float(loss.detach())
-
-
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse"])
-def test_the_supervised_denominator_holds_every_positive_and_every_hard_negative(bert_folder: str, name: str) -> None:
-    (anchors, positives, negatives), loss = three_vectors(make(str(bert_folder), name, True))
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
-
-
-def test_conpvp_contrasts_each_sentence_with_the_prototypes_of_all(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "conpvp")
-    (anchors, positives, negatives), loss = three_vectors(encoder)
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, negatives, 0.05), rel=1e-4)
-    (anchors, positives), loss = three_vectors(make(str(bert_folder), "conpvp-no-negative"))
-    assert loss == pytest.approx(slow_info_nce(anchors, positives, None, 0.05), rel=1e-4)
 
 
 def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
@@ -56,24 +25,10 @@ def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str)
         assert sum(counts) == 9_000
 
 
-def test_denoised_training_vectors_are_the_head_of_the_difference(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "promptbert")
-    (anchors, positives), _ = three_vectors(encoder)
-    for vectors, view in ((anchors, 0), (positives, 1)):
-        template = encoder.views[view][0]
-        contents = encoder.tokenise(TEXTS[:3], [template] * 3, CONFIG.max_length)
-        with torch.no_grad():
-            plain = encoder.pool([template.row(ids) for ids in contents])
-            expected = encoder.head(plain - encoder.bias([template] * 3, list(map(len, contents))))
-        torch.testing.assert_close(vectors.float(), expected, atol=1e-5, rtol=0)
-    assert encoder.method.denoise is When.TRAINING
-
-
-def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "dcpcse", True)
-    (anchors, positives, negatives), plain = three_vectors(encoder)
-    vectors = torch.cat([anchors, positives, negatives]).float()
-    expected = plain + 10 * float(energy_hinge(anchors, positives, negatives))
+def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> None:
+    vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
+    plain = float(info_nce(*vectors.chunk(3)))
+    expected = plain + 10 * float(energy_hinge(*vectors.chunk(3)))
     assert float(contrast(vectors, 3, CONFIG, OneProcess())) == pytest.approx(plain, abs=1e-6)
     assert float(contrast(vectors, 3, replace(CONFIG, hinge=10.0), OneProcess())) == pytest.approx(expected, rel=1e-5)
     assert expected > plain + 0.1
@@ -101,6 +56,19 @@ def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbo
         train(encoder, run_of(encoder), tmp_path / str(weight))
         runs[weight] = losses(tmp_path / str(weight))
     assert runs[0.5][0] > runs[0.0][0] + 0.5
+
+
+@pytest.mark.parametrize(("name", "supervised"), ALL)
+def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(
+    backbone: str, name: str, supervised: bool
+) -> None:
+    encoder = make(backbone, name, supervised)
+    batch = {column: ["dog " * 50, "the dog"] for column in "012"}
+    contents, templates = step_inputs(encoder, batch, replace(CONFIG, max_length=32), 0)
+    for view, ids, chosen in zip(encoder.method.views, contents, templates, strict=True):
+        bare = view[0].text == "[X]"
+        assert [len(each) for each in ids] == [30 if bare else 32, 2]
+        assert len(chosen[0].row(ids[0]).ids) == (32 if bare else 32 + chosen[0].length)
 
 
 def test_supervised_training_needs_two_columns(bert_folder: str) -> None:

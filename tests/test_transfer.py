@@ -11,8 +11,9 @@ from conftest import DATA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from cse.evaluation import few_shot, transfer
+from cse.evaluation import few_shot, logistic_classifier, transfer
 from cse.evaluation.labelled_data import features, labelled_rows, labels
+from cse.evaluation.logistic_classifier import STRENGTHS
 from cse.evaluation.task import TaskData
 
 Rows = list[tuple[str, ...]]
@@ -65,8 +66,8 @@ def slow(train: tuple, test: tuple, strength: float) -> float:
 def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:
     """The strength with the best mean accuracy over stratified folds, the first of equals."""
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=1111).split(x, y))
-    means = [np.mean([slow((x[a], y[a]), (x[b], y[b]), c) for a, b in splits]) for c in transfer.STRENGTHS]
-    return transfer.STRENGTHS[int(np.argmax(means))]
+    means = [np.mean([slow((x[a], y[a]), (x[b], y[b]), c) for a, b in splits]) for c in STRENGTHS]
+    return STRENGTHS[int(np.argmax(means))]
 
 
 def test_one_text_is_its_vector_and_two_are_difference_and_product_each_distinct_text_encoded_once() -> None:
@@ -100,8 +101,8 @@ def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_dev_chooses_the_strength_and_test_is_scored(tmp_path: Path) -> None:
     train, dev, test = noisy(126, 30), noisy(226, 60), noisy(326, 90)
-    on_dev = [slow(arrays(train), arrays(dev), c) for c in transfer.STRENGTHS]
-    on_test = [slow(arrays(train), arrays(test), c) for c in transfer.STRENGTHS]
+    on_dev = [slow(arrays(train), arrays(dev), c) for c in STRENGTHS]
+    on_test = [slow(arrays(train), arrays(test), c) for c in STRENGTHS]
     best = int(np.argmax(on_dev))
     assert on_test[best] not in (
         on_test[0],
@@ -117,14 +118,14 @@ def test_folds_of_train_choose_where_there_is_no_dev(tmp_path: Path, monkeypatch
     train, test = noisy(120, 60), noisy(320, 90)
     chosen = slow_choice(*arrays(train), 4)
     expected = slow(arrays(train), arrays(test), chosen)
-    assert expected not in [slow(arrays(train), arrays(test), c) for c in transfer.STRENGTHS if c != chosen]
+    assert expected not in [slow(arrays(train), arrays(test), c) for c in STRENGTHS if c != chosen]
     unit = transfer.units(TaskData(write(tmp_path, "TREC", train=train, test=test)))["TREC"]
     assert unit(numbers) == {"accuracy": round(100 * expected, 2)}
 
 
 def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     predicted = np.array(["1", "1", "1", "0", "0", "1"])
-    monkeypatch.setattr(transfer, "chosen_by_folds", lambda train, test: predicted)
+    monkeypatch.setattr(logistic_classifier, "chosen_by_folds", lambda train, test, folds: predicted)
     test = [(label, f"{n} 1", "2 2") for n, label in enumerate("110011")]
     unit = transfer.units(TaskData(write(tmp_path, "MRPC", train=separable(20, "01", 2), test=test)))["MRPC"]
     # gold 1 1 0 0 1 1: three true and one false positive, one missed: 4 of 6 right; 2 * 3 / (2 * 3 + 1 + 1)
@@ -164,7 +165,7 @@ def test_a_separable_set_scores_100_with_one_call_of_encode(
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
     x, y = arrays(noisy(31, 50))
-    fitted = transfer.classifier(0.3).fit(x, y)
+    fitted = logistic_classifier.classifier(0.3).fit(x, y)
     weights = fitted[-1].coef_[0].astype(float)
     inputs = (x - x.mean(0)) / x.std(0)
     surplus = 1 / (1 + np.exp(-(inputs @ weights + fitted[-1].intercept_[0]))) - (y == "1")

@@ -90,8 +90,8 @@ def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Colum
     """A column for each index folder: the page's own column of that model where there is one."""
     found: dict[Column, Path] = {}
     for folder, manifest in manifests.items():
-        opened_by = (manifest.model, manifest.pooling)
-        own = [column.name for column in models.columns if (column.model, column.pooling) == opened_by]
+        opened_by = (manifest.model, manifest.pooling, manifest.family)
+        own = [column.name for column in models.columns if column.opened_by == opened_by]
         others = {column.name for column in models.columns} - set(own)
         name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
         candidates = (name, f"{name} {manifest.factory}", f"{name} {folder.name}", str(folder))

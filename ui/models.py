@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
-from cse.model_names import canonical_name, resolve
+from cse.model_names import canonical_name, resolve_among
 from cse.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ class Column:
     name: str
     model: str
     pooling: str | None = None
+    family: str | None = None
+
+    @property
+    def opened_by(self) -> tuple[str, str | None, str | None]:
+        """Name, pooling and family."""
+        return self.model, self.pooling, self.family
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,16 @@ class Failure:
 class Models:
     """The page's columns and every encoder opened so far. Its callers take turns: encoders are not thread-safe."""
 
-    def __init__(self, models: Sequence[str]) -> None:
-        """A column per model of `models`; nothing is opened yet."""
-        self.columns = columns(models)
-        self._encoders: dict[tuple[str, str | None], Encoder] = {}
+    def __init__(self, models: Sequence[str], family: str | None = None) -> None:
+        """A column per model of `models`, those of others as of a `family`; nothing is opened yet."""
+        self.columns = columns(models, family)
+        self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
 
     def encoder(self, column: Column) -> Encoder:
         """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
-        key = (column.model, column.pooling)
+        key = column.opened_by
         if key not in self._encoders:
-            self._encoders[key] = cse.load(column.model, column.pooling)
+            self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
         return self._encoders[key]
 
     def apply(
@@ -74,22 +80,22 @@ class Models:
         return results
 
 
-def columns(models: Sequence[str]) -> tuple[Column, ...]:
+def columns(models: Sequence[str], family: str | None = None) -> tuple[Column, ...]:
     """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
     found: dict[str, Column] = {}
-    for model, pooling in dict.fromkeys(map(opened_by, models)):
+    for model, *reading in dict.fromkeys(opened_by(model, family) for model in models):
         name = free_name((Path(model).name, model), found)
-        found[name] = Column(name, model, pooling)
+        found[name] = Column(name, model, *reading)
     return tuple(found.values())
 
 
-def opened_by(model: str) -> tuple[str, str | None]:
-    """Name and pooling that `cse.load` opens a model by; of a wrong name, which its column will report, itself."""
+def opened_by(model: str, family: str | None = None) -> tuple[str, str | None, str | None]:
+    """Name, pooling and family that `cse.load` opens a model by; of a wrong name, which its column reports, itself."""
     try:
-        reference = resolve(model)
+        reference = resolve_among(model, family)
     except ValueError:
-        return canonical_name(model), None
-    return reference.name, reference.pooling
+        return canonical_name(model), None, family
+    return reference.name, reference.pooling, reference.family
 
 
 def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ class AppState:
     corpora: dict[str, Corpus]
 
 
-def open_state(models: Sequence[str], indexes: Sequence[Path]) -> AppState:
+def open_state(models: Sequence[str], indexes: Sequence[Path], family: str | None = None) -> AppState:
     """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
-    opened, demo = Models(models), Demo()
+    opened, demo = Models(models, family), Demo()
     corpora = [demo.corpus(opened.columns), *indexed_corpora(indexes, opened)]
     return AppState(opened, demo, {corpus.key: corpus for corpus in corpora})

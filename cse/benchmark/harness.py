@@ -70,6 +70,7 @@ def new_results(request: EvaluationRequest, command: str) -> Results:
         sentences=name_and_checksum(data.sentences),
         fit=name_and_checksum(request.models.fit),
         points=request.compare or request.keep_points,
+        classifier=data.classifier,
     )
     return Results(request.task.name, protocol, command)
 
@@ -135,7 +136,7 @@ def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
     if label in results.models and results.models[label].fingerprint != fingerprint:
         label = f"{label} {fingerprint}"
     record = results.models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
-    record.group, record.seed, record.key = model.group, model.seed, model.key
+    record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
     return label, record
 
 

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse import hub
 from cse.benchmark.obtained import obtained
 from cse.benchmark.reproduction import run_command
 from cse.benchmark.results import provenance
 from cse.benchmark.significance import Sample, margin, over_seeds
+from cse.evaluation.tasks import find_task
 from cse.files import write_file, write_json
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ class LedgerEntry:
     """One row of a ledger: the published number, the `commands` that reproduce it, and what they gave.
 
     `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers of `seeds`, or the one
-    of what is not trained, None where sets are missing; then `note` says so and there is no `comparison`. A `copied`
-    row has no commands and nothing of what follows them.
+    of what is not trained, None where there is none; then `note` says why and there is no `comparison`, nor is there
+    one for a published checkpoint that cannot be had. A `copied` row has no commands and nothing of what follows them.
     """
 
     row: str
@@ -105,6 +107,8 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     )  # fmt: skip
     if row.copied:
         return entry
+    if row.checkpoint and not hub.available(row.backbone):
+        return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
     for command in entry.commands:
         run_command(command, plan, row, report)
     runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
@@ -112,8 +116,14 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
     whole = [run for run in runs if run is not None]
     if len(whole) < len(runs) or not whole:
-        return replace(entry, note="no number to compare: sets are missing")
+        return replace(entry, note=_why_none(row))
     return replace(entry, comparison=judged(whole, row))
+
+
+def _why_none(row: PublishedRow) -> str:
+    if find_task(row.task).sets or row.read:
+        return "no number to compare: sets are missing"
+    return "no number to compare: it is a picture"
 
 
 def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,51 @@ from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
 from cse.checkpoint import read_checkpoint_config
 from cse.data import sentences
 from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.families import PUBLISHED_IDS
 from cse.files import digest
 from cse.loading import open_model
 from cse.method_json import to_json
-from cse.methods import UNTRAINED
-from cse.model_names import Kind, ModelReference, location, resolve
+from cse.methods import UNTRAINED, When
+from cse.model_names import Kind, ModelReference, location, resolve, resolve_among
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
+PUBLISHED = "published"  # every published checkpoint
 POSTPROCESSES = ("whitening", "flow")
 FIT_SENTENCES = 20_000
 
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """An opened model: its name as given, its `key` in the published rows, its `seed` and `group`, its encoder."""
+    """An opened model: its name as given, its `key` in the published rows, its `seed` and `group`, its encoder.
+
+    `family` is that of a published checkpoint.
+    """
 
     model: str
     key: str
     group: str | None
     seed: int | None
     encoder: TextEncoder
+    family: str | None = None
 
 
 @dataclass(frozen=True)
 class ModelSelection:
     """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
 
-    `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted.
+    `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted. Among the models `published`
+    stands for every published checkpoint; `family` says what the others are that are not of this project. `bare` reads
+    checkpoints without head and denoising, which only their training has then.
     """
 
     models: Sequence[str]
     poolings: Sequence[str] = ()
     postprocess: str | None = None
     fit: Path | None = None
+    family: str | None = None
+    bare: bool = False
 
     def __post_init__(self) -> None:
         for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
@@ -58,15 +69,17 @@ class ModelSelection:
 
     def open(self) -> Iterator[ComparedModel]:
         """Every encoder, one after the other."""
-        for model in self.models:
-            reference = resolve(model)
+        for model in named(self.models):
+            reference = resolve_among(model, self.family if model in self.models else None, self.poolings)
             known = settings(reference)
             plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
             for pooling in self.poolings if plain and self.poolings else (None,):
-                encoder = _encoder(reference, pooling)
-                key = _key(model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
+                encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
+                key = _key(reference, model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
                 alike = None if self.postprocess else group(known, encoder)
-                yield ComparedModel(model, key, alike, (known or {}).get("seed"), self._follow(encoder))
+                yield ComparedModel(
+                    model, key, alike, (known or {}).get("seed"), self._follow(encoder), reference.family
+                )
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
@@ -75,6 +88,21 @@ class ModelSelection:
 
         texts = list(islice(sentences(self.fit), FIT_SENTENCES))
         return (whitened if self.postprocess == "whitening" else flowed)(encoder, texts)
+
+
+def named(models: Sequence[str]) -> list[str]:
+    """`models` with the id of every published checkpoint in place of `published`.
+
+    Raises ArtefactError where one of these is neither in the hub's cache nor to be had from the hub.
+    """
+    if PUBLISHED not in models or Path(PUBLISHED).exists():
+        return list(models)
+    if missing := [name for name in PUBLISHED_IDS if not hub.available(name)]:
+        raise ArtefactError(
+            f"{PUBLISHED}: needs the model hub, which cannot be reached; {len(missing)} of its {len(PUBLISHED_IDS)} "
+            f"checkpoints are not in the cache either: {', '.join(missing)}"
+        )
+    return [name for model in models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
 
 
 def settings(reference: ModelReference) -> dict[str, Any] | None:
@@ -92,12 +120,23 @@ def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
     return digest(json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
 
 
-def _key(model: str, pooling: str | None, encoder: TextEncoder) -> str:
-    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`."""
+def _key(reference: ModelReference, model: str, pooling: str | None, encoder: TextEncoder) -> str:
+    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`.
+
+    A published checkpoint's is its id and its family.
+    """
+    if reference.family:
+        return f"{reference.name} {reference.family}"
     if not isinstance(encoder, Encoder):
         return f"{Path(model).name} {pooling}" if pooling else "glove"
     supervised = " supervised" if encoder.method.supervised else ""
     return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
+
+
+def _bare(encoder: TextEncoder) -> TextEncoder:
+    if isinstance(encoder, Encoder) and not encoder.method.untrained:
+        encoder.method = replace(encoder.method, denoise=When.NEVER, head_when=When.TRAINING)
+    return encoder
 
 
 def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:

@@ -47,7 +47,8 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     named = [record for record in records if record.model == model]
     if len(named) == 1:
         return named[0]
-    (opened,) = ModelSelection([model], [pooling] if pooling else []).open()
+    poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
+    (opened,) = ModelSelection([model], poolings, bare=bare).open()
     fingerprint = opened.encoder.fingerprint
     found = next((record for record in records if record.fingerprint == fingerprint), None)
     if found is None:

@@ -5,10 +5,13 @@ A row is found by paper and table, or by what it is a row of: its `key`, which t
 
 from __future__ import annotations
 
+from cse.benchmark.published_checkpoints import rows as checkpoints
 from cse.benchmark.published_row import PAPERS, SETS, PublishedRow
-from cse.benchmark.published_rows import GENERATED, ROWS, TEMPLATES
+from cse.benchmark.published_rows import GENERATED, PAPER_ROWS, TEMPLATES
 
-__all__ = ["GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows"]
+ROWS = (*PAPER_ROWS, *checkpoints())
+
+__all__ = ["GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows", "table_order"]
 
 
 def rows(paper: str, table: str) -> list[PublishedRow]:
@@ -18,9 +21,14 @@ def rows(paper: str, table: str) -> list[PublishedRow]:
     found = [row for row in ROWS if row.paper == paper and row.table == table]
     if not found:
         tables = {row.table for row in ROWS if row.paper == paper}
-        known = sorted(tables, key=lambda name: (not name.isdigit(), len(name), name))
+        known = sorted(tables, key=table_order)
         raise ValueError(f"{paper} has no table {table!r} here; choose from {', '.join(known)}")
     return found
+
+
+def table_order(name: str) -> tuple[bool, int, str]:
+    """What tables are sorted by: their numbers, then the figures."""
+    return not name.isdigit(), len(name), name
 
 
 def published(task: str, key: str | None) -> PublishedRow | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from cse.evaluation.tasks import find_task
 
-PAPERS = ("promptbert", "dcpcse", "conpvp")
+PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: what checkpoints on the hub score
+BASE, CASED, LARGE = "bert-base-uncased", "bert-base-cased", "bert-large-uncased"
+ROBERTA, ROBERTA_LARGE = "roberta-base", "roberta-large"
+SENTEVAL = "--classifier senteval"
 SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
 
 
@@ -18,7 +22,8 @@ class PublishedRow:
     `method` is trained, `supervised` or not, with a `prefix` length where the row varies it; `evaluate` are the options
     of `scripts.evaluate` that it needs; `read` is the way to the number in its results where that is not the task's
     average. `copied` marks what no command here makes: the paper took it from elsewhere, or it needs something that is
-    not here; `source` says where it stands, and what is odd about it.
+    not here; `source` says where it stands, and what is odd about it. A `checkpoint` is read as published; its hub id
+    is in the place of the backbone.
     """
 
     paper: str
@@ -36,6 +41,7 @@ class PublishedRow:
     evaluate: str = ""
     read: tuple[str, ...] = ()
     copied: bool = False
+    checkpoint: bool = False
     source: str = ""
 
     @property
@@ -45,7 +51,7 @@ class PublishedRow:
 
     @property
     def reading(self) -> str:
-        """The pooling, or the method, by which the backbone is read; empty for word vectors."""
+        """The pooling, method or family by which the backbone is read; empty for word vectors."""
         return self.key.partition(" ")[2]
 
     @property
@@ -53,3 +59,14 @@ class PublishedRow:
         """The options of `scripts.train` beyond method and backbone."""
         prefix = [] if self.prefix is None else ["--prefix", str(self.prefix)]
         return [*(["--supervised"] if self.supervised else []), *prefix]
+
+
+def published_row(
+    table: str, name: str, key: str, numbers: str | float | None = None, task: str = "sts", **more: Any
+) -> PublishedRow:
+    """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
+    values = [] if numbers is None else [float(number) for number in str(numbers).split()]
+    average = values.pop() if values else None
+    # geometry averages over the STS tasks too
+    sets = dict(zip(SETS.get(task, SETS["sts"]), values, strict=True)) if values else {}
+    return PublishedRow(table=table, name=name, key=key, task=task, average=average, values=sets, **more)

@@ -1,15 +1,12 @@
-"""The numbers of PromptBERT's, DCPCSE's and ConPVP's tables and figures. Only facts stand here."""
+"""The numbers of PromptBERT's tables and figures, and the rows of all three papers. Only facts stand here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from cse.benchmark.published_row import SETS, PublishedRow
-
-BASE, CASED, LARGE = "bert-base-uncased", "bert-base-cased", "bert-large-uncased"
-ROBERTA, ROBERTA_LARGE = "roberta-base", "roberta-large"
+from cse.benchmark import published_conpvp, published_dcpcse
+from cse.benchmark.published_row import BASE, CASED, ROBERTA, SENTEVAL, PublishedRow, published_row
 
 # PromptBERT's Table 4, STS-B dev with bert-base-uncased.
 TEMPLATES = {
@@ -25,27 +22,25 @@ TEMPLATES = {
 GENERATED = {"Also called [MASK]. [X]": 64.75}  # section 4.2: the best of 500 templates that T5 wrote
 
 
-def _row(
-    table: str, name: str, key: str, numbers: str | float | None = None, task: str = "sts", **more: Any
-) -> PublishedRow:
-    """A row from the numbers of its sets in the papers' order, the average last, or from the average alone."""
-    values = [] if numbers is None else [float(number) for number in str(numbers).split()]
-    average = values.pop() if values else None
-    sets = dict(zip(SETS[task], values, strict=True)) if values else {}
-    return PublishedRow(table=table, name=name, key=key, task=task, average=average, values=sets, **more)
+# Rows that stand in several tables.
+LAST = "30.87 59.89 47.73 60.29 63.73 47.29 58.22 52.57"
+STATIC = "42.38 56.74 50.60 65.08 62.39 56.82 58.15 56.02"
+REMOVED = "53.09 66.48 65.09 69.80 67.85 61.60 57.80 63.10"
+PROMPT = "60.96 73.83 62.18 71.54 68.68 70.60 67.16 67.85"
+TRAINED = "71.56 84.58 76.98 84.47 80.60 81.60 69.87 78.54"
+TRAINED_ROBERTA = "73.94 84.74 77.28 84.99 81.74 81.88 69.50 79.15"
 
-
-_promptbert, _dcpcse, _conpvp = (partial(_row, paper=paper) for paper in ("promptbert", "dcpcse", "conpvp"))
+_promptbert = partial(published_row, paper="promptbert")
 
 
 def _promptbert_baselines() -> Iterator[PublishedRow]:
     """The rows of Tables 5 and 6 that need no training."""
     for name, pooling, numbers, more in (
-        ("last layer average", "mean", "30.87 59.89 47.73 60.29 63.73 47.29 58.22 52.57", {}),
-        ("static average", "static", "42.38 56.74 50.60 65.08 62.39 56.82 58.15 56.02", {}),
+        ("last layer average", "mean", LAST, {}),
+        ("static average", "static", STATIC, {}),
         ("first-last average", "first-last", "39.70 59.38 49.67 66.03 66.19 53.87 62.06 56.70",
          {"source": "embedding layer as first; with layer 1 it is 60.73 (SimCSE's issue 285)"}),
-        ("manual prompt", "prompt", "60.96 73.83 62.18 71.54 68.68 70.60 67.16 67.85", {"evaluate": "--final-period"}),
+        ("manual prompt", "prompt", PROMPT, {"evaluate": "--final-period"}),
     ):  # fmt: skip
         yield _promptbert("5", name, f"{BASE} {pooling}", numbers, **more)
     yield _promptbert(
@@ -69,11 +64,11 @@ def _promptbert_baselines() -> Iterator[PublishedRow]:
 
 def _promptbert_untrained() -> Iterator[PublishedRow]:
     """Tables 1, 9 and 12."""
-    for backbone, static, last in ((BASE, 56.02, 52.57), (CASED, 56.65, 56.93), (ROBERTA, 55.88, 53.49)):
+    for backbone, static, last in ((BASE, STATIC, LAST), (CASED, 56.65, 56.93), (ROBERTA, 55.88, 53.49)):
         yield _promptbert("1", f"{backbone}, static", f"{backbone} static", static)
         yield _promptbert("1", f"{backbone}, last layer", f"{backbone} mean", last)
     for name, pooling, average, subtracted in (
-        ("[MASK], no denoising", "prompt", 67.85, ""),
+        ("[MASK], no denoising", "prompt", PROMPT, ""),
         ("[MASK], denoised", "prompt-denoised", 67.43, "before the head"),
         ("top 200 tokens, no denoising", "top-tokens", 56.19, ""),
         ("top 200 tokens, denoised", "top-tokens-denoised", 60.39, "between logits"),
@@ -94,7 +89,7 @@ def _promptbert_trained() -> Iterator[PublishedRow]:
     )  # fmt: skip
     for table in ("6", "10"):
         yield promptbert(
-            table, "PromptBERT", f"{BASE} promptbert", "71.56 84.58 76.98 84.47 80.60 81.60 69.87 78.54",
+            table, "PromptBERT", f"{BASE} promptbert", TRAINED,
             deviation=0.15, seeds=10, source="mean of 10 seeds, 78.33 to 78.86",
         )  # fmt: skip
     yield _promptbert(
@@ -102,7 +97,7 @@ def _promptbert_trained() -> Iterator[PublishedRow]:
         source="10 seeds, 73.50 to 76.64; SimCSE's own paper gives 76.25",
     )  # fmt: skip
     yield promptbert(
-        "6", "PromptRoBERTa", f"{ROBERTA} promptbert", "73.94 84.74 77.28 84.99 81.74 81.88 69.50 79.15",
+        "6", "PromptRoBERTa", f"{ROBERTA} promptbert", TRAINED_ROBERTA,
         deviation=0.25, seeds=10,
     )  # fmt: skip
     yield promptbert(
@@ -118,8 +113,8 @@ def _promptbert_trained() -> Iterator[PublishedRow]:
 def _promptbert_ablations() -> Iterator[PublishedRow]:
     """Table 8."""
     for backbone, same, different, denoised in (
-        (BASE, (78.16, 0.17), (78.19, 0.29), (78.54, 0.15)),
-        (ROBERTA, (78.16, 0.44), (78.17, 0.44), (79.15, 0.25)),
+        (BASE, (78.16, 0.17), (78.19, 0.29), (TRAINED, 0.15)),
+        (ROBERTA, (78.16, 0.44), (78.17, 0.44), (TRAINED_ROBERTA, 0.25)),
     ):
         for name, method, (average, deviation) in (
             ("same template", "promptbert-same", same),
@@ -138,13 +133,17 @@ def _promptbert_transfer() -> Iterator[PublishedRow]:
         ("BERT average", "mean", "78.66 86.25 94.37 88.66 84.40 92.80 69.54 84.94"),
         ("BERT [CLS]", "cls", "78.68 84.85 94.21 88.23 84.13 91.40 71.13 84.66"),
     ):
-        yield _promptbert("15", name, f"{BASE} {pooling}", numbers, "transfer")
+        yield _promptbert("15", name, f"{BASE} {pooling}", numbers, "transfer", evaluate=SENTEVAL)
     for name, backbone, supervised, average in (
         ("PromptBERT", BASE, False, 85.49), ("PromptRoBERTa", ROBERTA, False, 87.36),
         ("PromptBERT, supervised", BASE, True, 86.90), ("PromptRoBERTa, supervised", ROBERTA, True, 89.00),
     ):  # fmt: skip
         key = f"{backbone} promptbert{' supervised' if supervised else ''}"
-        yield _promptbert("15", name, key, average, "transfer", method="promptbert", supervised=supervised)
+        yield _promptbert(
+            "15", name, key, average, "transfer", method="promptbert", supervised=supervised,
+            evaluate=f"{SENTEVAL} --final-period{' --bare' if supervised else ''}",
+            source="without head and denoising, as its author ran it (its issue 34)" if supervised else "",
+        )  # fmt: skip
 
 
 def _promptbert_geometry() -> Iterator[PublishedRow]:
@@ -153,14 +152,17 @@ def _promptbert_geometry() -> Iterator[PublishedRow]:
         for pooling, value in (("static", static), ("mean", last)):
             yield _promptbert(
                 "1", f"{backbone}, {pooling}, anisotropy", f"{backbone} {pooling}", value, "geometry",
-                read=("anisotropy", "anisotropy"), source="over 100,000 sentences of Wikipedia; here over STS-B test",
+                read=("anisotropy", "anisotropy"),
+                source="over 100,000 sentences of Wikipedia; here over --sentences, or STS-B test",
             )  # fmt: skip
     for backbone, value in ((BASE, 0.4445), (CASED, 0.1465), (ROBERTA, 0.0235)):
         read = ("static-bias", "groups", "all", "cosine")
         yield _promptbert("2", f"{backbone}, word embeddings", f"{backbone} static", value, "geometry", read=read)
     for removed, averages in (
         ("-Freq", (59.65, 60.27, 65.41)), ("-Freq&Sub", (62.20, 64.83, 64.89)),
-        ("-Freq&Sub&Case", (None, 65.07, 65.06)), ("-Freq&Sub&Case&Pun", (63.10, 66.05, 67.64)),
+        ("-Freq&Sub&Case", (None, 65.07, 65.06)), ("-Freq&Sub&Case&Pun", (
+            REMOVED, "57.86 68.51 66.43 75.67 68.99 64.51 60.39 66.05",
+            "60.54 66.90 66.81 76.85 71.68 69.11 61.56 67.64")),
     ):  # fmt: skip
         for backbone, average in zip((BASE, CASED, ROBERTA), averages, strict=True):
             if average is not None:
@@ -168,77 +170,16 @@ def _promptbert_geometry() -> Iterator[PublishedRow]:
                     "3", f"{backbone} {removed}", f"{backbone} static", average, "geometry",
                     read=("static-bias", removed, "average"), source="on SentEval's tokenised, lower-cased text",
                 )  # fmt: skip
+    yield _promptbert(
+        "5", "static average, biases removed", f"{BASE} static", REMOVED, "geometry",
+        read=("static-bias", "-Freq&Sub&Case&Pun", "average"),
+    )  # fmt: skip
     for template, value in TEMPLATES.items():
         yield _promptbert("4", template, f"{BASE} prompt", value, "templates")
     yield _promptbert("figure-1", "static embeddings in two dimensions", f"{BASE} static", task="geometry")
 
 
-def _dcpcse_rows() -> Iterator[PublishedRow]:
-    """Tables 1 and 2 and Figure 2."""
-    numbers = "64.28 78.97 70.51 78.45 75.71 76.33 68.73 73.28"
-    yield _dcpcse("1", "SCPCSE", f"{BASE} scpcse", numbers, method="scpcse")
-    for backbone, average in ((BASE, 78.49), (LARGE, 79.42), (ROBERTA, 77.93)):
-        yield _dcpcse("1", f"DCPCSE, {backbone}", f"{backbone} dcpcse", average, method="dcpcse")
-    for backbone, average in ((BASE, 81.65), (LARGE, 82.89), (ROBERTA, 82.94), (ROBERTA_LARGE, 84.76)):
-        yield _dcpcse(
-            "1", f"DCPCSE, {backbone}, supervised", f"{backbone} dcpcse supervised", average, method="dcpcse",
-            supervised=True, source="a re-run elsewhere gave 81.32 (BERT-base) and 82.75 (RoBERTa-base)",
-        )  # fmt: skip
-    for backbone, method, average in (
-        (BASE, "dcpcse-mlm", 78.10), (BASE, "dcpcse", 78.49),
-        (ROBERTA, "dcpcse", 77.93), (ROBERTA, "dcpcse-no-mlm", 69.24),
-    ):  # fmt: skip
-        yield _dcpcse("2", f"{backbone}, {method}", f"{backbone} {method}", average, method=method)
-    for length, drawn in ((1, 76.50), (4, None), (8, None), (12, None), (16, 78.49), (20, None)):
-        yield _dcpcse(
-            "figure-2", f"prompt length {length}", f"{BASE} dcpcse", drawn, method="dcpcse",
-            prefix=length, source="read off the figure" if drawn == 76.50 else "",
-        )  # fmt: skip
-
-
-def _conpvp_sts() -> Iterator[PublishedRow]:
-    """Tables 3 and 4."""
-    for backbone, average in ((BASE, 78.85), (LARGE, 80.01), (ROBERTA, 79.18), (ROBERTA_LARGE, 80.18)):
-        source = "best of 4 seeds, not their mean"
-        yield _conpvp("3", f"ConPVP, {backbone}", f"{backbone} conpvp", average, method="conpvp", source=source)
-    for name, method, average, deviation in (
-        ("ConPVP", "conpvp", 79.90, 0.32), ("manual anchor", "conpvp-manual", 79.18, 0.49),
-        ("without c-", "conpvp-no-negative", 78.49, 0.33), ("without c+ and c-", "conpvp-no-prototypes", 77.28, 0.25),
-        ("SimCSE", "simcse", 77.37, 0.88), ("PromptBERT", "promptbert", 78.51, 0.77),
-    ):  # fmt: skip
-        yield _conpvp("4", name, f"{ROBERTA_LARGE} {method}", average, method=method, deviation=deviation, seeds=4)
-
-
-def _conpvp_other_tasks() -> Iterator[PublishedRow]:
-    """Tables 5 and 6 and Figures 4 to 7."""
-    for name, backbone, method, average, deviation in (
-        ("ConPVP, RoBERTa-base", ROBERTA, "conpvp", 86.27, 0.11),
-        ("ConPVP, RoBERTa-large", ROBERTA_LARGE, "conpvp", 88.60, 0.14),
-        ("SimCSE, RoBERTa-base", ROBERTA, "simcse", 85.06, 0.13),
-        ("SimCSE, RoBERTa-large", ROBERTA_LARGE, "simcse", 86.42, 0.23),
-    ):
-        key = f"{backbone} {method}"
-        yield _conpvp("5", name, key, average, "transfer", method=method, deviation=deviation, seeds=4)
-    for backbone, numbers in (
-        (BASE, "79.56 32.46 54.35 47.12 61.61 64.04 21.87 45.35 50.80"),
-        (LARGE, "83.13 30.52 56.34 46.11 61.51 66.54 26.10 44.20 51.81"),
-    ):
-        yield _conpvp("6", backbone, f"{backbone} mean", numbers, "clustering")
-    for backbone, method, average in (
-        (BASE, "conpvp", 63.86), (LARGE, "conpvp", 64.14), (BASE, "simcse", 57.58), (LARGE, "simcse", 63.06),
-    ):  # fmt: skip
-        yield _conpvp(
-            "6", f"{method}, {backbone}", f"{backbone} {method}", average, "clustering", method=method,
-            source="its text says +1.21 and +2.18 over SimCSE; the table gives +6.28 and +1.08",
-        )  # fmt: skip
-    figures = {"figure-4": "geometry", "figure-5": "geometry", "figure-6": "geometry", "figure-7": "few-shot"}
-    for figure, task in figures.items():
-        yield _conpvp(figure, "untrained [CLS]", f"{ROBERTA_LARGE} cls", task=task)
-        for method in ("simcse", "conpvp"):
-            yield _conpvp(figure, method, f"{ROBERTA_LARGE} {method}", task=task, method=method)
-
-
-ROWS: tuple[PublishedRow, ...] = (
+PAPER_ROWS: tuple[PublishedRow, ...] = (
     *_promptbert_baselines(), *_promptbert_untrained(), *_promptbert_trained(), *_promptbert_ablations(),
-    *_promptbert_transfer(), *_promptbert_geometry(), *_dcpcse_rows(), *_conpvp_sts(), *_conpvp_other_tasks(),
+    *_promptbert_transfer(), *_promptbert_geometry(), *published_dcpcse.rows(), *published_conpvp.rows(),
 )  # fmt: skip

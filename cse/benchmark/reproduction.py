@@ -26,8 +26,9 @@ TEMPLATES_FILE = "templates.txt"
 class Plan:
     """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds.
 
-    `data` has the folder of each task beneath it; `train_data` is the text of trained rows, `triplets` that of
-    supervised ones, either a file or a hub id; `train_options` are further options of `scripts.train`.
+    `data` has the folder of each task beneath it, and in `sts_senteval` the text that the papers scored in place of
+    that in `sts`; `train_data` is the text of trained rows, `triplets` that of supervised ones, either a file or a hub
+    id; `train_options` are further options of `scripts.train`; `sentences` is the text of PromptBERT's anisotropy.
     """
 
     data: Path
@@ -37,14 +38,20 @@ class Plan:
     backbone: str | None
     seeds: Sequence[int]
     train_options: str
+    sentences: Path | None = None
+
+    @property
+    def tokenised(self) -> Path:
+        """Where SentEval's tokenised text of the STS tasks is looked for."""
+        return self.data / "sts_senteval"
 
     def source(self, row: PublishedRow) -> str | None:
         """The text a trained row learns from."""
         return self.triplets if row.supervised else self.train_data
 
     def backbone_of(self, row: PublishedRow) -> str:
-        """The model to open."""
-        return self.backbone or row.backbone
+        """The model to open; a published checkpoint is its own."""
+        return row.backbone if row.checkpoint else self.backbone or row.backbone
 
     def commands(self, row: PublishedRow) -> list[str]:
         """Every command of a row, in order; none for a copied one."""
@@ -60,8 +67,8 @@ class Plan:
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
     def pooling(self, row: PublishedRow) -> str | None:
-        """How an untrained row reads its backbone; None for a trained one."""
-        return None if row.method else row.reading
+        """How an untrained row reads its backbone; None for one that is trained, or published as a checkpoint."""
+        return None if row.method or row.checkpoint else row.reading
 
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for what is not trained."""
@@ -87,13 +94,21 @@ class Plan:
         name = self.checkpoint(row, seed).name if seed is not None else row.reading.replace(" ", "-")
         backbone = self.backbone_of(row)
         owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
-        return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options])) + ".json")
+        text = settings_digest(*given) if (given := self._text(row)) else ""
+        return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options, text])) + ".json")
+
+    def _text(self, row: PublishedRow) -> list[str]:
+        """The options that name the papers' text: SentEval's where it is there, Wikipedia for the anisotropy."""
+        tokenised = "tokenised" in find_task(row.task).options and self.tokenised.is_dir()
+        sampled = self.sentences if row.read[:1] == ("anisotropy",) else None
+        options = ["--tokenised", str(self.tokenised)] if tokenised else []
+        return [*options, *(["--sentences", str(sampled)] if sampled else [])]
 
     def evaluate(self, row: PublishedRow, seed: int | None) -> str:
         """The evaluation command of one run."""
-        pooling = [] if row.method else ["--pooling", str(self.pooling(row))]
+        pooling = [] if (named := self.pooling(row)) is None else ["--pooling", named]
         words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
-        words += ["--data", str(self.data / find_task(row.task).folder)]
+        words += ["--data", str(self.data / find_task(row.task).folder), *self._text(row)]
         results = self.results(row, seed)
         drawn = bool(find_task(row.task).figures)
         figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
@@ -102,19 +117,24 @@ class Plan:
     def templates(self) -> str:
         """The command that scores every template of Table 4 on STS-B dev."""
         words = ["scripts.search_templates", "--model", self._template_backbone, "--final-period"]
-        words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._dev)]
+        words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._template_dev)]
         return shlex.join(["python", "-m", *words, "--json", str(self.template_scores)])
 
     @property
     def template_scores(self) -> Path:
         """Where the template search leaves its scores."""
         backbone = self._template_backbone
-        name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data))}.json"
+        text = [str(self.tokenised)] if self.tokenised.is_dir() else []
+        name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data), *text)}.json"
         return self.output / "results" / name
 
     @property
     def _template_backbone(self) -> str:
         return self.backbone or "bert-base-uncased"
+
+    @property
+    def _template_dev(self) -> Path:
+        return self.tokenised / "STSB" / "dev.tsv" if self.tokenised.is_dir() else self._dev
 
     @property
     def _dev(self) -> Path:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cse.evaluation.task import LOGISTIC
 from cse.files import file_digest, write_json
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Protocol:
     """Every option that decides a task's scores, beside the model.
 
     `data` and `tokenised` are digests of folders (`cse.files.file_digest`), `sentences` and `fit` what
-    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too.
+    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too;
+    `classifier` is transfer's.
     """
 
     data: str
@@ -35,6 +37,7 @@ class Protocol:
     sentences: str | None = None
     fit: str | None = None
     points: bool = False
+    classifier: str = LOGISTIC
 
 
 class Provenance(TypedDict):
@@ -49,7 +52,7 @@ class ModelRecord:
     """One model's scores by unit (set), and where they come from.
 
     `model` is the name it was opened by, `key` what the published rows call it; models of one `group` differ in their
-    `seed` alone, and both are None for what was not trained here.
+    `seed` alone, and both are None for what was not trained here. `family` is that of a published checkpoint.
     """
 
     model: str
@@ -60,6 +63,7 @@ class ModelRecord:
     group: str | None = None
     seed: int | None = None
     key: str | None = None
+    family: str | None = None
 
 
 @dataclass
@@ -76,8 +80,16 @@ class Results:
     comparisons: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object of a results file; `comparisons` stands there only where models were compared."""
+        """The JSON object of a results file.
+
+        `comparisons`, a model's `family` and a `classifier` stand there only where they say something.
+        """
         value = asdict(self)
+        if self.protocol.classifier == LOGISTIC:
+            del value["protocol"]["classifier"]
+        for record in value["models"].values():
+            if record["family"] is None:
+                del record["family"]
         return value if self.comparisons else {key: item for key, item in value.items() if key != "comparisons"}
 
 

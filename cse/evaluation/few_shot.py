@@ -2,7 +2,8 @@
 
 The transfer sets and their features are those of `cse.evaluation.transfer`. Ten draws, seeds 0 to 9, come from the
 training part and are scored on the test part; a set without parts is scored on all rows that were not drawn. The paper
-does not name its classifier: here it is transfer's, with C = 1, as sixteen labels leave nothing to choose it on.
+does not name its classifier: here it is transfer's logistic regression with C = 1, as sixteen labels leave nothing to
+choose it on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation.labelled_data import check_counts, check_known, features, labels
+from cse.evaluation.logistic_classifier import classifier
 from cse.evaluation.task import Task, TaskData
-from cse.evaluation.transfer import LAYOUT, classifier, found_sets, read_set
+from cse.evaluation.transfer import LAYOUT, found_sets, read_set
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PAIRS = Path("STSB") / "test.tsv"
 POSITIVE_GRADE = 4.0  # STS-B pairs from here on count as positives for `alignment`
 TOP_GRADE = 5
-MOST_SENTENCES = 100_000  # PromptBERT's sample for Eq. 1
+MOST_SENTENCES, MOST_WORDS = 100_000, 32  # PromptBERT's sample for Eq. 1
 
 
 def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> Scores:
@@ -65,13 +65,14 @@ def _bucket(place: int, inside: np.ndarray) -> Scores:
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """What is measured on `folder`/STSB/test.tsv, rounded to four decimals, and with `tokens` on all seven STS tasks.
+    """What is measured on STS-B test, rounded to four decimals, and with `tokens` on all seven STS tasks.
 
-    `sentences` is a file of any kind `cse.data.sentences` reads, whose first 100,000 take STS-B's place for the
-    anisotropy. `removal` and `static-bias` are averages over the seven tasks, so none of them may be missing. Raises
-    ValueError where STS-B test, or that file, is missing.
+    Each task is read as `sts.sources` says. `sentences` is a file of any kind `cse.data.sentences` reads, whose first
+    100,000 take STS-B's place for the anisotropy. `removal` and `static-bias` are averages over the seven tasks, so
+    none of them may be missing. Raises ValueError where STS-B test, or that file, is missing, and as `sts.sources`.
     """
-    pairs = data.folder / PAIRS
+    files = sts.sources(data) if sts.files(data.folder) else {}
+    pairs = files.get("STS-B", [data.folder / PAIRS])[0]
     if missing := [path for path in (pairs, data.sentences) if path and not path.is_file()]:
         raise ValueError(f"{missing[0]}: no such file; give the folder that holds STSB, and sentences in a text file")
     found: dict[str, Unit] = {
@@ -80,18 +81,22 @@ def units(data: TaskData) -> dict[str, Unit]:
         "distribution": partial(_distribution, pairs),
         "map": partial(pair_map, path=pairs),
     }
-    if data.tokens and len(sts.files(data.folder)) == len(sts.TASKS):
-        found["removal"] = partial(_removal, data.folder, data.tokens)
-        found["static-bias"] = partial(_static_bias, data.folder, data.tokens.static)
+    if data.tokens and len(files) == len(sts.TASKS):
+        found["removal"] = partial(_removal, files, data.tokens)
+        found["static-bias"] = partial(_static_bias, files, data.tokens.static)
     return found
 
 
 def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
-    read = (
-        distinct_texts(scored_pairs(pairs)) if sentences is None else islice(read_sentences(sentences), MOST_SENTENCES)
-    )
+    read = distinct_texts(scored_pairs(pairs)) if sentences is None else _sampled(sentences)
     texts = list(dict.fromkeys(read))
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
+
+
+def _sampled(path: Path) -> Iterator[str]:
+    """PromptBERT's sample as its released code takes it: the first sentences, lower-cased and cut to 32 words."""
+    for sentence in islice(read_sentences(path), MOST_SENTENCES):
+        yield " ".join(sentence.lower().split()[:MOST_WORDS])
 
 
 def _alignment_uniformity(path: Path, encode: Encode) -> Scores:
@@ -114,15 +119,15 @@ def _distribution(path: Path, encode: Encode) -> Scores:
     return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
 
 
-def _removal(folder: Path, tokens: TokenAccess, _: Encode) -> Scores:
+def _removal(files: Mapping[str, Sequence[Path]], tokens: TokenAccess, _: Encode) -> Scores:
     """ConPVP Figure 5, on the seven STS tasks, tokens counted in STS-B test."""
-    sets = sts.all_pairs(folder)
+    sets = sts.all_pairs(files)
     return removal_curve(tokens.tokenise, tokens.encode_ids, sets, counted=distinct_texts(sets["STS-B"]))
 
 
-def _static_bias(folder: Path, static: StaticEmbeddings, _: Encode) -> Scores:
+def _static_bias(files: Mapping[str, Sequence[Path]], static: StaticEmbeddings, _: Encode) -> Scores:
     """PromptBERT section 3, on the seven STS tasks, tokens counted in STS-B test."""
-    sets = sts.all_pairs(folder)
+    sets = sts.all_pairs(files)
     counted = distinct_texts(sets["STS-B"])
     groups = token_groups(static, counted)
     removal = cumulative_removal(static, sets, frequent_tokens(static, counted))
@@ -135,7 +140,7 @@ TASK = Task(
     layout=sts.LAYOUT,
     data_of="sts",
     shown=("anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"),
-    options=("sentences", "figures"),  # a final period would not reach the tokens that are counted
+    options=("sentences", "figures", "tokenised"),  # a final period would not reach the tokens that are counted
     figures={
         "similarity": "distribution", "pairs": "map", "removal": "removal", "static-embeddings": "static-bias",
     },

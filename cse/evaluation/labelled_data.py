@@ -15,9 +15,13 @@ import numpy as np
 from cse.data import text_lines
 
 if TYPE_CHECKING:
+    from sklearn.model_selection import StratifiedKFold
+
     from cse.evaluation import Encode
 
 LabelledRow = tuple[str, ...]
+Part = tuple[np.ndarray, np.ndarray]  # (N, d) features, (N,) labels
+SEED = 1111  # SentEval's
 
 
 def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
@@ -79,3 +83,10 @@ def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
         return views[0]
     first, second = views
     return np.hstack([np.abs(first - second), first * second])
+
+
+def stratified(count: int) -> StratifiedKFold:
+    """SentEval's `count` folds: stratified and shuffled with its seed."""
+    from sklearn.model_selection import StratifiedKFold
+
+    return StratifiedKFold(count, shuffle=True, random_state=SEED)

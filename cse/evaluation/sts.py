@@ -5,7 +5,7 @@ SentEval's "all" protocol as the papers score it: a task's subsets are concatena
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,14 +36,24 @@ def units(data: TaskData) -> dict[str, Unit]:
     """The tasks of the seven that lie under the folder; a task that `tokenised` holds too is read from there.
 
     A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
-    `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where
-    the folder, or `tokenised`, holds none of them.
+    Raises ValueError as `sources` does.
     """
-    for place in (data.folder, *([data.tokenised] if data.tokenised else [])):
+    found = sources(data)
+    return {name: partial(score, paths=paths, details=data.details) for name, paths in found.items()}
+
+
+def sources(data: TaskData) -> dict[str, list[Path]]:
+    """The files of each task: those under `tokenised` where it has the task, else those under the folder.
+
+    `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where the
+    folder, or `tokenised`, holds none of the seven.
+    """
+    places = [data.folder, *([data.tokenised] if data.tokenised else [])]
+    for place in places:
         if not files(place):
             raise ValueError(f"{place}: no STS files; the layout is {LAYOUT}")
-    found = files(data.folder) | (files(data.tokenised) if data.tokenised else {})
-    return {name: partial(score, paths=found[name], details=data.details) for name in TASKS if name in found}
+    found = {task: paths for place in places for task, paths in files(place).items()}
+    return {task: found[task] for task in TASKS if task in found}
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
@@ -52,9 +62,9 @@ def files(folder: Path) -> dict[str, list[Path]]:
     return {task: paths for task, paths in found.items() if paths}
 
 
-def all_pairs(folder: Path) -> dict[str, list[Pair]]:
-    """The scored pairs of each of the seven tasks that lie under `folder`."""
-    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in files(folder).items()}
+def all_pairs(found: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
+    """The scored pairs of each task, from its files."""
+    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in found.items()}
 
 
 def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cse.evaluation.token_bias import StaticEmbeddings
     from cse.evaluation.token_removal import EncodeIds, Tokenise
 
+LOGISTIC = "logistic"
+
 
 @dataclass(frozen=True)
 class TokenAccess:
@@ -30,8 +32,9 @@ class TokenAccess:
 class TaskData:
     """What the units of a task may read: its `folder`, and what single tasks take beside it.
 
-    `tokenised`: a folder with SentEval's tokenised text, `details`: scores of subsets too (STS); `sentences`: a file
-    of them (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder without tokens.
+    `tokenised`: a folder with SentEval's tokenised text (STS, geometry), `details`: scores of subsets too (STS);
+    `sentences`: a file of them (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
+    without tokens; `classifier`: one of `transfer.CLASSIFIERS`.
     """
 
     folder: Path
@@ -40,6 +43,7 @@ class TaskData:
     sentences: Path | None = None
     search: Search | None = None
     tokens: TokenAccess | None = None
+    classifier: str = LOGISTIC
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,9 @@ def cumulative_removal(
     Rows: `static` (all tokens and the specials), `-Freq`, `-Freq&Sub`, `-Freq&Sub&Case`, `-Freq&Sub&Case&Pun`, the last
     four without specials. As released, tokens are dropped first and what is left is lower-cased and cut anew, which
     may bring back subwords. Sub: what continues a word. Pun: tokens without letter or digit, and [UNK]. A sentence
-    with nothing left is a zero vector (released: the embedding of [PAD]), and no blank token is added for RoBERTa. The
-    published numbers are of SentEval's tokenised, lower-cased text. Raises ValueError without a set.
+    with nothing left is a zero vector (released: the embedding of [PAD]). In the last row the text of a byte-level
+    tokenizer ends in a blank, whose token joins the average. The published numbers are of SentEval's tokenised,
+    lower-cased text. Raises ValueError without a set.
     """
     if not sets:
         raise ValueError("cumulative removal needs at least one set of pairs")
@@ -99,8 +100,10 @@ def _rungs(
     common = keep(lambda token: static.tokens[token] not in dropped, contents)
     whole = keep(lambda token: not continues[token], common)
     words = keep(lambda token: any(map(str.isalnum, texts[token])), whole)
-    lowered = [_lowered(static, texts, left) for left in (whole, words)]
-    return list(zip(ROWS[1:], (common, whole, *lowered), strict=True))
+    lower, last = (_lowered(static, texts, left) for left in (whole, words))
+    blank = [list(static.tokens).index(SPACE)] if _byte_level(static) and SPACE in static.tokens else []
+    ended = [content + blank if content else [] for content in last]
+    return list(zip(ROWS[1:], (common, whole, lower, ended), strict=True))
 
 
 def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]:
@@ -110,13 +113,17 @@ def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]
 
 def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
     """What each token says, "" for special and unused ones ([MASK], <pad>); and whether it continues a word."""
-    tokens = static.tokens
-    # The commoner mark decides: either kind of vocabulary has a few tokens that look like the other's.
-    byte_level = sum(token.startswith(SPACE) for token in tokens) > sum(token.startswith(CONTINUES) for token in tokens)
+    tokens, byte_level = static.tokens, _byte_level(static)
     named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
     texts = [_decoded(token) if byte_level else token.removeprefix(CONTINUES) for token in tokens]
     continues = [not token.startswith(SPACE) if byte_level else token.startswith(CONTINUES) for token in tokens]
     return ["" if special else text for special, text in zip(named, texts, strict=True)], continues
+
+
+def _byte_level(static: StaticEmbeddings) -> bool:
+    """The commoner mark decides: either kind of vocabulary has a few tokens that look like the other's."""
+    begun, continued = (sum(token.startswith(mark) for token in static.tokens) for mark in (SPACE, CONTINUES))
+    return begun > continued
 
 
 def _decoded(token: str) -> str:

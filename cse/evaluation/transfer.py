@@ -8,12 +8,8 @@ The files of a set decide how it is scored, each in a folder named after the set
 - `train.tsv` `test.tsv` (TREC MRPC): 10 folds of train choose, then all of train is fitted and test scored. MRPC's
   lines hold two sentences, its features are [|u - v|; u * v], and it has an F1 beside the accuracy.
 
-Folds are stratified and shuffled with SentEval's seed 1111. The classifier is SentEval's hypothesis class, a linear
-layer under a softmax with an L2 penalty, but solved to convergence by scikit-learn's LogisticRegression where SentEval
-takes early-stopped Adam steps (on CR 73.3 this way, 71.9 that way): no seed of its own, no GPU. Features are
-standardised with the mean and deviation of the rows trained on, so that the penalty means the same for vectors of any
-length; the solver then needs a third of the steps. The strengths are C = 1e-4 … 1; of equally good ones the strongest
-penalty is taken.
+Folds are stratified and shuffled with SentEval's seed 1111. `CLASSIFIERS` are modules that choose a strength and
+predict: logistic regression (the default) and SentEval's own early-stopped layer.
 """
 
 from __future__ import annotations
@@ -25,12 +21,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.labelled_data import LabelledRow, check_counts, check_known, features, labelled_rows, labels
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation import logistic_classifier, senteval_classifier
+from cse.evaluation.labelled_data import (
+    LabelledRow,
+    Part,
+    check_counts,
+    check_known,
+    features,
+    labelled_rows,
+    labels,
+    stratified,
+)
+from cse.evaluation.task import LOGISTIC, Task, TaskData
 
 if TYPE_CHECKING:
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-    from sklearn.pipeline import Pipeline
+    from types import ModuleType
 
     from cse.evaluation import Encode, Scores, Unit
 
@@ -48,19 +53,20 @@ LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items
 PAIRED = ("MRPC",)
 PARAPHRASE = "1"  # the label MRPC's F1 is of
 FOLDS, INNER_FOLDS = 10, 10
-STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-SEED = 1111
-
-Part = tuple[np.ndarray, np.ndarray]  # (N, d) features, (N,) labels
+CLASSIFIERS = {LOGISTIC: logistic_classifier, "senteval": senteval_classifier}
 
 
 def units(data: TaskData) -> dict[str, Unit]:
     """A unit for each set found under the folder: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
 
-    A unit encodes each distinct text of its set in one call. Raises ValueError where the folder has no known set or a
-    set only some of its files; a unit raises as `labelled_rows` does, and where a label has too few rows for the folds.
+    A unit encodes each distinct text of its set in one call. Raises ValueError for an unknown classifier and where the
+    folder has no known set or a set only some of its files; a unit raises as `labelled_rows` does, and where a label
+    has too few rows for the folds.
     """
-    return {name: partial(_score, name, paths) for name, paths in found_sets(data.folder).items()}
+    if data.classifier not in CLASSIFIERS:
+        raise ValueError(f"unknown `classifier` {data.classifier!r}; choose from {', '.join(CLASSIFIERS)}")
+    classifier = CLASSIFIERS[data.classifier]
+    return {name: partial(_score, name, paths, classifier) for name, paths in found_sets(data.folder).items()}
 
 
 def found_sets(folder: Path) -> dict[str, list[Path]]:
@@ -92,54 +98,24 @@ def read_set(name: str, path: Path) -> list[LabelledRow]:
     return rows
 
 
-def classifier(strength: float = 1.0) -> Pipeline:
-    """Unfitted standardisation and logistic regression with C = `strength`; 1 is scikit-learn's default."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
-
-
-def nested(whole: Part) -> float:
+def nested(whole: Part, classifier: ModuleType) -> float:
     """Mean accuracy in [0, 1] of the outer folds, each with the strength its own inner folds choose."""
-    from sklearn.model_selection import cross_val_score
-
-    return float(cross_val_score(_search(INNER_FOLDS), *whole, cv=_folds(FOLDS), error_score="raise").mean())
-
-
-def chosen_by_folds(train: Part, test: np.ndarray) -> np.ndarray:
-    """Labels predicted for the rows of `test` after 10-fold cross-validation on `train` chose the strength."""
-    return _search(FOLDS).fit(*train).predict(test)
+    rows, names = whole
+    found = [
+        classifier.chosen_by_folds((rows[train], names[train]), rows[test], INNER_FOLDS) == names[test]
+        for train, test in stratified(FOLDS).split(rows, names)
+    ]
+    return float(np.mean([right.mean() for right in found]))
 
 
-def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
-    """Labels predicted for the rows of `test` by that classifier trained on `train` which does best on `dev`."""
-    fitted = [classifier(strength).fit(*train) for strength in STRENGTHS]
-    return max(fitted, key=lambda each: each.score(*dev)).predict(test)
-
-
-def _folds(count: int) -> StratifiedKFold:
-    from sklearn.model_selection import StratifiedKFold
-
-    return StratifiedKFold(count, shuffle=True, random_state=SEED)
-
-
-def _search(folds: int) -> GridSearchCV:
-    from sklearn.model_selection import GridSearchCV
-
-    grid = {"logisticregression__C": STRENGTHS}
-    return GridSearchCV(classifier(), grid, cv=_folds(folds), error_score="raise")
-
-
-def _score(name: str, paths: Sequence[Path], encode: Encode) -> Scores:
+def _score(name: str, paths: Sequence[Path], classifier: ModuleType, encode: Encode) -> Scores:
     from sklearn.metrics import f1_score
 
     parts = _read(name, paths, encode)
     if len(parts) == 1:
-        return {"accuracy": round(100 * nested(parts[0]), 2)}
-    *chosen, (test, gold) = parts
-    predicted = chosen_by_folds(chosen[0], test) if len(chosen) == 1 else chosen_on_dev(chosen[0], chosen[1], test)
+        return {"accuracy": round(100 * nested(parts[0], classifier), 2)}
+    train, *dev, (test, gold) = parts
+    predicted = classifier.chosen_on_dev(train, *dev, test) if dev else classifier.chosen_by_folds(train, test, FOLDS)
     scores = {"accuracy": round(100 * float((predicted == gold).mean()), 2)}
     if name in PAIRED:
         scores["f1"] = round(100 * float(f1_score(gold, predicted, pos_label=PARAPHRASE)), 2)
@@ -163,5 +139,5 @@ TASK = Task(
     layout=LAYOUT,
     shown=("accuracy", "f1"),
     sets=tuple(SETS),
-    options=("final_period",),
+    options=("final_period", "classifier"),
 )

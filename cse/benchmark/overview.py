@@ -1,0 +1,46 @@
+"""Every table and figure of the papers, and whether it runs here, what it needs, or was copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cse.benchmark.listings import LISTINGS
+from cse.benchmark.published import PAPERS, ROWS, PublishedRow, table_order
+from cse.evaluation.tasks import find_task
+
+TOKENS = "runs here: scripts.tokens --file docs/sentences.txt"
+DRAWING = "a drawing of the method, without numbers"
+OTHERS = {
+    ("promptbert", "7"): TOKENS,
+    ("dcpcse", "figure-1"): DRAWING,
+    ("conpvp", "figure-1"): "runs here: scripts.tokens --template",
+    **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
+}
+
+
+def overview() -> list[str]:
+    """A line for each table and figure: paper, name, state."""
+    found = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | OTHERS.keys()
+    known = sorted(found, key=lambda each: (PAPERS.index(each[0]), *table_order(each[1])))
+    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper, table in known]
+
+
+def state(paper: str, table: str) -> str:
+    """Whether a table or figure runs here, what its rows need, or that it was copied."""
+    if (paper, table) in LISTINGS:
+        return "runs here: a listing of this project's constants"
+    if (paper, table) in OTHERS:
+        return OTHERS[paper, table]
+    rows = [row for row in ROWS if (row.paper, row.table) == (paper, table)]
+    running = [row for row in rows if not row.copied]
+    if not running:
+        return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
+    copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
+    return f"runs here with --backbone bundled; needs {', '.join(needs(running))}{copied}"
+
+
+def needs(rows: Sequence[PublishedRow]) -> list[str]:
+    """The papers' backbones of rows that are run, and the data."""
+    texts = ["--triplets" if row.supervised else "--train-data" for row in rows if row.method]
+    folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in rows]
+    return list(dict.fromkeys([*(row.backbone for row in rows), *folders, *texts]))

@@ -1,0 +1,127 @@
+"""SentEval's own classifier for transfer: one linear layer under a softmax, early-stopped Adam, L2 as weight decay.
+
+As its "test" protocol sets it: learning rate 1e-3, batches of 64, an evaluation on held-out rows every 4 epochs, at
+most 200 epochs; the layer of the best evaluation is kept. After 5 evaluations without a new best, wherever they lie,
+the next one ends the training: SentEval's counter never goes back to zero. What folds have chosen is trained anew on
+95 % of the rows, the rest being held out.
+
+Every layer starts from seed 1111 and from the numbers that PyTorch and NumPy would draw in SentEval: another draw moves
+MRPC by half a point. Strengths share them, so they learn side by side, as rows of one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cse.evaluation.labelled_data import SEED, Part, stratified
+
+STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2)
+RATE, BETAS, EPSILON = 1e-3, (0.9, 0.999), 1e-8
+BATCH = 64
+EPOCHS, MOST_EPOCHS = 4, 200  # between evaluations, and in all
+TENACITY = 5
+HELD_OUT = 0.05
+
+
+@dataclass
+class Layers:
+    """K layers of C classes over d features, one a strength: `weights` (K, C, d + 1), each class's bias last.
+
+    `first` and `second` are Adam's moments, of the same shape; `steps` counts its updates.
+    """
+
+    weights: np.ndarray
+    strengths: np.ndarray  # (K, 1, 1)
+    first: np.ndarray
+    second: np.ndarray
+    steps: int = 0
+
+    @classmethod
+    def start(cls, strengths: Sequence[float], classes: int, inputs: int) -> Layers:
+        """The same weights for every strength: those of PyTorch's linear layer, uniform within 1 / sqrt(d)."""
+        drawn = np.random.RandomState(SEED).randint(0, 2**32, classes * (inputs + 1), dtype=np.uint32)
+        uniform = (drawn % 2**24).astype(np.float32) * np.float32(2**-24)  # PyTorch's: the low bits of MT19937
+        uniform = (uniform * 2 - 1) * np.float32(inputs**-0.5)
+        first = np.hstack([uniform[:-classes].reshape(classes, inputs), uniform[-classes:, None]])  # biases come last
+        weights = np.stack([first] * len(strengths))
+        decay = np.array(strengths, np.float32)[:, None, None]
+        return cls(weights, decay, np.zeros_like(weights), np.zeros_like(weights))
+
+    def logits(self, rows: np.ndarray) -> np.ndarray:
+        """(n, K, C) of rows (n, d + 1) that end in a one."""
+        count, classes, width = self.weights.shape
+        return (rows @ self.weights.reshape(-1, width).T).reshape(-1, count, classes)
+
+    def learn(self, rows: np.ndarray, wanted: np.ndarray) -> None:
+        """One Adam step on the mean cross-entropy of a batch; `wanted` (n, C) has a one at each row's class."""
+        logits = self.logits(rows)
+        likely = np.exp(logits - logits.max(-1, keepdims=True))
+        likely /= likely.sum(-1, keepdims=True)
+        surplus = (likely - wanted[:, None]).reshape(len(rows), -1)
+        slope = (surplus.T @ rows / len(rows)).reshape(self.weights.shape) + self.strengths * self.weights
+        self.steps += 1
+        self.first += (1 - BETAS[0]) * (slope - self.first)
+        self.second += (1 - BETAS[1]) * (slope * slope - self.second)
+        whole = [1 - beta**self.steps for beta in BETAS]  # what the moments, begun at zero, have seen
+        self.weights -= RATE / whole[0] * self.first / (np.sqrt(self.second) / whole[1] ** 0.5 + EPSILON)
+
+
+def chosen_by_folds(train: Part, test: np.ndarray, folds: int) -> np.ndarray:
+    """Labels predicted for the rows of `test` after cross-validation on `train` chose the strength."""
+    rows, names = train
+    scores = [
+        fit((rows[inside], names[inside]), (rows[outside], names[outside]))[1]
+        for inside, outside in stratified(folds).split(rows, names)
+    ]
+    chosen = STRENGTHS[int(np.mean(scores, 0).argmax())]
+    weights, _ = fit(train, None, (chosen,))
+    return predicted(weights[0], test, np.unique(names))
+
+
+def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
+    """Labels predicted for the rows of `test` by that layer trained on `train` which does best on `dev`."""
+    weights, scores = fit(train, dev)
+    return predicted(weights[scores.argmax()], test, np.unique(train[1]))
+
+
+def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (K, C, d + 1) of each strength's best evaluation, and its accuracy (K,) on the rows of `held`.
+
+    Without these 5 % of `train` are held out.
+    """
+    rng, known = np.random.RandomState(SEED), np.unique(train[1])
+    if held is None:
+        outside, inside = np.split(rng.permutation(len(train[0])), [max(1, int(HELD_OUT * len(train[0])))])
+        train, held = ((train[0][inside], train[1][inside]), (train[0][outside], train[1][outside]))
+    rows, tested = with_ones(train[0]), with_ones(held[0])
+    wanted = (train[1][:, None] == known).astype(np.float32)
+    layers = Layers.start(strengths, len(known), train[0].shape[1])
+    best, weights = np.full(len(strengths), -1.0), layers.weights.copy()
+    failed, going = np.zeros(len(strengths), int), np.ones(len(strengths), bool)
+    for _ in range(0, MOST_EPOCHS + 1, EPOCHS):
+        for _ in range(EPOCHS):
+            order = rng.permutation(len(rows))
+            for start in range(0, len(rows), BATCH):
+                batch = order[start : start + BATCH]
+                layers.learn(rows[batch], wanted[batch])
+        accuracy = (known[layers.logits(tested).argmax(-1)] == held[1][:, None]).mean(0)  # (K,)
+        better = going & (accuracy > best)
+        best[better], weights[better] = accuracy[better], layers.weights[better]
+        going &= better | (failed < TENACITY)
+        failed += ~better
+        if not going.any():
+            break
+    return weights, best
+
+
+def predicted(weights: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """(n,) labels that one layer (C, d + 1) gives rows (n, d)."""
+    return classes[(with_ones(rows) @ weights.T).argmax(-1)]
+
+
+def with_ones(rows: np.ndarray) -> np.ndarray:
+    """(n, d + 1) float32: rows (n, d) and a one, whose weight is the bias."""
+    return np.hstack([rows, np.ones((len(rows), 1))]).astype(np.float32)

@@ -1,0 +1,55 @@
+"""Tables of settings come from the project's constants, and the overview knows every table and what it needs."""
+
+from test_scripts import refused, run
+
+from cse.benchmark.listings import LISTINGS
+from cse.benchmark.overview import overview, state
+from cse.benchmark.published import ROWS
+
+
+def cells(paper: str, table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in LISTINGS[paper, table]()[2:]]
+
+
+def test_dcpcses_tables_are_the_papers() -> None:
+    learned = {(row[0], row[1]): row[2:] for row in cells("dcpcse", "3")}
+    assert learned["bert-base", "unsupervised"] == ["16", "294,912", "590,592"]
+    assert learned["bert-large", "supervised"] == ["12", "589,824", "1,049,600"]
+    assert learned["roberta-base", "supervised"] == ["10", "184,320", "590,592"]
+    settings = {(row[0], row[1]): row[2:] for row in cells("dcpcse", "4")}
+    assert settings["roberta-large", "unsupervised"] == ["64", "0.01", "1", "125", "10", "0.1"]
+    assert settings["bert-base", "supervised"] == ["256", "0.005", "10", "125", "12", ""]
+    assert len(settings) == len(learned) == 8
+
+
+def test_promptberts_and_conpvps_settings_are_listed() -> None:
+    assert [row[2:5] for row in cells("promptbert", "14")] == [["256", "1e-05", "1"]] * 2 + [["512", "5e-05", "3"]] * 2
+    assert [row[2:4] for row in cells("conpvp", "2")] == [
+        ["128", "3e-05"], ["128", "1e-05"], ["128", "1e-05"], ["256", "1e-05"],
+    ]  # fmt: skip
+    assert cells("promptbert", "13")[0][2] == (
+        '`This sentence of "[X]" means [MASK].`, `This sentence : "[X]" means [MASK].`'
+    )
+    assert [len(row[1].split()) for row in cells("promptbert", "11")] == [36, 36]
+    assert len(cells("conpvp", "1")) == 9 + 8
+
+
+def test_the_overview_has_every_table_with_its_state() -> None:
+    known = [line.split()[:2] for line in overview()]
+    assert [name for paper, name in known if paper == "promptbert"] == [*map(str, range(1, 16)), "figure-1"]
+    assert [name for paper, name in known if paper == "dcpcse"] == ["1", "2", "3", "4", "figure-1", "figure-2"]
+    assert [name for paper, name in known if paper == "conpvp"] == [
+        *map(str, range(1, 7)), *(f"figure-{number}" for number in range(1, 8)),
+    ]  # fmt: skip
+    assert {(row.paper, row.table) for row in ROWS} <= {tuple(line) for line in known}
+    assert state("promptbert", "12") == "copied: needs BERT pretrained anew; scripts.pretrain makes small ones"
+    assert state("promptbert", "6") == (
+        "runs here with --backbone bundled; needs bert-base-uncased, roberta-base, sts, --train-data, --triplets; "
+        "1 of 5 rows copied"
+    )
+
+
+def test_the_command_prints_the_list_and_listings_without_data() -> None:
+    assert run("reproduce", "--list").stdout.splitlines() == overview()
+    assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
+    refused(run("reproduce", "dcpcse", "1"), 2, "--data and --output")

@@ -1,0 +1,223 @@
+"""Released checkpoints in odd states: what is told apart, what is refused in one line, and what is known and unused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from released import convert, linear, noise, norm, release, trainer_keys, write
+from transformers import AutoModel, AutoModelForMaskedLM, BertModel
+
+import cse
+from cse.errors import ArtefactError
+from cse.model_names import Kind, resolve, resolve_backbone
+
+Tensors = dict[str, torch.Tensor]
+WIDTH = 32
+
+
+def changed(**new: torch.Tensor | None) -> Callable[[Tensors], Tensors]:
+    """A change of tensors by key, `__` for a dot; None takes one away."""
+    named = {key.replace("__", "."): value for key, value in new.items()}
+
+    def change(tensors: Tensors) -> Tensors:
+        return {key: value for key, value in {**tensors, **named}.items() if value is not None}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "change", "message"),
+    [
+        ("promcse", "bert", changed(prefix_encoder__embedding__weight=None), "no prefix_encoder.embedding.weight"),
+        ("promcse", "bert", changed(prefix_encoder__embedding__weight=noise(1, 3, 96)), r"\(3, 96\), not \(3, 128\)"),
+        ("promcse", "bert", changed(prefix_encoder__trans__0__weight=noise(1, 2)), "reads its 'prefix_encoder.trans.0"),
+        ("promcse-supervised", "bert", changed(mlp__dense__weight=None), "its head lacks mlp.dense.weight"),
+        ("simcse-supervised", "roberta", changed(mlp__dense__bias=noise(1, 8)), r"dense.bias is \(8,\), not \(32,\)"),
+        ("simcse", "bert", changed(bert__encoder__layer__1__output__dense__weight=None), "lacks weights.*layer.1"),
+        ("simcse", "bert", changed(classifier__weight=noise(1, 2)), "nothing here reads its 'classifier.weight'"),
+        ("conpvp", "bert", changed(endp=noise(1, 4, 8)), r"endp is \(4, 8\), not \(4, 32\)"),
+        ("optiprompt", "bert", changed(p_mbv=noise(1, 5, WIDTH)), r"p_mbv is \(5, 32\), not \(7, 32\)"),
+        ("promptbert-supervised", "bert", changed(mlp__LayerNorm__bias=None), "its head lacks mlp.LayerNorm.bias"),
+        (
+            "promptbert-supervised", "roberta", lambda tensors: {**tensors, **norm("mlp", WIDTH)},
+            "nothing here reads its mlp.LayerNorm.bias",
+        ),
+    ],
+)  # fmt: skip
+def test_tensors_that_are_missing_misshapen_or_unknown_are_refused_by_name(
+    family: str, kind: str, change: Callable, message: str, bert_folder: Path, roberta_folder: Path, tmp_path: Path
+) -> None:
+    backbone = {"bert": bert_folder, "roberta": roberta_folder}[kind]
+    folder = write(tmp_path / "model", backbone, change(trainer_keys(backbone, family)))
+    with pytest.raises(ArtefactError, match=message):
+        cse.load(str(folder), family=family)
+
+
+def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    found = {"conpvp": "conpvp", "optiprompt": "optiprompt", "esimcse": "esimcse"}
+    found["promptbert-supervised"] = "promptbert-supervised"
+    for family, expected in found.items():
+        reference = resolve(str(release(tmp_path / family, bert_folder, family)))
+        assert (reference.kind, reference.family, reference.pooling) == (Kind.PUBLISHED, expected, None)
+    promcse = str(release(tmp_path / "promcse", bert_folder, "promcse"))
+    with pytest.raises(ValueError, match=r"only promcse or promcse-supervised has prefix_encoder.*, not simcse"):
+        resolve(promcse, family="simcse")
+    with pytest.raises(ArtefactError, match="may be of promcse or promcse-supervised; give one of them as `family`"):
+        resolve(promcse)
+    with pytest.raises(ValueError, match=r"is a promcse checkpoint .*leave out `pooling`"):
+        resolve(promcse, "mean")
+    with pytest.raises(ValueError, match="unknown family 'bert'; choose from simcse, simcse-supervised"):
+        resolve(promcse, family="bert")
+    with pytest.raises(ValueError, match="give `pooling` or `family`"):
+        resolve(promcse, "mean", "promcse")
+    with pytest.raises(ValueError, match="simcse is a checkpoint and pools its own way; leave out `family`"):
+        resolve("simcse", family="simcse")
+
+
+@pytest.mark.parametrize("converted", [False, True])
+def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp_path: Path, converted: bool) -> None:
+    folder = str(release(tmp_path / "model", bert_folder, "simcse", converted=converted))
+    with pytest.raises(ArtefactError, match=r"its (mlp|pooler)\.dense\.bias is a trained head.*give `family`"):
+        cse.load(folder)
+    mean = cse.load(folder, "mean").encode(SENTENCES)
+    np.testing.assert_allclose(mean, cse.load(str(bert_folder)).encode(SENTENCES), atol=1e-6)
+
+
+def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Path, tmp_path: Path) -> None:
+    """BERT's own files: its pooler, the next-sentence head, a buffer of positions."""
+    tensors = dict(AutoModelForMaskedLM.from_pretrained(bert_folder).state_dict())
+    tensors |= linear("bert.pooler", WIDTH, 3) | {"cls.seq_relationship.weight": noise(4, 2, WIDTH)}
+    tensors |= {"bert.embeddings.position_ids": torch.arange(80)[None]}
+    expected = cse.load(str(bert_folder)).encode(SENTENCES)
+    for binary in (False, True):
+        encoder = cse.load(str(write(tmp_path / f"plain-{binary}", bert_folder, tensors, binary=binary)))
+        assert encoder.method.name == "mean"
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
+        words = [[token for token, _ in one.top_tokens("the dog")] for one in (encoder, cse.load(str(bert_folder)))]
+        assert words[0] == words[1]
+
+
+def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    BertModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "bert")  # its pooler is new, and random
+    shutil.copytree(
+        bert_folder, tmp_path / "bert", ignore=shutil.ignore_patterns("model*", "config*"), dirs_exist_ok=True
+    )
+    model = AutoModel.from_pretrained(tmp_path / "bert").eval()
+    encoder = cse.load(str(tmp_path / "bert"), "pooler")
+    inputs = [encoder.tokenizer(text, return_tensors="pt") for text in SENTENCES]
+    with torch.no_grad():
+        expected = np.stack([model(**one).pooler_output[0].numpy() for one in inputs])
+    np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=1), expected, atol=1e-6)
+    assert not encoder.learned(training=True)
+    assert encoder.fingerprint != cse.load(str(tmp_path / "bert"), "cls").fingerprint
+    moved = {**model.state_dict(), "pooler.dense.bias": model.state_dict()["pooler.dense.bias"] + 0.1}
+    other = cse.load(str(write(tmp_path / "moved", bert_folder, moved)), "pooler")
+    assert other.fingerprint != encoder.fingerprint == cse.load(str(tmp_path / "bert"), "pooler").fingerprint
+    supervised = str(release(tmp_path / "sup", bert_folder, "simcse-supervised", converted=True))
+    np.testing.assert_array_equal(
+        cse.load(supervised, "pooler").encode(SENTENCES),
+        cse.load(supervised, family="simcse-supervised").encode(SENTENCES),
+    )
+    with pytest.raises(ArtefactError, match=r"its head lacks bert\.pooler\.dense\.bias"):
+        cse.load(str(bert_folder), "pooler")
+
+
+def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(
+    bert_folder: Path, roberta_folder: Path, tmp_path: Path
+) -> None:
+    """PromCSE trains its own decoder beside the word embeddings, under RoBERTa's name on BERT too."""
+    for backbone, start in ((bert_folder, "cls.predictions."), (roberta_folder, "lm_head.")):
+        tensors = trainer_keys(backbone, "promcse")
+        state = AutoModelForMaskedLM.from_pretrained(backbone).state_dict()
+        head = {key.replace(start, "lm_head."): value.clone() for key, value in state.items() if key.startswith(start)}
+        head["lm_head.decoder.weight"] = noise(11, *head["lm_head.decoder.weight"].shape)
+        name = backbone.name
+        whole = cse.load(str(write(tmp_path / f"{name}-whole", backbone, tensors | head)), family="promcse")
+        torch.testing.assert_close(whole.model.get_output_embeddings().weight.data, head["lm_head.decoder.weight"])
+        assert len(whole.top_tokens("the dog", 3)) == 3
+        part = {key: value for key, value in head.items() if "dense" not in key}
+        without = cse.load(str(write(tmp_path / f"{name}-part", backbone, tensors | part)), family="promcse")
+        np.testing.assert_array_equal(whole.encode(SENTENCES), without.encode(SENTENCES))
+        with pytest.raises(ArtefactError, match="no masked-language-model head"):
+            without.top_tokens("the dog")
+
+
+class Harmful:
+    def __reduce__(self) -> tuple:
+        return (print, ("this ran",))
+
+
+def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
+    bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = write(tmp_path / "model", bert_folder, {}, binary=True)
+    file = folder / "pytorch_model.bin"
+    for content, message in (
+        (Harmful(), "holds more than tensors"), ({"state_dict": {"a": 1}}, "something other than named tensors"),
+        ([torch.zeros(2)], "something other than named tensors"),
+    ):  # fmt: skip
+        torch.save(content, file)
+        with pytest.raises(ArtefactError, match=message):
+            cse.load(str(folder), family="simcse")
+    file.write_bytes(pickle.dumps(Harmful(), protocol=2))  # as files were before torch 1.6
+    with pytest.raises(ArtefactError, match="holds more than tensors"):
+        cse.load(str(folder), family="simcse")
+    assert "this ran" not in capsys.readouterr().out
+    for damaged in (b"", b"cut off"):
+        file.write_bytes(damaged)
+        with pytest.raises(ArtefactError, match=r"pytorch_model\.bin: (damaged|holds more)"):
+            cse.load(str(folder), family="simcse")
+    file.unlink()
+    with pytest.raises(ArtefactError, match=r"no safetensors file or pytorch_model\.bin in it"):
+        cse.load(str(folder), family="simcse")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ArtefactError, match=r"no config\.json in it"):
+        cse.load(str(tmp_path / "empty"), family="simcse")
+
+
+def test_shards_of_both_formats_are_one_model(bert_folder: Path, tmp_path: Path) -> None:
+    tensors = trainer_keys(bert_folder, "conpvp")
+    expected = cse.load(str(write(tmp_path / "whole", bert_folder, tensors))).encode(SENTENCES)
+    folder = write(tmp_path / "shards", bert_folder, {}, binary=True)
+    (folder / "pytorch_model.bin").unlink()
+    names = {key: f"part-{number % 2}.bin" for number, key in enumerate(tensors)}
+    for name in set(names.values()):
+        torch.save({key: tensors[key] for key in names if names[key] == name}, folder / name)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
+    np.testing.assert_array_equal(cse.load(str(folder)).encode(SENTENCES), expected)
+    (folder / "part-1.bin").unlink()
+    with pytest.raises(ArtefactError, match=r"no part-1\.bin"):
+        cse.load(str(folder))
+
+
+def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    tensors = trainer_keys(bert_folder, "conpvp")
+    longer = {**tensors, "endp": noise(12, 6, WIDTH)}
+    first, second = (
+        cse.load(str(write(tmp_path / name, bert_folder, each))) for name, each in (("4", tensors), ("6", longer))
+    )
+    assert second.method.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
+    assert first.fingerprint != second.fingerprint
+    moved = {**tensors, "endp": tensors["endp"] + 1e-3}
+    assert cse.load(str(write(tmp_path / "moved", bert_folder, moved))).fingerprint != first.fingerprint
+
+
+def test_what_is_a_backbone_beside_its_head_can_be_trained_and_a_prompt_cannot(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    simcse = write(tmp_path / "simcse", bert_folder, convert(trainer_keys(bert_folder, "simcse")), binary=True)
+    assert resolve_backbone(str(simcse)).kind is Kind.BACKBONE
+    promcse = release(tmp_path / "promcse", bert_folder, "promcse")
+    with pytest.raises(ArtefactError, match=r"is a trained checkpoint \(prefix_encoder.*give a backbone"):
+        resolve_backbone(str(promcse))

@@ -1,0 +1,43 @@
+"""`scripts.tokens`: words in order, before and after denoising, of a sentence or a file, at any template's [MASK]."""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_scripts import refused, run
+
+import cse
+from cse.templates import Template
+
+
+def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:
+    lines = run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3).stdout.splitlines()
+    assert len(lines) == 3
+    found = json.loads(
+        run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3, "--no-denoise", "--json").stdout
+    )
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", 3, denoise=False)
+    assert [(row["token"], pytest.approx(row["probability"])) for row in found] == expected
+    assert run("tokens", "--model", bert_folder, "[MASK] 🎸 שלום").exit_code == 0
+    asked = run("tokens", "--model", bert_folder, "the dog is sad", "--template", "the [X] was [MASK]", "--json").stdout
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", template=Template("the [X] was [MASK]"))
+    assert [(row["token"], pytest.approx(row["probability"])) for row in json.loads(asked)] == expected
+    refused(run("tokens", "--model", bert_folder, "a", "--template", "[MASK]"), 3, "exactly one [X]")
+    refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
+    refused(run("tokens", "--model", bert_folder), 3, "give a sentence or --file")
+
+
+def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "asked.txt"
+    file.write_text("the dog is sad\n\na big cat\n")
+    encoder = cse.load(str(bert_folder))
+    found = [line.split("\t") for line in run("tokens", "--model", bert_folder, "--file", file).stdout.splitlines()]
+    asked = json.loads(run("tokens", "--model", bert_folder, "--file", file, "--json").stdout)
+    for (sentence, before, after), row in zip(found, asked, strict=True):
+        assert before.split() == row["before"] == [token for token, _ in encoder.top_tokens(sentence, 5, False)]
+        assert after.split() == row["after"] == [token for token, _ in encoder.top_tokens(sentence, 5)]
+    assert [row["sentence"] for row in asked] == ["the dog is sad", "a big cat"]
+    refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "one of them")
+    refused(run("tokens", "--model", bert_folder, "--file", tmp_path / "none.txt"), 3, "none.txt")
+    refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
+    refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
