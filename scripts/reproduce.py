@@ -74,16 +74,18 @@ def main(
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
     from cse.benchmark.ledger import markdown, reproduce
-    from cse.benchmark.listings import LISTINGS
+    from cse.benchmark.listings import LISTINGS, WORDS, likeliest_words
     from cse.benchmark.obtained import draw_figure
+    from cse.benchmark.published_row import BASE
     from cse.benchmark.reproduction import Plan
 
-    if (paper, table) in LISTINGS:
-        for line in LISTINGS[paper, table]():
+    if (paper, table) in LISTINGS or (paper, table) == WORDS:
+        lines = LISTINGS[paper, table]() if (paper, table) in LISTINGS else likeliest_words(backbone or BASE)
+        for line in lines:
             typer.echo(line)
         return
     if data is None or output is None:
-        raise typer.BadParameter("give --data and --output; only tables of settings need neither")
+        raise typer.BadParameter("give --data and --output; only tables of settings and of words need neither")
     chosen = _chosen(paper, table, only)
     runs = tuple(dict.fromkeys(seeds or (42,)))
     plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)

@@ -1,8 +1,11 @@
 """Tables of settings come from the project's constants, and the overview knows every table and what it needs."""
 
+from pathlib import Path
+
 from test_scripts import refused, run
 
-from cse.benchmark.listings import LISTINGS
+import cse
+from cse.benchmark.listings import LISTINGS, WORD_SENTENCES
 from cse.benchmark.overview import overview, state
 from cse.benchmark.published import ROWS
 
@@ -36,7 +39,7 @@ def test_promptberts_and_conpvps_settings_are_listed() -> None:
 
 def test_the_overview_has_every_table_with_its_state() -> None:
     known = [line.split()[:2] for line in overview()]
-    assert [name for paper, name in known if paper == "promptbert"] == [*map(str, range(1, 16)), "figure-1"]
+    assert [name for paper, name in known if paper == "promptbert"] == [*map(str, range(1, 16)), "figure-1", "figure-2"]
     assert [name for paper, name in known if paper == "dcpcse"] == ["1", "2", "3", "4", "figure-1", "figure-2"]
     assert [name for paper, name in known if paper == "conpvp"] == [
         *map(str, range(1, 7)), *(f"figure-{number}" for number in range(1, 8)),
@@ -53,3 +56,12 @@ def test_the_command_prints_the_list_and_listings_without_data() -> None:
     assert run("reproduce", "--list").stdout.splitlines() == overview()
     assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
     refused(run("reproduce", "dcpcse", "1"), 2, "--data and --output")
+
+
+def test_table_7_has_the_words_of_its_sentences_before_and_after_denoising(bert_folder: Path) -> None:
+    lines = run("reproduce", "promptbert", "7", "--backbone", bert_folder).stdout.splitlines()
+    encoder = cse.load(str(bert_folder), "prompt")
+    assert len(lines) == 2 + 4
+    for line, sentence in zip(lines[2:], WORD_SENTENCES, strict=True):
+        words = [" ".join(token for token, _ in encoder.top_tokens(sentence, 5, denoise)) for denoise in (False, True)]
+        assert line == f"| {sentence} | {words[0]} | {words[1]} |"

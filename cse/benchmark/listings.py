@@ -1,14 +1,18 @@
-"""Tables of the papers that hold settings and no scores, as this project has them: its constants, line by line."""
+"""Tables of the papers that hold no scores, line by line: settings, which are constants here, and words at [MASK]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+import cse
 from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.presets import PUBLISHED, preset
 from cse.templates import NEGATIVE, POSITIVE
 
+WORD_SENTENCES = (
+    "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
+)  # fmt: skip
 SHAPES = {"bert-base": (12, 768), "bert-large": (24, 1024), "roberta-base": (12, 768), "roberta-large": (24, 1024)}
 
 
@@ -74,6 +78,23 @@ def prototypes() -> list[str]:
     return _table(("kind", "template"), [(kind, f"`{each.text}`") for kind, known in kinds.items() for each in known])
 
 
+def likeliest_words(backbone: str) -> list[str]:
+    """PromptBERT's Table 7: the five likeliest words at [MASK] of its sentences, before and after denoising.
+
+    Of an untrained `backbone`. Raises as `cse.load` does.
+    """
+    encoder = cse.load(backbone, pooling="prompt")
+    rows = [
+        (
+            sentence,
+            *(" ".join(token for token, _ in encoder.top_tokens(sentence, 5, denoise)) for denoise in (False, True)),
+        )
+        for sentence in WORD_SENTENCES
+    ]
+    return _table(("sentence", "words", "words, denoised"), rows)
+
+
+WORDS = ("promptbert", "7")
 LISTINGS: dict[tuple[str, str], Callable[[], list[str]]] = {
     ("promptbert", "11"): biased_tokens,
     ("promptbert", "13"): prompts,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cse.benchmark.listings import LISTINGS
+from cse.benchmark.listings import LISTINGS, WORDS
 from cse.benchmark.published import PAPERS, ROWS, PublishedRow, table_order
 from cse.evaluation.tasks import find_task
 
-TOKENS = "runs here: scripts.tokens --file docs/sentences.txt"
+CHECKPOINTS = "published"  # rows of checkpoints, each its own backbone
 DRAWING = "a drawing of the method, without numbers"
 OTHERS = {
-    ("promptbert", "7"): TOKENS,
+    WORDS: "runs here with --backbone bundled; needs bert-base-uncased",
+    (
+        "promptbert",
+        "figure-2",
+    ): "runs here on small models: scripts.pretrain --untied, scripts.evaluate geometry --figures",
     ("dcpcse", "figure-1"): DRAWING,
     ("conpvp", "figure-1"): "runs here: scripts.tokens --template",
     **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
@@ -36,7 +40,8 @@ def state(paper: str, table: str) -> str:
     if not running:
         return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
     copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
-    return f"runs here with --backbone bundled; needs {', '.join(needs(running))}{copied}"
+    anywhere = "" if paper == CHECKPOINTS else " with --backbone bundled"
+    return f"runs here{anywhere}; needs {', '.join(needs(running))}{copied}"
 
 
 def needs(rows: Sequence[PublishedRow]) -> list[str]:

@@ -63,8 +63,9 @@ def _other_tasks() -> Iterator[PublishedRow]:
         )  # fmt: skip
     for figure, task, backbone in (
         ("figure-4", "geometry", ROBERTA_LARGE), ("figure-5", "geometry", BASE),
-        ("figure-6", "geometry", ROBERTA_LARGE), ("figure-7", "few-shot", ROBERTA_LARGE),
+        ("figure-6", "geometry", ROBERTA_LARGE), ("figure-7", "few-shot", ROBERTA),
+        ("figure-7", "few-shot", ROBERTA_LARGE),
     ):  # fmt: skip
-        yield _conpvp(figure, "untrained [CLS]", f"{backbone} cls", task=task)
+        yield _conpvp(figure, f"untrained [CLS], {backbone}", f"{backbone} cls", task=task)
         for method in ("simcse", "conpvp"):
-            yield _conpvp(figure, method, f"{backbone} {method}", task=task, method=method)
+            yield _conpvp(figure, f"{method}, {backbone}", f"{backbone} {method}", task=task, method=method)

@@ -176,7 +176,8 @@ def _promptbert_geometry() -> Iterator[PublishedRow]:
     )  # fmt: skip
     for template, value in TEMPLATES.items():
         yield _promptbert("4", template, f"{BASE} prompt", value, "templates")
-    yield _promptbert("figure-1", "static embeddings in two dimensions", f"{BASE} static", task="geometry")
+    for backbone in (BASE, CASED, ROBERTA):
+        yield _promptbert("figure-1", f"word embeddings of {backbone}", f"{backbone} static", task="geometry")
 
 
 PAPER_ROWS: tuple[PublishedRow, ...] = (
