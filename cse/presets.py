@@ -62,6 +62,7 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     },
     # PromptBERT, appendix A and the released settings
     ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", False, "bert-large"): {"batch_size": 256, "learning_rate": 3e-5},  # the author's, in its issue 3
     ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
     ("promptbert", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
     ("promptbert", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
