@@ -159,7 +159,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def digest(*parts: str) -> str:
     """12 hex digits of sha256 over texts, one after the other."""
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode())
+    return sha.hexdigest()[:DIGITS]
 
 
 def file_digest(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from cse.data import Pair
 
+READ = 10_000  # examples at a time
 METHOD_SETTINGS = ("prefix", "mlm_weight")  # fields of `Method` that a run may set
 
 
@@ -85,9 +86,13 @@ class Run:
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
             "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
-            "texts": digest(json.dumps([self.examples[:1000], self.dev])),
+            "texts": digest(*self._texts(), json.dumps(self.dev)),
         }  # fmt: skip
         return json.loads(json.dumps(value))
+
+    def _texts(self) -> Iterator[str]:
+        """The examples in order, as JSON, some thousands at a time."""
+        return (json.dumps(self.examples[at : at + READ]) for at in range(0, len(self.examples), READ))
 
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column: a function of the seed and the step alone."""

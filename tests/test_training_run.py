@@ -38,6 +38,18 @@ def test_the_seed_decides_what_is_learned_from_noise(texts: str, bert_folder: Pa
     assert not torch.equal(prefix(1), prefix(2))
 
 
+def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
+    """Whichever of many it is, so that a run is not resumed on other text."""
+    lines = [f"the dog {number}" for number in range(10_002)]
+    file, recipes = tmp_path / "texts.txt", []
+    for changed in (None, 0, 5_000, 10_001, None):
+        file.write_text("\n".join("a cat" if number == changed else line for number, line in enumerate(lines)))
+        encoder, run = prepare(TrainRequest("simcse", str(file), str(bert_folder)))
+        recipes.append(run.recipe(encoder)["texts"])
+    assert len(set(recipes)) == 4
+    assert recipes[0] == recipes[-1]
+
+
 def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: Path) -> None:
     notes: list[str] = []
     _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
