@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 # What a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of pretraining,
-# pretrained poolers and heads of contrastive training, ESimCSE's second model.
+# pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
 UNUSED = re.compile(
-    r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|momentum_model)\..+"
+    r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
     r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
 )
 
@@ -44,7 +44,9 @@ def load_backbone(
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     offline = not Path(name).is_dir() and not hub.reachable()
-    source: dict[str, Any] = {"revision": revision or "main", "local_files_only": offline}
+    source: dict[str, Any] = {
+        "revision": revision or "main", "local_files_only": offline, "trust_remote_code": False
+    }  # fmt: skip
     try:
         config = AutoConfig.from_pretrained(name, **source)
         tokenizer = AutoTokenizer.from_pretrained(name, **source)
@@ -57,6 +59,8 @@ def load_backbone(
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
         raise ArtefactError(f"cannot open backbone {str(name)!r}: {reason}; give a masked language model") from error
     _check_weights(str(name), info)
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # what is made where there are no files
+        raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
     check_inputs(model)
@@ -89,7 +93,7 @@ def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
     if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
         raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
     if unclaimed := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
-        raise ArtefactError(f"{name}: nothing here reads its {unclaimed[0]!r}, and without it vectors would be others")
+        raise ArtefactError(f"{name}: nothing here reads its {unclaimed[0]!r}; it may be part of the model")
 
 
 def set_dropout(model: PreTrainedModel, rate: float) -> None:

@@ -125,11 +125,10 @@ def identify(name: str, keys: frozenset[str], asked: str | None) -> Family | Non
 def check_plain(name: str, keys: frozenset[str]) -> None:
     """Raise ArtefactError where a model that nothing else identifies looks like a converted or raw checkpoint.
 
-    That is one with a contrastive head, or with a pooler beside the bare backbone, which SimCSE's converter writes; a
-    pretrained model keeps its pooler beside its masked-language-model head.
+    That is one with a contrastive head, or with a pooler that lies where SimCSE's converter puts the head; a pretrained
+    model has its pooler among the keys of its backbone.
     """
-    head = sorted(key for key in keys if key.startswith(HEADS))
-    if head and (head[0].startswith(HEADS[0]) or not any(key.startswith(("cls.", "lm_head.")) for key in keys)):
+    if head := sorted(key for key in keys if key.startswith(HEADS)):
         raise ArtefactError(
             f"{name}: its {head[0]} is a trained head or a plain pooler, which its files do not tell; give `family` "
             f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"

@@ -52,11 +52,6 @@ def cached_file(model: str, name: str, revision: str | None = None) -> Path | No
         return None
 
 
-def available(model: str, name: str = "config.json") -> bool:
-    """Whether a model folder or hub id has the file `name`, or may have it where the hub can be asked."""
-    return reachable() or cached_file(model, name) is not None
-
-
 def model_folder(model: str) -> Path:
     """The folder of a model, a hub id's configuration and weights downloaded where the hub is reachable."""
     if Path(model).is_dir():

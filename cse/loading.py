@@ -44,9 +44,10 @@ def _untrained(reference: ModelReference) -> Encoder:
     model, tokenizer = load_backbone(location(reference.name), weights=weights)
     head = None
     if method.head_when is When.ALWAYS:
-        head = stored_head(
-            reference.name, method.head, model, weights, (f"{model.base_model_prefix}.pooler.", "pooler.")
-        )
+        places = (f"{model.base_model_prefix}.pooler.", "pooler.")
+        if not any(key.startswith(places) for key in weights):
+            raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
+        head = stored_head(reference.name, method.head, model, weights, places)
     encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=reference.name, head=head)
     encoder.max_row_length = recorded.max_length if recorded else None
     if encoder.max_content < 1:
@@ -63,6 +64,8 @@ def _published(reference: ModelReference, family: Family) -> Encoder:
     learned = weights.pop(family.tensor, None) if family.tensor else None
     if family.tensor and learned is None:
         raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
+    if learned is not None and (learned.dim() != 2 or not len(learned)):
+        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not some rows of vectors")
     model, tokenizer = load_backbone(location(name), weights=weights)
     method = family.reading("roberta" in model.config.model_type, rows=0 if learned is None else len(learned))
     head = stored_head(name, method.head, model, weights, HEADS) if method.head_when is When.ALWAYS else None

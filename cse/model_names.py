@@ -99,7 +99,7 @@ def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool)
 def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
 
-    A published checkpoint passes as one where all it learned beside its head is the backbone, whatever its `family`.
+    A published checkpoint passes as one, whatever its `family`, where no key marks it: its backbone is then all it is.
     Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
     ValueError for a wrong family.
     """
@@ -120,6 +120,7 @@ def resolve_among(model: str, family: str | None, poolings: Sequence[str] = ()) 
 
     With `poolings` a model that could be a plain backbone is one.
     """
+    _check_reading(None, family)
     name, own_way = _own_way(model)
     return _resolved(model, None, None if own_way or name == BACKBONE else family, ask=not poolings)
 

@@ -30,7 +30,14 @@ def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None 
         if path is not None:
             return _shards(model, path, revision) if layout.endswith(".index.json") else [path]
     wanted = SINGLE if layouts == SAFE else "safetensors file or pytorch_model.bin"
+    if not Path(model).is_dir():
+        raise ArtefactError(f"{model}: no {wanted} on the hub or, offline, in its cache; download it once")
     raise ArtefactError(f"{model}: no {wanted} in it; copy or train it again")
+
+
+def available(model: str) -> bool:
+    """Whether a model folder or hub id has a file of weights, or may have one where the hub can be asked."""
+    return hub.reachable() or any(hub.cached_file(model, layout) is not None for layout in ANY)
 
 
 def stored_keys(paths: Iterable[Path]) -> frozenset[str]:

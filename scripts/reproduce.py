@@ -74,14 +74,16 @@ def main(
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
     from cse.benchmark.ledger import markdown, reproduce
-    from cse.benchmark.listings import LISTINGS, WORDS, likeliest_words
+    from cse.benchmark.listings import LISTINGS, WORDS, likeliest_words, word_commands
     from cse.benchmark.obtained import draw_figure
+    from cse.benchmark.overview import check_known
     from cse.benchmark.published_row import BASE
     from cse.benchmark.reproduction import Plan
 
+    check_known(paper, table)
     if (paper, table) in LISTINGS or (paper, table) == WORDS:
-        lines = LISTINGS[paper, table]() if (paper, table) in LISTINGS else likeliest_words(backbone or BASE)
-        for line in lines:
+        words = word_commands if dry_run else likeliest_words
+        for line in LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE):
             typer.echo(line)
         return
     if data is None or output is None:

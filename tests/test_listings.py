@@ -57,6 +57,9 @@ def test_the_command_prints_the_list_and_listings_without_data() -> None:
     assert run("reproduce", "--list").stdout.splitlines() == overview()
     assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
     refused(run("reproduce", "dcpcse", "1"), 2, "--data and --output")
+    refused(run("reproduce", "dcpcse", "99"), 3, "no table '99'; choose from 1, 2, 3, 4, figure-1, figure-2")
+    refused(run("reproduce", "nopaper", "1"), 3, "unknown paper 'nopaper'", "conpvp")
+    refused(run("reproduce", "conpvp", "figure-2"), 3, "a drawing of the method")
 
 
 def test_table_7_has_the_words_of_its_sentences_before_and_after_denoising(bert_folder: Path) -> None:
@@ -66,3 +69,6 @@ def test_table_7_has_the_words_of_its_sentences_before_and_after_denoising(bert_
     for line, sentence in zip(lines[2:], WORD_SENTENCES, strict=True):
         words = [" ".join(token for token, _ in encoder.top_tokens(sentence, 5, denoise)) for denoise in (False, True)]
         assert line == f"| {sentence} | {words[0]} | {words[1]} |"
+    planned = run("reproduce", "promptbert", "7", "--backbone", bert_folder, "--dry-run").stdout.splitlines()
+    assert planned[0].endswith(f"--model {bert_folder} --pooling prompt 'i am sad.' --no-denoise")
+    refused(run("reproduce", "promptbert", "7", "--backbone", "promptbert"), 4, "promptbert is a trained checkpoint")

@@ -45,6 +45,10 @@ def test_the_papers_text_is_scored_where_it_is_there(tmp_path: Path) -> None:
         assert f"--data {tmp_path / 'sts'} --tokenised {tmp_path / 'sts_senteval'}{extra} " in command
         assert plan.results(row, None) not in before
     (templates,) = plan.commands(rows("promptbert", "4")[0])
+    assert f"--dev {tmp_path / 'sts' / 'STSB' / 'dev.tsv'}" in templates
+    (tmp_path / "sts_senteval" / "STSB").mkdir()
+    (tmp_path / "sts_senteval" / "STSB" / "dev.tsv").touch()
+    (templates,) = plan.commands(rows("promptbert", "4")[0])
     assert f"--dev {tmp_path / 'sts_senteval' / 'STSB' / 'dev.tsv'}" in templates
 
 

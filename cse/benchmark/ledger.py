@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse import hub
 from cse.benchmark.obtained import obtained
 from cse.benchmark.reproduction import run_command
 from cse.benchmark.results import provenance
 from cse.benchmark.significance import Sample, margin, over_seeds
 from cse.evaluation.tasks import find_task
 from cse.files import write_file, write_json
+from cse.weights import available
 
 if TYPE_CHECKING:
     from cse.benchmark.published import PublishedRow
@@ -107,7 +107,7 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     )  # fmt: skip
     if row.copied:
         return entry
-    if row.checkpoint and not hub.available(row.backbone):
+    if row.checkpoint and not available(row.backbone):
         return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
     for command in entry.commands:
         run_command(command, plan, row, report)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import cse
 from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
+from cse.model_names import resolve_backbone
 from cse.presets import PUBLISHED, preset
 from cse.templates import NEGATIVE, POSITIVE
 
@@ -83,7 +85,7 @@ def likeliest_words(backbone: str) -> list[str]:
 
     Of an untrained `backbone`. Raises as `cse.load` does.
     """
-    encoder = cse.load(backbone, pooling="prompt")
+    encoder = cse.load(resolve_backbone(backbone).name, pooling="prompt")
     rows = [
         (
             sentence,
@@ -92,6 +94,12 @@ def likeliest_words(backbone: str) -> list[str]:
         for sentence in WORD_SENTENCES
     ]
     return _table(("sentence", "words", "words, denoised"), rows)
+
+
+def word_commands(backbone: str) -> list[str]:
+    """The commands that print the words of `likeliest_words`, one a sentence and one more before denoising."""
+    words = ["python", "-m", "scripts.tokens", "--model", backbone, "--pooling", "prompt"]
+    return [shlex.join([*words, text, *more]) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
 
 
 WORDS = ("promptbert", "7")

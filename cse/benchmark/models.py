@@ -21,6 +21,7 @@ from cse.loading import open_model
 from cse.method_json import to_json
 from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve, resolve_among
+from cse.weights import available
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)
@@ -75,7 +76,8 @@ class ModelSelection:
             plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
             for pooling in self.poolings if plain and self.poolings else (None,):
                 encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
-                key = _key(reference, model, pooling, encoder) + (f"+{self.postprocess}" if self.postprocess else "")
+                marks = (self.postprocess, "bare" if self.bare else None)
+                key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
                 alike = None if self.postprocess else group(known, encoder)
                 yield ComparedModel(
                     model, key, alike, (known or {}).get("seed"), self._follow(encoder), reference.family
@@ -97,7 +99,7 @@ def named(models: Sequence[str]) -> list[str]:
     """
     if PUBLISHED not in models or Path(PUBLISHED).exists():
         return list(models)
-    if missing := [name for name in PUBLISHED_IDS if not hub.available(name)]:
+    if missing := [name for name in PUBLISHED_IDS if not available(name)]:
         raise ArtefactError(
             f"{PUBLISHED}: needs the model hub, which cannot be reached; {len(missing)} of its {len(PUBLISHED_IDS)} "
             f"checkpoints are not in the cache either: {', '.join(missing)}"

@@ -48,4 +48,16 @@ def needs(rows: Sequence[PublishedRow]) -> list[str]:
     """The papers' backbones of rows that are run, and the data."""
     texts = ["--triplets" if row.supervised else "--train-data" for row in rows if row.method]
     folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in rows]
-    return list(dict.fromkeys([*(row.backbone for row in rows), *folders, *texts]))
+    dev = ["sts"] if texts else []  # trained rows are selected on STS-B dev
+    return list(dict.fromkeys([*(row.backbone for row in rows), *folders, *dev, *texts]))
+
+
+def check_known(paper: str, table: str) -> None:
+    """Raise ValueError, with the choices or the state, for a paper or table that there is not or that nothing makes."""
+    if paper not in PAPERS:
+        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
+    tables = [line.split()[1] for line in overview() if line.split()[0] == paper]
+    if table not in tables:
+        raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables)}")
+    if (paper, table) in OTHERS and (paper, table) != WORDS:
+        raise ValueError(f"{paper} {table}: {OTHERS[paper, table]}")

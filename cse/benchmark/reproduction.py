@@ -134,7 +134,8 @@ class Plan:
 
     @property
     def _template_dev(self) -> Path:
-        return self.tokenised / "STSB" / "dev.tsv" if self.tokenised.is_dir() else self._dev
+        tokenised = self.tokenised / "STSB" / "dev.tsv"
+        return tokenised if tokenised.is_file() else self._dev
 
     @property
     def _dev(self) -> Path:

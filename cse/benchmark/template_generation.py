@@ -55,9 +55,9 @@ def load_seq2seq(name: str) -> Seq2Seq:
     logging.set_verbosity_error()
     offline = not Path(name).is_dir() and not hub.reachable()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline)
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline, trust_remote_code=False)
         model = AutoModelForSeq2SeqLM.from_pretrained(
-            name, local_files_only=offline, dtype=torch.float32, use_safetensors=True
+            name, local_files_only=offline, trust_remote_code=False, dtype=torch.float32, use_safetensors=True
         )
     except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -19,7 +19,7 @@ from cse.pretraining.corpus import CONTINUES, split_batches
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars", "model_max_length")
 
 
 def pruned_tokenizer(
