@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cse.methods import UNTRAINED
 from cse.model_names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -22,17 +23,21 @@ NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interfa
 
 
 def build_app(
-    models: Sequence[str] = BUNDLED_NAMES, indexes: Sequence[Path] = (), family: str | None = None
+    models: Sequence[str] = BUNDLED_NAMES,
+    indexes: Sequence[Path] = (),
+    family: str | None = None,
+    pooling: str | None = None,
 ) -> gr.Blocks:
     """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
 
-    `family` says what published checkpoints among the models are. No weights are read before a page asks for them.
+    `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. No weights
+    are read before a page asks for them.
     Raises `index.IndexFolderError` for a folder that is no index.
     """
     from ui.page import page
     from ui.state import open_state
 
-    return page(open_state(models, indexes, family))
+    return page(open_state(models, indexes, family, pooling))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +65,7 @@ def check(options: argparse.Namespace) -> None:
     from index.manifest import read_manifest
 
     for model in options.model:
-        if resolve_among(model, options.family).kind is Kind.WORD_VECTORS:
+        if resolve_among(model, options.family, [options.pooling] if options.pooling else ()).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
     for folder in options.index:
         read_manifest(folder)
@@ -96,7 +101,7 @@ def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until interrupted."""
     from ui.page import launch_options
 
-    app = build_app([*BUNDLED_NAMES, *options.model], options.index, options.family)
+    app = build_app([*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling)
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
     app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
 
@@ -115,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
         help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
     )  # fmt: skip
     made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
+    made.add_argument("--pooling", choices=UNTRAINED, help="how plain backbones among them are read; default mean")
     made.add_argument(
         "--index", action="append", default=[], type=Path, metavar="DIR",
         help="a folder of scripts.build_index to search; repeat for more",

@@ -12,6 +12,7 @@ from released import release
 import app
 from app import main
 from cse.model_names import resolve
+from ui.models import opened_by
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,9 @@ def test_a_family_is_for_the_models_of_others_alone(tmp_path, bert_folder, capsy
         assert message in capsys.readouterr().err
     assert main([*models, "--family", "simcse"]) == 0
     assert served[0].family == "simcse"
+    assert main([*models, "--pooling", "cls"]) == 0
+    assert opened_by(folder, None, "cls") == (folder, "cls", None)
+    assert opened_by("promptbert", None, "cls") == ("promptbert", None, None)
 
 
 @contextmanager

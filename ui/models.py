@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
-from cse.model_names import canonical_name, resolve_among
+from cse.model_names import Kind, canonical_name, resolve_among
 from cse.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Failure:
 class Models:
     """The page's columns and every encoder opened so far. Its callers take turns: encoders are not thread-safe."""
 
-    def __init__(self, models: Sequence[str], family: str | None = None) -> None:
-        """A column per model of `models`, those of others as of a `family`; nothing is opened yet."""
-        self.columns = columns(models, family)
+    def __init__(self, models: Sequence[str], family: str | None = None, pooling: str | None = None) -> None:
+        """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet."""
+        self.columns = columns(models, family, pooling)
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
 
     def encoder(self, column: Column) -> Encoder:
@@ -80,22 +80,26 @@ class Models:
         return results
 
 
-def columns(models: Sequence[str], family: str | None = None) -> tuple[Column, ...]:
+def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
     found: dict[str, Column] = {}
-    for model, *reading in dict.fromkeys(opened_by(model, family) for model in models):
+    for model, *reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
         name = free_name((Path(model).name, model), found)
         found[name] = Column(name, model, *reading)
     return tuple(found.values())
 
 
-def opened_by(model: str, family: str | None = None) -> tuple[str, str | None, str | None]:
-    """Name, pooling and family that `cse.load` opens a model by; of a wrong name, which its column reports, itself."""
+def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> tuple[str, str | None, str | None]:
+    """Name, pooling and family that `cse.load` opens a model by; of a wrong name, which its column reports, itself.
+
+    `family` is that of a published checkpoint, `pooling` how a plain backbone is read.
+    """
     try:
-        reference = resolve_among(model, family)
+        reference = resolve_among(model, family, [pooling] if pooling else ())
     except ValueError:
         return canonical_name(model), None, family
-    return reference.name, reference.pooling, reference.family
+    plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
+    return reference.name, pooling if plain and pooling else reference.pooling, reference.family
 
 
 def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:

@@ -19,8 +19,10 @@ class AppState:
     corpora: dict[str, Corpus]
 
 
-def open_state(models: Sequence[str], indexes: Sequence[Path], family: str | None = None) -> AppState:
+def open_state(
+    models: Sequence[str], indexes: Sequence[Path], family: str | None = None, pooling: str | None = None
+) -> AppState:
     """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
-    opened, demo = Models(models, family), Demo()
+    opened, demo = Models(models, family, pooling), Demo()
     corpora = [demo.corpus(opened.columns), *indexed_corpora(indexes, opened)]
     return AppState(opened, demo, {corpus.key: corpus for corpus in corpora})
