@@ -48,8 +48,8 @@ def test_the_overview_has_every_table_with_its_state() -> None:
     assert {(row.paper, row.table) for row in ROWS} <= {tuple(line) for line in known}
     assert state("promptbert", "12") == "copied: needs BERT pretrained anew; scripts.pretrain makes small ones"
     assert state("promptbert", "6") == (
-        "runs here with --backbone bundled; needs bert-base-uncased, roberta-base, sts, --train-data, --triplets; "
-        "1 of 5 rows copied"
+        "runs here with --backbone bundled; needs bert-base-uncased, bert-large-uncased, roberta-base, sts, "
+        "--train-data, --triplets; 1 of 6 rows copied"
     )
 
 

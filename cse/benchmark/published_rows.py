@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from cse.benchmark import published_conpvp, published_dcpcse
-from cse.benchmark.published_row import BASE, CASED, ROBERTA, SENTEVAL, PublishedRow, published_row
+from cse.benchmark.published_row import BASE, CASED, LARGE, ROBERTA, SENTEVAL, PublishedRow, published_row
 
 # PromptBERT's Table 4, STS-B dev with bert-base-uncased.
 TEMPLATES = {
@@ -95,6 +95,10 @@ def _promptbert_trained() -> Iterator[PublishedRow]:
     yield _promptbert(
         "10", "SimCSE", f"{BASE} simcse", 75.42, method="simcse", deviation=0.86, seeds=10,
         source="10 seeds, 73.50 to 76.64; SimCSE's own paper gives 76.25",
+    )  # fmt: skip
+    yield promptbert(
+        "6", "PromptBERT, BERT-large", f"{LARGE} promptbert",
+        source="its number is not recorded here; settings of the author's command (Prompt-BERT's issue 3)",
     )  # fmt: skip
     yield promptbert(
         "6", "PromptRoBERTa", f"{ROBERTA} promptbert", TRAINED_ROBERTA,
