@@ -1,0 +1,115 @@
+"""ESimCSE and ConSERT: the rows as training changes them, vectors, loss and a gradient, and what encoding reads."""
+
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import torch
+from conftest import SENTENCES
+from reference import QUERY, TEXTS, Reference, info_nce, pair
+from test_training import CONFIG, OneProcess
+from torch.nn.functional import cosine_similarity
+
+from cse.encoder import Encoder
+from cse.methods import Contrast
+from cse.templates import Row
+from cse.training_step import contrast, step_inputs, step_rows
+
+
+def step(encoder: Encoder, reference: Reference) -> tuple[list[list[Row]], torch.Tensor]:
+    """The rows of both views and their vectors; the rows are those of the tokenizer but for what a method changes."""
+    encoder.train()
+    contents, templates = step_inputs(encoder, {"0": TEXTS}, replace(CONFIG, batch_size=3, max_length=32), 0)
+    rows = step_rows(encoder, contents, templates, CONFIG, 0)
+    reference.limit = 30
+    for view in rows:
+        for row, text in zip(view, TEXTS, strict=True):
+            plain = reference.row("[X]", text)
+            assert [token for token, _ in once_or_twice(row.ids, plain)] == plain
+    return rows, encoder(list(chain(*contents)), list(chain(*templates)), list(chain(*rows)))
+
+
+def once_or_twice(ids: tuple[int, ...], plain: list[int]) -> list[tuple[int, int]]:
+    """Each token of `plain` with how often it stands in `ids` there, where so many more tokens are repeated."""
+    found, place, left = [], 0, len(ids) - len(plain)
+    for token in plain:
+        assert ids[place] == token
+        times = 2 if left and place + 1 < len(ids) and ids[place + 1] == token else 1
+        left, place = left - (times - 1), place + times
+        found.append((token, times))
+    return found
+
+
+def same_gradient(encoder: Encoder, reference: Reference, loss: torch.Tensor, slow: torch.Tensor) -> None:
+    torch.testing.assert_close(loss, slow, atol=2e-4, rtol=1e-4)
+    loss.backward()
+    slow.backward()
+    found, wanted = (
+        dict(model.base_model.named_parameters())[QUERY].grad for model in (encoder.model, reference.model)
+    )
+    assert float(wanted.abs().max()) > 1e-4
+    torch.testing.assert_close(found, wanted, atol=1e-3 * float(wanted.abs().max()), rtol=0)
+
+
+def test_esimcse_is_the_released_one(backbone: str) -> None:
+    encoder, reference = pair(backbone, "esimcse")
+    rows, vectors = step(encoder, reference)
+    assert len(rows[1][1].ids) > len(rows[0][1].ids) == 32  # of thirty tokens some are repeated
+    views = [torch.stack([reference.mlp(reference.read(row.ids)) for row in view]) for view in rows]
+    torch.testing.assert_close(vectors, torch.cat(views), atol=2e-5, rtol=0)
+    queue = torch.randn(4, encoder.dim, generator=torch.Generator().manual_seed(1))
+    same_gradient(
+        encoder, reference, contrast(vectors, 2, CONFIG, OneProcess(), queue=queue), info_nce([*views, queue])
+    )
+    reference.limit = None
+    with torch.no_grad():
+        expected = torch.stack([reference.read(reference.row("[X]", text)) for text in SENTENCES])
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=2e-5)
+
+
+def layers(reference: Reference, row: Row) -> list[torch.Tensor]:
+    """(L, d) hidden states of every layer, from an embedding layer's output that is zero where the row is cut."""
+    model = reference.model.base_model
+    positions = torch.tensor([row.positions]) + (2 if reference.roberta else 0)
+    hidden = model.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)
+    kept = torch.ones(hidden.shape[2])
+    kept[list(row.cut)] = 0
+    states = [hidden * kept]
+    for layer in model.encoder.layer:
+        output = layer(states[-1])
+        states.append(output[0] if isinstance(output, tuple) else output)
+    return [state[0] for state in states]
+
+
+def nt_xent(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Each vector's other view among all vectors but itself, at temperature 0.1; both directions, each a mean."""
+    vectors, count = torch.cat([first, second]), len(first)
+    terms = []
+    for number, vector in enumerate(vectors):
+        others = [other for other in range(2 * count) if other != number]
+        logits = torch.stack([cosine_similarity(vector, vectors[other], dim=0) / 0.1 for other in others])
+        terms.append(logits.logsumexp(0) - logits[others.index((number + count) % (2 * count))])
+    return torch.stack(terms).sum() / count
+
+
+def test_consert_is_the_released_one(backbone: str) -> None:
+    encoder, reference = pair(backbone, "consert")
+    rows, vectors = step(encoder, reference)
+    assert {len(row.cut) for row in rows[0]} == {encoder.dim // 5}
+    assert all(sorted(row.positions) == list(range(len(row.ids))) for row in rows[1])
+    assert any(row.positions != tuple(sorted(row.positions)) for row in rows[1])
+    views = [torch.stack([layers(reference, row)[-1].mean(0) for row in view]) for view in rows]
+    torch.testing.assert_close(vectors, torch.cat(views), atol=2e-5, rtol=0)
+    config = replace(CONFIG, temperature=0.1)
+    loss = contrast(vectors, 2, config, OneProcess(), kind=Contrast.NT_XENT) * encoder.method.loss_weight
+    same_gradient(encoder, reference, loss, 0.15 * nt_xent(*views))
+    reference.limit = None
+    with torch.no_grad():
+        states = [layers(reference, plain(reference, text)) for text in SENTENCES]
+    expected = torch.stack([(each[-1] + each[-2]).mean(0) / 2 for each in states])
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=2e-5)
+
+
+def plain(reference: Reference, text: str) -> Row:
+    ids = tuple(reference.row("[X]", text))
+    return Row(ids, (-1,) * len(ids), tuple(range(len(ids))), 0)
