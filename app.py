@@ -31,8 +31,7 @@ def build_app(
     """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
 
     `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. No weights
-    are read before a page asks for them.
-    Raises `index.IndexFolderError` for a folder that is no index.
+    are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
     """
     from ui.page import page
     from ui.state import open_state

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cse.benchmark.listings import LISTINGS, WORDS
-from cse.benchmark.published import PAPERS, ROWS, PublishedRow, table_order
+from cse.benchmark.published import PAPERS, ROWS, PublishedRow, check_paper, table_order
 from cse.evaluation.tasks import find_task
 
 CHECKPOINTS = "published"  # rows of checkpoints, each its own backbone
 DRAWING = "a drawing of the method, without numbers"
+UNTIED = "runs here on small models: scripts.pretrain --untied, scripts.evaluate geometry --figures"
 OTHERS = {
     WORDS: "runs here with --backbone bundled; needs bert-base-uncased",
-    (
-        "promptbert",
-        "figure-2",
-    ): "runs here on small models: scripts.pretrain --untied, scripts.evaluate geometry --figures",
+    ("promptbert", "figure-2"): UNTIED,
     ("dcpcse", "figure-1"): DRAWING,
     ("conpvp", "figure-1"): "runs here: scripts.tokens --template",
     **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
@@ -24,9 +22,13 @@ OTHERS = {
 
 def overview() -> list[str]:
     """A line for each table and figure: paper, name, state."""
+    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper, table in _known()]
+
+
+def _known() -> list[tuple[str, str]]:
+    """(paper, table) of every table and figure, in the papers' order."""
     found = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | OTHERS.keys()
-    known = sorted(found, key=lambda each: (PAPERS.index(each[0]), *table_order(each[1])))
-    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper, table in known]
+    return sorted(found, key=lambda each: (PAPERS.index(each[0]), *table_order(each[1])))
 
 
 def state(paper: str, table: str) -> str:
@@ -54,9 +56,8 @@ def needs(rows: Sequence[PublishedRow]) -> list[str]:
 
 def check_known(paper: str, table: str) -> None:
     """Raise ValueError, with the choices or the state, for a paper or table that there is not or that nothing makes."""
-    if paper not in PAPERS:
-        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
-    tables = [line.split()[1] for line in overview() if line.split()[0] == paper]
+    check_paper(paper)
+    tables = [name for owner, name in _known() if owner == paper]
     if table not in tables:
         raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables)}")
     if (paper, table) in OTHERS and (paper, table) != WORDS:

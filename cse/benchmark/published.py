@@ -11,19 +11,27 @@ from cse.benchmark.published_rows import GENERATED, PAPER_ROWS, TEMPLATES
 
 ROWS = (*PAPER_ROWS, *checkpoints())
 
-__all__ = ["GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "published", "rows", "table_order"]
+__all__ = [
+    "GENERATED", "PAPERS", "ROWS", "SETS", "TEMPLATES", "PublishedRow", "check_paper", "published", "rows",
+    "table_order",
+]  # fmt: skip
 
 
 def rows(paper: str, table: str) -> list[PublishedRow]:
     """The rows of a table. Raises ValueError, with the choices, for an unknown paper or table."""
-    if paper not in PAPERS:
-        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
+    check_paper(paper)
     found = [row for row in ROWS if row.paper == paper and row.table == table]
     if not found:
         tables = {row.table for row in ROWS if row.paper == paper}
         known = sorted(tables, key=table_order)
         raise ValueError(f"{paper} has no table {table!r} here; choose from {', '.join(known)}")
     return found
+
+
+def check_paper(paper: str) -> None:
+    """Raise ValueError, with the choices, for an unknown paper."""
+    if paper not in PAPERS:
+        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
 
 
 def table_order(name: str) -> tuple[bool, int, str]:

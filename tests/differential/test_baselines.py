@@ -1,5 +1,6 @@
 """ESimCSE and ConSERT: the rows as training changes them, vectors, loss and a gradient, and what encoding reads."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -24,20 +25,19 @@ def step(encoder: Encoder, reference: Reference) -> tuple[list[list[Row]], torch
     reference.limit = 30
     for view in rows:
         for row, text in zip(view, TEXTS, strict=True):
-            plain = reference.row("[X]", text)
-            assert [token for token, _ in once_or_twice(row.ids, plain)] == plain
+            assert holds_once_or_twice(row.ids, reference.row("[X]", text))
     return rows, encoder(list(chain(*contents)), list(chain(*templates)), list(chain(*rows)))
 
 
-def once_or_twice(ids: tuple[int, ...], plain: list[int]) -> list[tuple[int, int]]:
-    """Each token of `plain` with how often it stands in `ids` there, where so many more tokens are repeated."""
-    found, place, left = [], 0, len(ids) - len(plain)
-    for token in plain:
-        assert ids[place] == token
-        times = 2 if left and place + 1 < len(ids) and ids[place + 1] == token else 1
-        left, place = left - (times - 1), place + times
-        found.append((token, times))
-    return found
+def holds_once_or_twice(ids: Sequence[int], plain: Sequence[int]) -> bool:
+    """Whether `ids` are the tokens of `plain` in order, some of them twice in place and nothing else."""
+    place = 0
+    for number, token in enumerate(plain):
+        if place == len(ids) or ids[place] != token:
+            return False
+        more = len(ids) - place > len(plain) - number  # so some token from here on is repeated
+        place += 2 if more and ids[place + 1] == token else 1
+    return place == len(ids)
 
 
 def same_gradient(encoder: Encoder, reference: Reference, loss: torch.Tensor, slow: torch.Tensor) -> None:
