@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 import numpy as np
@@ -93,8 +94,14 @@ def draw_maps(state: AppState, points: Points, seed: int, report: Report = silen
     return {name: answer if isinstance(answer, Failure) else drawn[name] for name, answer in answers.items()}
 
 
-def clusters_tab(state: AppState) -> None:
-    """The tab's content."""
+def maps_value(points: Points, maps: Mapping[str, ModelMap | Failure]) -> dict[str, Any]:
+    """What the canvas shows of maps of the points."""
+    names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
+    return canvas_value(points.texts, names, maps, joined=points.paired)
+
+
+def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> None:
+    """The tab's content with its first maps, where there are some."""
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
         source = gr.Radio(choices, value="demo", label="Sentences", scale=6, min_width=280)
@@ -105,13 +112,11 @@ def clusters_tab(state: AppState) -> None:
         button = submit("Draw maps")
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
-    output = canvas()
+    output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else None)
 
     def draw(source: str, lines: str, per_topic: int, seed: int, progress: gr.Progress = PROGRESS) -> dict:
         points = points_of(state, source, lines, per_topic)
-        maps = draw_maps(state, points, seed, reporter(progress))
-        names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
-        return canvas_value(points.texts, names, maps, joined=points.paired)
+        return maps_value(points, draw_maps(state, points, seed, reporter(progress)))
 
     private([button.click, lines.submit], Run(guarded(draw), [source, lines, per_topic, seed], [output]))
     source.change(

@@ -11,6 +11,7 @@ from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import PRIVATE
 from ui.model_table import model_table
+from ui.opening import read_opening
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
@@ -25,20 +26,23 @@ MAX_WAITING = 32
 
 
 def page(state: AppState) -> gr.Blocks:
-    """The app, its queue set up; `launch_options` are for its `launch`."""
+    """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
+    opening = read_opening(state.models)
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         with gr.Tabs():
             with gr.Tab("Similarity", id="similarity"):
-                first = similarity_tab(state)
+                first = similarity_tab(state, opening.similarity, opening.heat_maps)
             with gr.Tab("Search", id="search"):
-                search_tab(state)
+                search_tab(state, opening.hits)
             with gr.Tab("Tokens", id="tokens"):
-                tokens_tab(state)
+                tokens_tab(state, opening.tokens)
             with gr.Tab("Clusters", id="clusters"):
-                clusters_tab(state)
-        for run in [*first, model_table(state)]:
-            blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
+                clusters_tab(state, opening.maps)
+        runs = [*first, model_table(state, opening.descriptions)]
+        if not opening.similarity:
+            for run in runs:
+                blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
         add_endpoints(state)
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 
