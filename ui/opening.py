@@ -69,7 +69,7 @@ def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
     """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
     one, other = PAIRS["paraphrase"]
     _, matrices = heat_map(state.models, LIST)
-    maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
     hits = search(state, QUERIES[0], HITS, DEMO_KEY)
     return {
         "similarity": found(similarity(state.models, one, other), rounded),

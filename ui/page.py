@@ -9,7 +9,7 @@ import gradio as gr
 
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
-from ui.events import PRIVATE
+from ui.events import HIDDEN, PRIVATE
 from ui.model_table import model_table
 from ui.opening import read_opening
 from ui.search import search_tab
@@ -40,7 +40,9 @@ def page(state: AppState) -> gr.Blocks:
             with gr.Tab("Clusters", id="clusters"):
                 clusters_tab(state, opening.maps)
         runs = [*first, model_table(state, opening.descriptions)]
-        if not opening.similarity:
+        if opening.similarity:
+            blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
+        else:
             for run in runs:
                 blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
         add_endpoints(state)
