@@ -57,7 +57,7 @@ def watched(browser, url, width=1400) -> Iterator:
     page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
-    page.locator("#similarity .cse-card").first.wait_for()
+    page.locator("#similarity tbody tr").first.wait_for()
     yield page
     assert page.locator("img[src=x]").count() == 0
     assert wrong == []
@@ -79,7 +79,7 @@ def open_tab(page, name):
 
 def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
     with watched(browser, url) as page:
-        assert headings(page, "#similarity") == [*GOOD, MARKUP, "broken"]
+        assert page.locator("#similarity tbody th").all_text_contents() == [*GOOD, MARKUP, "broken"]
         for number in page.locator("#similarity .cse-number").all_text_contents():
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
@@ -170,7 +170,7 @@ def test_topics_have_a_legend_and_pairs_are_drawn(browser, url):
         page.get_by_label("number input for Per topic").fill("10")
         page.get_by_role("button", name="Draw maps").click()
         expect(legend).to_have_count(12)
-        assert page.locator("#maps .cse-note", has_text="Trustworthiness").count() == 5
+        expect(page.locator("#maps .cse-note", has_text="Trustworthiness")).to_have_count(5)
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):

@@ -11,9 +11,10 @@ from conftest import ROOT
 from index import Hit
 from ui import html, validation
 from ui.canvas import ModelMap, canvas_value, pack
+from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.search import search_html
-from ui.similarity import cell_colours, contrast, cosine_html, heat_map_html
+from ui.similarity import cell_colours, contrast, heat_map_html
 from ui.tokens import Reading, reading_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
@@ -74,11 +75,18 @@ def test_numbers_can_be_read_on_every_colour_of_the_heat_map():
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
 
 
-def test_a_cosine_has_three_decimals_and_a_bar_of_its_size():
-    assert cosine_html(0.8346) == (
-        '<p class="cse-number">0.835</p><span class="cse-bar "><i style="width:83.5%"></i></span>'
-    )
-    assert 'class="cse-bar negative"><i style="width:12.0%"' in cosine_html(-0.12)
+def test_a_pair_is_placed_among_random_pairs_on_one_axis():
+    low, high = Placed(0.125, 40.0, [0.5, 0.5] + [0.0] * 48), Placed(1.0, 100.0, [0.02] * 50)
+    page = placed_html({"a": low, "b": high, MARKUP: Failure(HOSTILE)}, {"Sentence A": [HOSTILE], "Sentence B": []})
+    assert '<td class="cse-number">0.125</td><td>40.0 %</td>' in page
+    assert "above all random pairs" in page
+    assert page.count('x1="30.00" x2="30.00"') == 1  # 0.125 on an axis from -0.25 to 1
+    assert page.count('x1="100.00" x2="100.00" y1="0"') == 1
+    assert "Seen: from 40.0 % in a to above all random pairs in b." in page
+    assert page.count("cse-warning") == 1
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "at about 40 % of random pairs in every model" in placed_html({"a": low, "b": low}, {})
 
 
 def test_only_what_one_of_several_models_found_is_marked():

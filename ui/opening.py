@@ -17,11 +17,12 @@ from cse.model_names import BUNDLED_NAMES
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
+from ui.distribution import Placed
 from ui.model_table import Description, descriptions
 from ui.models import Failure, Models
 from ui.search import DEFAULT as HITS
 from ui.search import QUERIES, search
-from ui.similarity import LIST, PAIRS, heat_map, similarity
+from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
@@ -36,7 +37,7 @@ DECIMALS = 4
 class Opening(NamedTuple):
     """The first result of each tab by model; None where the page has to compute it."""
 
-    similarity: dict[str, float] | None = None
+    similarity: dict[str, Placed] | None = None
     heat_maps: dict[str, np.ndarray] | None = None
     hits: dict[str, list[Hit]] | None = None
     tokens: dict[str, Reading] | None = None
@@ -56,7 +57,7 @@ def read_opening(models: Models) -> Opening:
         return {name: decode(stored[field][name]) for name in names}
 
     return Opening(
-        similarity=each("similarity", float),
+        similarity=each("similarity", lambda found: Placed(*found)),
         heat_maps=each("heat_maps", np.array),
         hits=each("hits", lambda hits: [Hit(*hit) for hit in hits]),
         tokens=each("tokens", lambda reading: Reading(*reading)),
@@ -67,12 +68,12 @@ def read_opening(models: Models) -> Opening:
 
 def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
     """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
-    one, other = PAIRS["paraphrase"]
+    pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = heat_map(state.models, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
     hits = search(state, QUERIES[0], HITS, DEMO_KEY)
     return {
-        "similarity": found(similarity(state.models, one, other), rounded),
+        "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
         "hits": found(hits, lambda hits: [[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in hits]),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
