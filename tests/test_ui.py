@@ -86,7 +86,7 @@ def test_a_pair_is_placed_among_random_pairs_on_one_axis():
     assert page.count("cse-warning") == 1
     assert "<script" not in page
     assert "<img" not in page
-    assert "at about 40 % of random pairs in every model" in placed_html({"a": low, "b": low}, {})
+    assert "Seen: 40.0 % in every model." in placed_html({"a": low, "b": low}, {})
 
 
 def test_only_what_one_of_several_models_found_is_marked():

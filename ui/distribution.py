@@ -9,12 +9,11 @@ from cse.calibration import BINS, HIGHEST, LOWEST
 from ui import html
 from ui.models import Failure
 
-SAME = 1.0  # percentiles that differ by less are called the same
 TICKS = (0.0, 0.5, 1.0)
 HEADINGS = ("Model", "Among random pairs", "Cosine", "Percentile")
 EXPLANATION = (
-    "Grey: cosines of random pairs of the demo corpus. The percentile is the share of them that a pair is closer than: "
-    "it can be compared between models, a cosine cannot."
+    "Grey: cosines of random pairs of the demo corpus, ticks at 0, 0.5 and 1. The percentile is the share of them that "
+    "a pair is closer than: it can be compared between models, a cosine cannot."
 )
 
 
@@ -51,8 +50,8 @@ def in_short(answers: Mapping[str, Placed | Failure]) -> str:
     if not found:
         return ""
     least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    if found[most] - found[least] < SAME:
-        return f"Seen: at about {found[least]:.0f} % of random pairs in every model."
+    if in_words(found[least]) == in_words(found[most]):
+        return f"Seen: {in_words(found[least])} in every model."
     return f"Seen: from {in_words(found[least])} in {least} to {in_words(found[most])} in {most}."
 
 
