@@ -112,13 +112,16 @@ def test_search_lists_hits_of_every_model(browser, url):
         query = page.get_by_label("Query")
         query.fill(HOSTILE)
         query.press("Enter")
-        expect(page.locator("#hits .cse-hits")).to_have_count(5)
-        assert headings(page, "#hits") == [*GOOD, MARKUP, "broken"]
-        assert page.locator("#hits .cse-hits").first.locator("li").count() == 5
+        columns = page.locator("#hits thead th")
+        expect(columns).to_have_count(6)
+        assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
+        assert "damaged" in page.locator("#hits .cse-failure").inner_text()
+        for model in range(5):
+            assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
         page.get_by_text("The query is empty; write a few words.").wait_for()
-        expect(page.locator("#hits .cse-hits")).to_have_count(5)
+        expect(columns).to_have_count(6)
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):

@@ -13,7 +13,7 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas_value, pack
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
-from ui.search import search_html
+from ui.search import Found, search_html
 from ui.similarity import cell_colours, contrast, heat_map_html
 from ui.tokens import Reading, reading_html
 
@@ -47,7 +47,7 @@ def test_no_component_lets_a_users_text_through_as_markup():
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.4)], HOSTILE, own=True)
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2)),
-        search_html({HOSTILE: [hit], "other": []}),
+        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
         html.columns({HOSTILE: reading, "other": Failure(HOSTILE)}, reading_html),
         html.hint(HOSTILE),
     ]
@@ -89,14 +89,25 @@ def test_a_pair_is_placed_among_random_pairs_on_one_axis():
     assert "Seen: 40.0 % in every model." in placed_html({"a": low, "b": low}, {})
 
 
-def test_only_what_one_of_several_models_found_is_marked():
-    def hits(*texts):
-        return [Hit(rank, 0.5, 0, text) for rank, text in enumerate(texts, start=1)]
+def found(*texts: str) -> Found:
+    return Found([Hit(rank, 1 - rank / 10, 0, text) for rank, text in enumerate(texts, start=1)], "Flat", 3.2)
 
-    page = search_html({"a": hits("both", "mine"), "b": hits("both", "yours"), "c": Failure("broken")})
-    assert page.count("only here") == 2
-    assert "both</span>" in page
-    assert search_html({"a": hits("one"), "c": Failure("broken")}).count("only here") == 0
+
+def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
+    page = search_html(
+        2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
+    )
+    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row">')[1:]]
+    assert [row.split("<")[0].strip() for row in rows] == ["both", "deep", "mine"]  # the mean rank decides
+    assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
+    assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
+    assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)
+    assert "·</span>" in rows[2]  # b does not have it at all
+    assert "1 of 2, 0.55" in page  # 0.1 * 1 + 0.1 * 0.9 * 0.5, and 0.81 * 0.5 for what would follow
+    assert "Flat (exact), 3 ms" in page
+    assert "broken" in page
+    assert "<img" not in page
+    assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
 
 
 def test_packed_points_come_back():
