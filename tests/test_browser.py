@@ -129,11 +129,15 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         open_tab(page, "Tokens")
         page.get_by_label("Sentence", exact=True).fill(HOSTILE)
         page.get_by_role("button", name="Show words").click()
-        expect(page.locator("#tokens .cse-tokens")).to_have_count(10)  # two lists of five models
+        expect(page.locator("#tokens .cse-tokens")).to_have_count(15)  # three lists of five models
         assert page.locator("#tokens .cse-tokens").first.locator("li").count() == 8
-        notes = page.locator("#tokens .cse-note").all_text_contents()
-        assert notes[0] == 'Reads no [MASK] itself; asked with This sentence : "[X]" means [MASK].'
-        assert notes[1] == 'Asked with This sentence of "[X]" means [MASK].'
+        read = page.locator("#tokens .cse-template").all_text_contents()
+        assert read[0] == f'This sentence : "{HOSTILE}" means [MASK].'
+        assert read[1] == f'This sentence of "{HOSTILE}" means [MASK].'
+        first = page.locator("#tokens section").first
+        expect(first.locator(".cse-note")).to_have_text(
+            "This method reads no [MASK] itself; it is asked with this one."
+        )
 
 
 def test_hovering_over_a_map_tells_the_sentence_and_marks_it_in_all(browser, url):

@@ -15,7 +15,7 @@ from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.search import Found, search_html
 from ui.similarity import cell_colours, contrast, heat_map_html
-from ui.tokens import Reading, reading_html
+from ui.tokens import Reading, readings_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
@@ -44,11 +44,11 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
-    reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.4)], HOSTILE, own=True)
+    reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2)),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
-        html.columns({HOSTILE: reading, "other": Failure(HOSTILE)}, reading_html),
+        readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
     ]
     for page in pages:
@@ -108,6 +108,17 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     assert "broken" in page
     assert "<img" not in page
     assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
+
+
+def test_the_words_of_all_models_have_bars_on_one_scale():
+    def reading(*shares: float) -> Reading:
+        before, alone, after = ([("word", share)] for share in shares)
+        return Reading(before, alone, after, 'This : "[X]" means [MASK].', own=shares[0] > 0.3)
+
+    page = readings_html("cats", {"a": reading(0.4, 0.1, 0.2), "b": reading(0.3, 0.05, 0.8)})
+    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
+    assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
+    assert page.count("reads no [MASK] itself") == 1
 
 
 def test_packed_points_come_back():

@@ -109,8 +109,8 @@ def rounded(value: float) -> float:
 
 def reading_value(reading: Reading) -> list[Any]:
     """A reading's fields as JSON values."""
-    before, after = ([[word, rounded(share)] for word, share in words] for words in (reading.before, reading.after))
-    return [before, after, reading.template, reading.own]
+    lists = (reading.before, reading.alone, reading.after)
+    return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
 def found_value(found: Found) -> list[Any]:
