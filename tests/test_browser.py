@@ -1,4 +1,4 @@
-"""The page in a real browser: four tabs that show results, a quiet console, no request that leaves the machine."""
+"""The page in a real browser: five tabs that show results, a quiet console, no request that leaves the machine."""
 
 import os
 import shutil
@@ -25,6 +25,7 @@ pytestmark = [
 ]
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
+TABS = ("Similarity", "Search", "Tokens", "Clusters", "Results")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -178,6 +179,35 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):
         page.locator("#heat-maps .cse-heat").first.wait_for()
         page.get_by_role("button", name="Models").click()
         page.locator("#models table").wait_for()
-        for name in ("Similarity", "Search", "Tokens", "Clusters"):
+        for name in TABS:
             open_tab(page, name)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        table = page.locator("#results .cse-scroll").first
+        assert table.evaluate("box => box.scrollWidth > box.clientWidth")  # the figures scroll in their own box
+
+
+def test_a_heading_sorts_its_table_of_results(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Results")
+        table = page.locator("#results .cse-scores").first
+        names = table.locator("tbody th").evaluate_all("cells => cells.map(cell => cell.dataset.value)")
+        assert table.locator("caption").text_content() == "Semantic textual similarity: models by score"
+        heading = table.locator("thead th", has_text="average")
+        column = f"tbody td:nth-child({heading.evaluate('cell => cell.cellIndex') + 1})"
+
+        def shown():
+            return [
+                float(value) for value in table.locator(column).evaluate_all("all => all.map(c => c.dataset.value)")
+            ]
+
+        before = shown()
+        for direction, reverse in (("descending", True), ("ascending", False)):  # the best first
+            heading.get_by_role("button").click()
+            assert heading.get_attribute("aria-sort") == direction
+            assert shown() == sorted(before, reverse=reverse) != before
+        table.locator("thead th").first.get_by_role("button").press("Enter")
+        assert table.locator("[aria-sort]").count() == 1
+        assert table.locator("tbody th").evaluate_all("cells => cells.map(cell => cell.dataset.value)") == sorted(names)
+        geometry = page.locator("#results-geometry + p + div .cse-scores")
+        geometry.locator("thead button").nth(1).click()
+        assert geometry.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"  # lower is better

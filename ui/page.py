@@ -1,4 +1,4 @@
-"""The page: a heading, four tabs, the models and the endpoints."""
+"""The page: a heading, five tabs, the models and the endpoints."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import PRIVATE
 from ui.model_table import model_table
+from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
@@ -37,6 +38,8 @@ def page(state: AppState) -> gr.Blocks:
                 tokens_tab(state)
             with gr.Tab("Clusters", id="clusters"):
                 clusters_tab(state)
+            with gr.Tab("Results", id="results"):
+                results_tab(state)
         for run in [*first, model_table(state)]:
             blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
         add_endpoints(state)
