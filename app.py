@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     try:
+        if options.precompute:
+            precompute()
+            return 0
         check(options)
         serve(options)
     except (ValueError, OSError) as error:
@@ -105,6 +108,15 @@ def serve(options: argparse.Namespace) -> None:
     app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
 
 
+def precompute() -> None:
+    """Write the first results of the bundled models into the package, and name the files."""
+    from ui.opening import write_opening
+    from ui.state import open_state
+
+    for path in write_opening(open_state(BUNDLED_NAMES, ())):
+        sys.stdout.write(f"{path}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(description="Compare contrastive sentence embeddings in the browser.")
@@ -120,6 +132,9 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
     made.add_argument("--pooling", choices=UNTRAINED, help="how plain backbones among them are read; default mean")
+    made.add_argument(
+        "--precompute", action="store_true", help="write what the bundled models' pages open with, and serve nothing"
+    )
     made.add_argument(
         "--index", action="append", default=[], type=Path, metavar="DIR",
         help="a folder of scripts.build_index to search; repeat for more",

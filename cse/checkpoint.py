@@ -13,11 +13,12 @@ import torch
 
 from cse.backbone import load_backbone
 from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
-from cse.encoder import Encoder
+from cse.encoder import Encoder, backbone_tensors
 from cse.errors import ArtefactError
 from cse.files import FolderKind, write_folder
 from cse.heads import copy_tensor
 from cse.model_names import CONFIG, location, read_config
+from cse.storage import Storage, pack, unpack
 from cse.weights import INDEX, SAFE, find_weights, read_tensors
 
 LOG = "train_log.jsonl"  # a JSON line per training step
@@ -27,21 +28,27 @@ CHECKPOINT = FolderKind(
 
 
 def save(
-    encoder: Encoder, folder: Path, training: TrainingRecord, *, half: bool = False, max_shard_size: str = "2GB"
+    encoder: Encoder,
+    folder: Path,
+    training: TrainingRecord,
+    *,
+    storage: Storage = Storage.FLOAT32,
+    max_shard_size: str = "2GB",
 ) -> None:
     """Write a checkpoint folder, replacing an earlier one at once; `training` goes into its config.
 
-    `half` stores float16, which is computed in float32 again once loaded. Raises ValueError where `folder` holds
-    anything but a checkpoint.
+    Raises ValueError where `folder` holds anything but a checkpoint, ArtefactError where int8 differences are asked
+    for and the backbone cannot be opened again.
     """
     from huggingface_hub import save_torch_state_dict
 
-    dtype = torch.float16 if half else torch.float32
-    tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in encoder.learned().items()}
+    learned = encoder.learned()
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    start = backbone_tensors(load_backbone(location(encoder.backbone), revision)[0]) if storage is Storage.INT8 else {}
+    tensors = pack(learned, start, storage)
     config = CheckpointConfig(
         encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint),
-        encoder.freeze_embeddings, sum(tensor.numel() for tensor in tensors.values()), training,
+        encoder.freeze_embeddings, sum(tensor.numel() for tensor in learned.values()), storage, training,
     )  # fmt: skip
 
     def fill(target: Path) -> None:
@@ -77,8 +84,12 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
     return encoder
 
 
-def _copy_learned(tensors: dict[str, torch.Tensor], encoder: Encoder, folder: Path) -> None:
+def _copy_learned(stored: dict[str, torch.Tensor], encoder: Encoder, folder: Path) -> None:
     learned = encoder.learned()
+    try:
+        tensors = unpack(stored, learned)  # which still are the backbone's
+    except ArtefactError as error:
+        raise ArtefactError(f"{folder}: {error}; train it again") from error
     if tensors.keys() != learned.keys():
         odd = sorted(tensors.keys() ^ learned.keys())[0]
         raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd!r}; train it again")

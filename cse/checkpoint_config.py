@@ -9,8 +9,9 @@ from typing import Any, TypedDict
 
 from cse.method_json import from_json, to_json
 from cse.methods import Method
+from cse.storage import Storage
 
-FORMAT = 1
+FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
 
 
 class DevScores(TypedDict, total=False):
@@ -41,19 +42,21 @@ class BackboneRecord:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """The content of `config.json`; `learned_numbers` counts the stored parameters."""
+    """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds."""
 
     method: Method
     backbone: BackboneRecord
     frozen_embeddings: bool
     learned_numbers: int
+    storage: Storage
     training: TrainingRecord
 
     def to_json(self) -> dict[str, Any]:
         """The object in `config.json`, with the versions of the libraries that write it."""
         versions = {name: version(name) for name in ("torch", "transformers")}
         return {
-            "format": FORMAT, "method": to_json(self.method), "backbone": asdict(self.backbone),
+            "format": FORMATS[self.storage], "storage": self.storage.value,
+            "method": to_json(self.method), "backbone": asdict(self.backbone),
             "frozen_embeddings": self.frozen_embeddings, "learned_numbers": self.learned_numbers, **self.training,
             "versions": {"python": platform.python_version(), **versions},
         }  # fmt: skip
@@ -61,8 +64,8 @@ class CheckpointConfig:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
         """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
-        if value.get("format") != FORMAT:
-            raise ValueError(f"checkpoint format {value.get('format')}, this version reads {FORMAT}")
+        if value.get("format") not in FORMATS.values():
+            raise ValueError(f"checkpoint format {value.get('format')}, this version reads 1 and 2")
         try:
             method, origin = from_json(value["method"]), value["backbone"]
             backbone = BackboneRecord(str(origin["name"]), origin.get("revision"), origin["fingerprint"])
@@ -71,9 +74,9 @@ class CheckpointConfig:
                 "selection": value.get("selection", ""),
                 "dev": DevScores(**(value.get("dev") or {})),
             }
-            return cls(
-                method, backbone, bool(value.get("frozen_embeddings")), int(value.get("learned_numbers", 0)), training
-            )
+            storage = Storage(value.get("storage", Storage.FLOAT32))  # which the first versions did not record
+            learned = int(value.get("learned_numbers", 0))
+            return cls(method, backbone, bool(value.get("frozen_embeddings")), learned, storage, training)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a checkpoint of this project ({error})") from error
 

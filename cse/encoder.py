@@ -86,9 +86,9 @@ class Encoder(PromptedBackbone):
         found: dict[str, nn.Parameter] = {}
         if not (self.method.frozen or self.method.untrained):
             words = self.model.get_input_embeddings().weight
-            for name, tensor in self.model.base_model.named_parameters():
+            for name, tensor in backbone_tensors(self.model).items():
                 if not (self.freeze_embeddings and tensor is words):
-                    found[f"backbone.{name}"] = tensor
+                    found[name] = tensor
         found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
         if not self.method.untrained and (training or self.method.head_when is When.ALWAYS):
             found |= self._head_parameters()
@@ -229,6 +229,11 @@ class Encoder(PromptedBackbone):
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt
+
+
+def backbone_tensors(model: PreTrainedModel) -> dict[str, nn.Parameter]:
+    """The parameters of a backbone without its masked-LM head, by the names that an encoder's learned ones have."""
+    return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
 
 
 def _clean(text: str) -> str:

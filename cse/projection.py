@@ -6,11 +6,10 @@ then turned or mirrored onto it, so that what still differs between two maps dif
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from cse.progress import Report, silent
 from cse.vectors import unit_rows
 
 PCA_DIMENSIONS = 50
@@ -22,22 +21,22 @@ NEIGHBOURS = 5
 SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
-def project(vectors: Mapping[str, np.ndarray], seed: int, report: Report = silent) -> dict[str, np.ndarray]:
+def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
     """(N, 2) float32 in [0, 1] for each model's (N, d) vectors of the same N sentences.
 
-    `report` gets (maps done, maps in all, name of the next). Raises ValueError where the models have different N.
+    The maps so far come whenever another one is done; the last ones are all.
+    Raises ValueError where the models have different N.
     """
     counts = {name: len(rows) for name, rows in vectors.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"the models have vectors of different numbers of sentences: {counts}")
     maps: dict[str, np.ndarray] = {}
     reference: np.ndarray | None = None
-    for done, (name, rows) in enumerate(vectors.items()):
-        report(done, len(vectors), name)
+    for name, rows in vectors.items():
         points = centred(embed(unit_rows(np.asarray(rows, np.float64)), seed, reference))
         reference = points if reference is None or collapsed(reference) else reference
         maps[name] = align(points, reference)
-    return squared(maps)
+        yield squared(maps)
 
 
 def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:

@@ -26,6 +26,7 @@ from cse.evaluation.metrics import spearman
 from cse.files import write_folder
 from cse.losses import mlm_weight
 from cse.momentum import MomentumQueue
+from cse.storage import Storage
 from cse.training_output import BEST, check_output, open_log, partial_folder
 from cse.training_run import Run
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
@@ -73,7 +74,7 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    half: bool = False,
+    storage: Storage = Storage.FLOAT32,
     precision: str = "auto",
     report: Report = lambda entry: None,
 ) -> TrainingSummary:
@@ -99,7 +100,7 @@ def train(
         loop.state = cast("TrainingState", saved)
     elif run.dev:
         loop.state["dev"] = {"start": dev_score(encoder, run)}
-    loop.run_steps(half, report)
+    loop.run_steps(storage, report)
     if first:
         _publish(loop.work, Path(output), overwrite)
     state = loop.state
@@ -143,7 +144,7 @@ class TrainingLoop:
         """What a resumed run needs beside the optimiser's moments, by name."""
         return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
 
-    def run_steps(self, half: bool, report: Report) -> None:
+    def run_steps(self, storage: Storage, report: Report) -> None:
         """The remaining steps, each logged; evaluated and saved where that is due."""
         run, state, first = self.run, self.state, self.accelerator.is_main_process
         with open_log(self.work, state["recipe"], state["step"], first) as log:
@@ -160,7 +161,7 @@ class TrainingLoop:
                 log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
                 log.flush()
                 if first and improved:
-                    save(self.encoder, self.work / BEST, training_record(run, state), half=half)
+                    save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
                 if first and due:
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
                 report({**entry, "best": state["dev"].get("best")})

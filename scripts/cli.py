@@ -17,6 +17,7 @@ from cse.methods import UNTRAINED
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 PRECISIONS = ("auto", "no", "bf16")
+STORAGES = ("float32", "float16", "int8")  # of a checkpoint
 POOLING = f"How a backbone is read: {', '.join(UNTRAINED)}."
 FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 

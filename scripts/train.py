@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.methods import METHODS, SUPERVISED
-from scripts.cli import PRECISIONS, check_choice, command, log, main_process, print_json, progress_options
+from scripts.cli import PRECISIONS, STORAGES, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -49,7 +49,9 @@ def main(
         typer.Option(min=0.0, help="Weight of PromCSE's energy-based hinge (10 there); supervised dcpcse."),
     ] = None,
     freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
-    half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
+    storage: Annotated[
+        str, typer.Option(help="float32, float16, or int8 differences from the backbone: a quarter of the size.")
+    ] = "float32",
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "auto",
     seed: Annotated[int, typer.Option(min=0)] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
@@ -67,7 +69,7 @@ def main(
 
     from cse.training_output import check_output
 
-    _check_choices(method, supervised, prefix, precision)
+    _check_choices(method, supervised, prefix, precision, storage)
     if not dry_run and main_process():
         check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
     settings = {
@@ -77,6 +79,7 @@ def main(
         "hinge": hinge,
     }  # fmt: skip
 
+    from cse.storage import Storage
     from cse.training_plan import plan
     from cse.training_run import TrainRequest, prepare
 
@@ -84,15 +87,16 @@ def main(
     if dry_run:
         shown = asdict(plan(encoder, run))
     else:
-        options = {"resume": resume, "overwrite": overwrite, "half": half, "precision": precision}
+        options = {"resume": resume, "overwrite": overwrite, "storage": Storage(storage), "precision": precision}
         shown = dict(_train(encoder, run, output, **options))
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
 
-def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str) -> None:
+def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str, storage: str) -> None:
     check_choice("method", method, METHODS)
     check_choice("precision", precision, PRECISIONS)
+    check_choice("storage", storage, STORAGES)
     if supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
     if prefix is not None and not METHODS[method].prefix:

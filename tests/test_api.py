@@ -16,6 +16,7 @@ from ui.corpora import Demo
 pytestmark = pytest.mark.filterwarnings(
     "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
 )
+SHOWN = ("compare", "draw", "find", "show", "describe", "map_points")  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
 
@@ -117,7 +118,7 @@ def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders
     assert found["labels"] == ["your lines"] * len(CORPUS)
     assert "damaged" in found["maps"]["broken"]["error"]
     vectors = {name: encoder.encode(CORPUS) for name, encoder in encoders.items()}
-    expected = project(vectors, seed=3)
+    *_, expected = project(vectors, seed=3)
     for name, xy in expected.items():
         np.testing.assert_allclose(found["maps"][name]["xy"], xy, atol=1e-4)
         assert found["maps"][name]["trustworthiness"] == pytest.approx(trustworthiness(vectors[name], xy))
@@ -231,18 +232,14 @@ def test_a_call_cannot_go_around_the_queue(client):
     assert "queue" in answer.text
 
 
-def test_everything_that_runs_a_model_takes_turns_and_handlers_of_the_page_are_hidden():
+def test_everything_that_runs_a_model_takes_turns_in_its_lane_and_handlers_of_the_page_are_hidden():
+    """Maps take long and have a lane of their own."""
     from app import build_app
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     assert public == {"similarity", "search", "tokens", "map", "models", "results"}
     for function in functions:
-        if function.api_name in public - {"results"} or function.name in (
-            "compare",
-            "draw",
-            "find",
-            "show",
-            "describe",
-        ):
-            assert (function.concurrency_id, function.concurrency_limit) == ("encode", 1)
+        if function.api_name in public - {"results"} or function.name in SHOWN:
+            lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"
+            assert (function.concurrency_id, function.concurrency_limit) == (lane, 1)

@@ -19,6 +19,7 @@ from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
 from cse.presets import preset
+from cse.storage import Storage, pack, unpack
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
@@ -51,13 +52,62 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: 
 
 def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "promptbert")
-    save(encoder, tmp_path / "model", {}, half=True, max_shard_size="20KB")
+    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16, max_shard_size="20KB")
     files = sorted((tmp_path / "model").glob("*.safetensors"))
     assert len(files) > 1
     assert max(file.stat().st_size for file in files) < 25_000
     loaded = load(str(tmp_path / "model"))
     assert {tensor.dtype for tensor in loaded.parameters()} == {torch.float32}
     np.testing.assert_allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
+
+
+def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder: Path, tmp_path: Path) -> None:
+    """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
+    encoder = make(str(bert_folder), "promptbert", supervised=True)
+    encoder.select_learned(freeze_embeddings=True)
+    start = {name: tensor.detach().clone() for name, tensor in encoder.learned().items()}
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor += 0.01 * torch.randn_like(tensor)
+    save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
+    loaded = load(str(tmp_path / "model"))
+    for name, found in loaded.learned().items():
+        wanted, bound = encoder.learned()[name].detach(), 1e-3
+        if wanted.dim() == 2 and name.startswith("backbone."):
+            step = (wanted - start[name]).abs().amax(1, keepdim=True) / 127
+            bound = 0.5 * step + 1e-7
+        assert bool(((found.detach() - wanted).abs() <= bound).all()), name
+    stored = load_file(tmp_path / "model" / "model.safetensors")
+    assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}
+    assert {tensor.dtype for key, tensor in stored.items() if "." in key and tensor.dim() == 1} == {torch.float16}
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert (config["format"], config["storage"]) == (2, "int8")  # which a version before it refuses
+    assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
+
+
+def test_a_row_that_did_not_change_stays_exactly_as_it_was() -> None:
+    start = {"a": torch.randn(3, 5)}
+    learned = {"a": start["a"].clone()}
+    learned["a"][1] += 0.25
+    stored = pack(learned, start, Storage.INT8)
+    assert stored["a.scale"].flatten().tolist() == [0.0, pytest.approx(0.25 / 127, rel=1e-5), 0.0]
+    assert torch.equal(unpack(stored, start)["a"][[0, 2]], start["a"][[0, 2]])
+
+
+def test_a_difference_that_does_not_fit_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    save(make(str(bert_folder), "simcse"), tmp_path / "model", {}, storage=Storage.INT8)
+    file, key = tmp_path / "model" / "model.safetensors", "backbone.encoder.layer.0.output.dense.weight"
+    stored = load_file(file)
+    for changed in (
+        {name: tensor for name, tensor in stored.items() if name != f"{key}.scale"},
+        {**stored, f"{key}.scale": stored[f"{key}.scale"][1:]},
+        {**stored, f"{key}.difference": stored[f"{key}.difference"][:, 1:].contiguous()},
+        {**stored, "other.difference": torch.zeros(2, 2, dtype=torch.int8)},
+    ):
+        save_file(changed, file)
+        with pytest.raises(ArtefactError, match=r"model: \S+difference does not fit .*; train it again"):
+            load(str(tmp_path / "model"))
 
 
 def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_path: Path) -> None:

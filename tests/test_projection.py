@@ -1,10 +1,19 @@
 """Maps: what is apart stays apart, aligned maps, shared limits, and the faithfulness number."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from scipy.spatial import procrustes
 
-from cse.projection import align, centred, project, squared, trustworthiness
+from cse.projection import align, centred, squared, trustworthiness
+from cse.projection import project as projected
+
+
+def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+    """All maps, once the last one is done."""
+    *_, maps = projected(vectors, seed)
+    return maps
 
 
 def blobs(seed: int = 0, each: int = 15, width: int = 24) -> tuple[np.ndarray, np.ndarray]:
@@ -118,10 +127,12 @@ def test_different_numbers_of_sentences_are_refused():
         project({"a": np.ones((3, 2)), "b": np.ones((4, 2))}, seed=0)
 
 
-def test_progress_names_every_map_before_it_is_made():
-    seen = []
-    project({"a": np.ones((2, 2)), "b": np.ones((2, 2))}, seed=0, report=lambda *what: seen.append(what))
-    assert seen == [(0, 2, "a"), (1, 2, "b")]
+def test_maps_come_one_after_the_other_within_limits_that_fit_all_so_far():
+    first, both = projected({"a": blobs()[0], "b": blobs(seed=1)[0]}, seed=0)
+    assert (list(first), list(both)) == (["a"], ["a", "b"])
+    assert np.abs(first["a"] - 0.5).max() == pytest.approx(0.5 / 1.05, abs=1e-6)
+    turned = procrustes(first["a"], both["a"])[2]
+    assert turned == pytest.approx(0, abs=1e-9)  # the same picture, perhaps smaller
 
 
 def test_trustworthiness_of_a_perfect_map_is_one_and_of_a_shuffled_one_is_less():

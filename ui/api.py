@@ -12,7 +12,7 @@ import gradio as gr
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
-from ui.events import ENCODE, guarded
+from ui.events import ENCODE, MAPS, guarded
 from ui.model_table import descriptions
 from ui.models import Failure, plain
 from ui.scores import board_of, names_of, plain_board
@@ -55,7 +55,8 @@ def add_endpoints(state: AppState) -> None:
         or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1.
         """
         points = points_of(state, source, lines, per_topic)
-        maps = {name: coordinates(answer) for name, answer in draw_maps(state, points, seed).items()}
+        *_, answers = draw_maps(state, points, seed)
+        maps = {name: coordinates(answer) for name, answer in answers.items()}
         return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
     def models_endpoint() -> list[dict[str, Any]]:
@@ -72,7 +73,8 @@ def add_endpoints(state: AppState) -> None:
         return plain_board(board, names_of(board, state.models.columns))
 
     for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
-        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **ENCODE)
+        lane = MAPS if function is map_endpoint else ENCODE
+        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
     gr.api(guarded(results_endpoint), api_name="results")
 
 

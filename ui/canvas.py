@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,17 +23,17 @@ class ModelMap(NamedTuple):
     trustworthiness: float
 
 
-def canvas() -> gr.HTML:
-    """An empty map component."""
+def canvas(value: dict[str, Any] | None = None) -> gr.HTML:
+    """A map component that shows a `canvas_value`, or nothing yet."""
     script = SCRIPT.read_text(encoding="utf-8")
     return gr.HTML(
-        {}, html_template='<div class="cse-maps"></div>', js_on_load=script, apply_default_css=False,
+        value or {}, html_template='<div class="cse-maps"></div>', js_on_load=script, apply_default_css=False,
         elem_id="maps", elem_classes="cse-result",
     )  # fmt: skip
 
 
 def canvas_value(
-    texts: Sequence[str], labels: Sequence[str], maps: dict[str, ModelMap | Failure], *, joined: bool
+    texts: Sequence[str], labels: Sequence[str], maps: Mapping[str, ModelMap | Failure], *, joined: bool
 ) -> dict[str, Any]:
     """What `canvas.js` reads. Sentences and names are plain text there, never HTML.
 
@@ -60,3 +60,8 @@ def map_value(name: str, drawn: ModelMap | Failure) -> dict[str, Any]:
 def pack(xy: np.ndarray) -> str:
     """(N, 2) numbers in [0, 1] as base64 of little-endian uint16: 50 times faster for the page than lists."""
     return base64.b64encode((np.clip(xy, 0, 1) * STEPS).round().astype("<u2").tobytes()).decode()
+
+
+def unpack(packed: str) -> np.ndarray:
+    """The (N, 2) float32 numbers that `pack` made text of."""
+    return (np.frombuffer(base64.b64decode(packed), "<u2").reshape(-1, 2) / STEPS).astype(np.float32)

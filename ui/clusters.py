@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 import numpy as np
@@ -12,7 +13,7 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import submit
 from ui.corpora import DEMO
-from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, Newest, one_line_errors, reporter
 from ui.models import Column, Failure
 from ui.state import AppState
 
@@ -75,26 +76,51 @@ def graded_points() -> Points:
     return Points(texts, labels, paired=True)
 
 
-def draw_maps(state: AppState, points: Points, seed: int, report: Report = silent) -> dict[str, ModelMap | Failure]:
-    """Each model's map of the points."""
+def draw_maps(
+    state: AppState, points: Points, seed: int, report: Report = silent
+) -> Iterator[dict[str, ModelMap | Failure]]:
+    """Each model's map of the points: those done so far, as each is done; maps drawn lately come all at once."""
     from cse.projection import project, trustworthiness
 
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
 
-    def vectors(column: Column, encoder: Encoder) -> np.ndarray:
-        if points.rows is None:
-            return encoder.encode(points.texts)
-        return state.demo.vectors(column, encoder)[points.rows]
+    def vectors(column: Column, encoder: Encoder) -> tuple[str, np.ndarray]:
+        rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(column, encoder)[points.rows]
+        return encoder.fingerprint, rows
 
-    answers = state.models.apply(vectors, report=lambda done, total, name: report(done, 2 * total, f"encoding: {name}"))
-    known = {name: rows for name, rows in answers.items() if not isinstance(rows, Failure)}
-    maps = project(known, start, lambda done, total, name: report(total + done, 2 * total, f"map: {name}"))
-    drawn = {name: ModelMap(xy, trustworthiness(known[name], xy)) for name, xy in maps.items()}
-    return {name: answer if isinstance(answer, Failure) else drawn[name] for name, answer in answers.items()}
+    total = 2 * len(state.models.columns)
+    answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))
+    failed = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
+    known = {name: answer for name, answer in answers.items() if not isinstance(answer, Failure)}
+    key = (*((name, fingerprint) for name, (fingerprint, _) in known.items()), *points.texts, start)
+    kept = state.maps.get(key)
+    if kept is not None or not known:
+        yield in_order(state, (kept or {}) | failed)
+        return
+    report(total // 2, total, f"map: {next(iter(known))}")
+    faithful: dict[str, float] = {}
+    for done, maps in enumerate(project({name: rows for name, (_, rows) in known.items()}, start), start=1):
+        name = list(maps)[-1]
+        faithful[name] = trustworthiness(known[name][1], maps[name])
+        drawn = {name: ModelMap(xy, faithful[name]) for name, xy in maps.items()}
+        if done == len(known):
+            state.maps.put(key, drawn)
+        yield in_order(state, drawn | failed)
 
 
-def clusters_tab(state: AppState) -> None:
-    """The tab's content."""
+def in_order(state: AppState, answers: dict[str, ModelMap | Failure]) -> dict[str, ModelMap | Failure]:
+    """The answers there are, in the order of the page's columns."""
+    return {column.name: answers[column.name] for column in state.models.columns if column.name in answers}
+
+
+def maps_value(points: Points, maps: Mapping[str, ModelMap | Failure]) -> dict[str, Any]:
+    """What the canvas shows of maps of the points."""
+    names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
+    return canvas_value(points.texts, names, maps, joined=points.paired)
+
+
+def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> None:
+    """The tab's content with its first maps, where there are some."""
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
         source = gr.Radio(choices, value="demo", label="Sentences", scale=6, min_width=280)
@@ -105,15 +131,23 @@ def clusters_tab(state: AppState) -> None:
         button = submit("Draw maps")
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
-    output = canvas()
+    output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else None)
 
-    def draw(source: str, lines: str, per_topic: int, seed: int, progress: gr.Progress = PROGRESS) -> dict:
-        points = points_of(state, source, lines, per_topic)
-        maps = draw_maps(state, points, seed, reporter(progress))
-        names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
-        return canvas_value(points.texts, names, maps, joined=points.paired)
+    newest = Newest()
 
-    private([button.click, lines.submit], Run(guarded(draw), [source, lines, per_topic, seed], [output]))
+    def map_points(
+        source: str, lines: str, per_topic: int, seed: int, request: gr.Request, progress: gr.Progress = PROGRESS
+    ) -> Iterator[dict[str, Any]]:
+        replaced = newest.watch(request)
+        with one_line_errors():
+            points = points_of(state, source, lines, per_topic)
+            for maps in draw_maps(state, points, seed, reporter(progress)):
+                if replaced():
+                    return
+                yield maps_value(points, maps)
+
+    asked = gr.on([button.click, lines.submit], newest.ask, queue=False, trigger_mode="multiple", **HIDDEN)
+    asked.then(map_points, [source, lines, per_topic, seed], [output], trigger_mode="multiple", **HIDDEN, **MAPS)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
         source, [per_topic, lines], api_visibility="private", show_progress="hidden",

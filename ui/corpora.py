@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEMO = BUNDLED / "demo"
 DEMO_KEY = "demo"
+VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
 
 Opener = Callable[[Column, "Encoder"], "VectorIndex"]
 
@@ -50,9 +51,11 @@ class Demo:
         self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
-        """(N, d) float32 of all sentences, in the corpus's order."""
+        """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
         if column not in self._vectors:
-            self._vectors[column] = encoder.encode(self.sentences)
+            shipped = VECTORS / f"{encoder.fingerprint}.npy"
+            vectors = np.load(shipped).astype(np.float32) if shipped.is_file() else encoder.encode(self.sentences)
+            self._vectors[column] = vectors
         return self._vectors[column]
 
     def corpus(self, columns: Sequence[Column]) -> Corpus:

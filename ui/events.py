@@ -1,10 +1,12 @@
-"""How handlers meet Gradio: errors as one line, progress, one queue for everything that runs a model."""
+"""How handlers meet Gradio: errors as one line, progress, a lane for answers and another for maps, which take long."""
 
 from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import gradio as gr
@@ -16,7 +18,10 @@ R = TypeVar("R")
 
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 1}
-PRIVATE: dict[str, Any] = {"api_visibility": "private", **ENCODE}
+MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
+HIDDEN: dict[str, Any] = {"api_visibility": "private"}
+PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
+MOST_VISITORS = 1000  # whose newest request is remembered
 
 
 class Run(NamedTuple):
@@ -32,12 +37,38 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
+        with one_line_errors():
             return function(*args, **kwargs)
-        except ValueError as error:  # the toast renders HTML, and a message may quote what a client sent
-            raise gr.Error(html.escape(str(error), quote=False), print_exception=False) from error
 
     return call
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Meanwhile a ValueError becomes a message to the visitor."""
+    try:
+        yield
+    except ValueError as error:  # the toast renders HTML, and a message may quote what a client sent
+        raise gr.Error(html.escape(str(error), quote=False), print_exception=False) from error
+
+
+class Newest:
+    """Which request of each visitor is the newest: an older one stops where it asks. Gradio drops those who left."""
+
+    def __init__(self) -> None:
+        self._requests: OrderedDict[str | None, int] = OrderedDict()
+
+    def ask(self, request: gr.Request) -> None:
+        """Note a new request of a visitor, before it waits for its turn."""
+        visitor = request.session_hash
+        self._requests[visitor] = self._requests.pop(visitor, 0) + 1
+        while len(self._requests) > MOST_VISITORS:
+            self._requests.popitem(last=False)
+
+    def watch(self, request: gr.Request) -> Callable[[], bool]:
+        """Whether the visitor has asked again since now."""
+        number = self._requests.get(request.session_hash)
+        return lambda: self._requests.get(request.session_hash) != number
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:

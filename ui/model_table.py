@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 import gradio as gr
@@ -54,7 +55,7 @@ def where_read(method: Method) -> str:
     return "at [MASK]" if "[MASK]" in method.template.text else "at the first token"
 
 
-def model_table_html(answers: dict[str, Description | Failure]) -> str:
+def model_table_html(answers: Mapping[str, Description | Failure]) -> str:
     """A table of the models."""
     head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
     rows = "".join(
@@ -72,10 +73,11 @@ def cells(found: Description | Failure) -> str:
     return "".join(f"<td>{text}</td>" for text in texts) + f"<td><code>{found['fingerprint']}</code></td>"
 
 
-def model_table(state: AppState) -> Run:
-    """The folded table of models; what fills it comes back."""
+def model_table(state: AppState, first: dict[str, Description] | None = None) -> Run:
+    """The folded table of models; what fills it where it has no `first` content comes back."""
     with gr.Accordion("Models", open=False):
-        output = result("The models are being opened.", "models")
+        hint = html.hint("The models are being opened.")
+        output = result("models", model_table_html(first) if first else hint)
 
     def describe() -> str:
         return model_table_html(descriptions(state.models))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +45,13 @@ class Failure:
 
 
 class Models:
-    """The page's columns and every encoder opened so far. Its callers take turns: encoders are not thread-safe."""
+    """The page's columns and every encoder opened so far; each has a lock, since encoders are not thread-safe."""
 
     def __init__(self, models: Sequence[str], family: str | None = None, pooling: str | None = None) -> None:
         """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet."""
         self.columns = columns(models, family, pooling)
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
+        self._locks: defaultdict[tuple[str, str | None, str | None], threading.RLock] = defaultdict(threading.RLock)
 
     def encoder(self, column: Column) -> Encoder:
         """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
@@ -56,6 +59,10 @@ class Models:
         if key not in self._encoders:
             self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
         return self._encoders[key]
+
+    def warm_up(self) -> None:
+        """Open every encoder, so that the first question need not wait for it."""
+        self.apply(lambda column, encoder: None)
 
     def apply(
         self,
@@ -65,6 +72,8 @@ class Models:
     ) -> dict[str, T | Failure]:
         """The function's result for each of the `columns`, by the column's name; None stands for the page's own.
 
+        While it runs, the column's encoder is its own.
+
         `report` gets (columns done, columns in all, name of the next).
         """
         chosen = self.columns if columns is None else columns
@@ -72,7 +81,8 @@ class Models:
         for done, column in enumerate(chosen):
             report(done, len(chosen), column.name)
             try:
-                results[column.name] = function(column, self.encoder(column))
+                with self._locks[column.opened_by]:
+                    results[column.name] = function(column, self.encoder(column))
             except Exception as error:  # whatever a foreign model provokes concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)

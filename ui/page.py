@@ -9,8 +9,9 @@ import gradio as gr
 
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
-from ui.events import PRIVATE
+from ui.events import HIDDEN, PRIVATE
 from ui.model_table import model_table
+from ui.opening import read_opening
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
@@ -26,22 +27,27 @@ MAX_WAITING = 32
 
 
 def page(state: AppState) -> gr.Blocks:
-    """The app, its queue set up; `launch_options` are for its `launch`."""
+    """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
+    opening = read_opening(state.models)
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         with gr.Tabs():
             with gr.Tab("Similarity", id="similarity"):
-                first = similarity_tab(state)
+                first = similarity_tab(state, opening.similarity, opening.heat_maps)
             with gr.Tab("Search", id="search"):
-                search_tab(state)
+                search_tab(state, opening.hits)
             with gr.Tab("Tokens", id="tokens"):
-                tokens_tab(state)
+                tokens_tab(state, opening.tokens)
             with gr.Tab("Clusters", id="clusters"):
-                clusters_tab(state)
+                clusters_tab(state, opening.maps)
             with gr.Tab("Results", id="results"):
                 results_tab(state)
-        for run in [*first, model_table(state)]:
-            blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
+        runs = [*first, model_table(state, opening.descriptions)]
+        if opening.similarity:
+            blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
+        else:
+            for run in runs:
+                blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
         add_endpoints(state)
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -42,7 +43,7 @@ def search(state: AppState, query: str, k: int, corpus: str, report: Report = si
     return state.models.apply(hits, chosen.columns, report)
 
 
-def search_html(answers: dict[str, list[Hit] | Failure]) -> str:
+def search_html(answers: Mapping[str, list[Hit] | Failure]) -> str:
     """Ranked lists side by side; what only one of several models found is marked."""
     lists = [answer for answer in answers.values() if not isinstance(answer, Failure)]
     finders = Counter(text for found in lists for text in {hit.text for hit in found})
@@ -62,8 +63,8 @@ def hits_html(found: list[Hit], alone: set[str]) -> str:
     return f'<ol class="cse-hits">{"".join(items)}</ol>'
 
 
-def search_tab(state: AppState) -> None:
-    """The tab's content."""
+def search_tab(state: AppState, first: dict[str, list[Hit]] | None = None) -> None:
+    """The tab's content with its first results, where there are some."""
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
         choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]
@@ -71,7 +72,7 @@ def search_tab(state: AppState) -> None:
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
         button = submit("Search")
     examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
-    output = result(FIRST_TIME, "hits")
+    output = result("hits", search_html(first) if first else html.hint(FIRST_TIME))
 
     def find(query: str, k: int, corpus: str, progress: gr.Progress = PROGRESS) -> str:
         return search_html(search(state, query, k, corpus, reporter(progress)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -67,6 +68,12 @@ def cosine_html(cosine: float) -> str:
     return f'<p class="cse-number">{cosine:.3f}</p>{html.bar(abs(cosine), kind)}'
 
 
+def heat_maps_html(sentences: list[str], answers: Mapping[str, np.ndarray | Failure]) -> str:
+    """A heat map per model."""
+    width = max(html.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
+    return html.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
+
+
 def heat_map_html(sentences: list[str], matrix: np.ndarray) -> str:
     """A table of coloured numbers, the sentences at its left."""
     head = "".join(f"<th scope='col'>{number}</th>" for number in range(1, len(sentences) + 1))
@@ -104,33 +111,36 @@ def luminance(colour: tuple[int, ...]) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def similarity_tab(state: AppState) -> list[Run]:
-    """The tab's content; what fills it when the page opens comes back."""
-    return [pair_section(state), list_section(state)]
+def similarity_tab(
+    state: AppState, pair: dict[str, float] | None = None, matrices: dict[str, np.ndarray] | None = None
+) -> list[Run]:
+    """The tab's content with its first results; what fills it where there are none comes back."""
+    return [pair_section(state, pair), list_section(state, matrices)]
 
 
-def pair_section(state: AppState) -> Run:
+def pair_section(state: AppState, first: dict[str, float] | None) -> Run:
     """Two sentences and a bar per model."""
     with gr.Row(equal_height=True):
-        first, second = (
+        one, other = (
             gr.Textbox(text, label=f"Sentence {name}", scale=4, min_width=240)
             for name, text in zip("AB", PAIRS["paraphrase"], strict=True)
         )
         button = submit("Compare")
     examples = gr.Examples(
-        list(PAIRS.values()), [first, second], label="Try", example_labels=list(PAIRS), api_visibility="private"
+        list(PAIRS.values()), [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private"
     )
-    output = result("The cosine of each model appears here.", "similarity")
+    hint = html.hint("The cosine of each model appears here.")
+    output = result("similarity", html.columns(first, cosine_html) if first else hint)
 
     def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
         return html.columns(similarity(state.models, s1, s2, reporter(progress)), cosine_html)
 
-    run = Run(guarded(compare), [first, second], [output])
-    private([button.click, first.submit, second.submit], run, examples)
+    run = Run(guarded(compare), [one, other], [output])
+    private([button.click, one.submit, other.submit], run, examples)
     return run
 
 
-def list_section(state: AppState) -> Run:
+def list_section(state: AppState, first: dict[str, np.ndarray] | None) -> Run:
     """A list of sentences and a heat map per model."""
     gr.Markdown("### All pairs of a list")
     with gr.Row(equal_height=True):
@@ -138,12 +148,11 @@ def list_section(state: AppState) -> Run:
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240
         )
         button = submit("Draw heat maps")
-    output = result("A heat map of cosines per model appears here.", "heat-maps")
+    hint = html.hint("A heat map of cosines per model appears here.")
+    output = result("heat-maps", heat_maps_html(LIST.splitlines(), first) if first else hint)
 
     def draw(text: str, progress: gr.Progress = PROGRESS) -> str:
-        sentences, answers = heat_map(state.models, text, reporter(progress))
-        width = max(html.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
-        return html.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
+        return heat_maps_html(*heat_map(state.models, text, reporter(progress)))
 
     run = Run(guarded(draw), [box], [output])
     private([button.click, box.submit], run)

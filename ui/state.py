@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cse.model_names import BUNDLED
+from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora
 from ui.models import Failure, Models
 
@@ -16,15 +18,41 @@ if TYPE_CHECKING:
 
 RESULTS = BUNDLED / "results"
 
+T = TypeVar("T")
+MOST_MAPS = 16
+
+
+class Recent(Generic[T]):
+    """The results last put in or asked for, at most `most` of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._results = most, OrderedDict[Hashable, T]()
+
+    def get(self, key: Hashable) -> T | None:
+        """The result of a key, None where it is not kept."""
+        if key in self._results:
+            self._results.move_to_end(key)
+        return self._results.get(key)
+
+    def put(self, key: Hashable, result: T) -> None:
+        """Keep a result; the one that was not asked for the longest may go."""
+        self._results[key] = result
+        while len(self._results) > self._most:
+            self._results.popitem(last=False)
+
 
 @dataclass(frozen=True)
 class AppState:
-    """What one app works with; `boards` are the shipped results by task, or why they cannot be read."""
+    """What one app works with.
+
+    `boards` are the shipped results by task, or why they cannot be read; `maps` are kept by fingerprints, texts, seed.
+    """
 
     models: Models
     demo: Demo
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
+    maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
 
 
 def open_state(

@@ -77,15 +77,16 @@ def token_list(found: list[tuple[str, float]], top: float) -> str:
     return f'<ol class="cse-tokens">{"".join(rows)}</ol>'
 
 
-def tokens_tab(state: AppState) -> None:
-    """The tab's content."""
+def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> None:
+    """The tab's content with its first results, where there are some."""
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
         sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", scale=2, min_width=160)
         button = submit("Show words")
     examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
-    output = result("Press Enter or Show words.", "tokens")
+    hint = html.hint("Press Enter or Show words.")
+    output = result("tokens", html.columns(first, reading_html) if first else hint)
 
     def show(sentence: str, k: int, progress: gr.Progress = PROGRESS) -> str:
         return html.columns(tokens(state.models, sentence, k, reporter(progress)), reading_html)

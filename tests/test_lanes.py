@@ -1,0 +1,84 @@
+"""Nobody waits for another visitor's maps: their own lane, locks, requests that are replaced, maps that are kept."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from app_models import GOOD, write_model
+
+from ui.clusters import Points, draw_maps
+from ui.events import MOST_VISITORS, Newest
+from ui.models import Models
+from ui.state import AppState, Recent, open_state
+
+TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
+POINTS = Points(TEXTS, ["x"] * len(TEXTS))
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    root = tmp_path_factory.mktemp("lanes")
+    return open_state([str(write_model(root / name, bert_folder, name)) for name in GOOD[:2]], ())
+
+
+def visit(session: str) -> SimpleNamespace:
+    return SimpleNamespace(session_hash=session)
+
+
+def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeypatch):
+    shown = list(draw_maps(state, POINTS, seed=1))
+    assert [list(maps) for maps in shown] == [["simcse"], ["simcse", "promptbert"]]
+    monkeypatch.setattr("cse.projection.embed", None)  # would fail if anything were drawn again
+    (again,) = draw_maps(state, POINTS, seed=1)
+    for name, drawn in again.items():
+        np.testing.assert_array_equal(drawn.xy, shown[-1][name].xy)
+        assert drawn.trustworthiness == shown[-1][name].trustworthiness
+    for changed in (POINTS._replace(texts=TEXTS[::-1]), POINTS):
+        with pytest.raises(TypeError, match="not callable"):
+            list(draw_maps(state, changed, seed=1 if changed is not POINTS else 2))
+
+
+def test_a_visitor_who_asks_again_replaces_his_own_request_and_no_other():
+    newest = Newest()
+    for name in ("a", "b"):
+        newest.ask(visit(name))
+    first, other = newest.watch(visit("a")), newest.watch(visit("b"))
+    assert (first(), other()) == (False, False)
+    newest.ask(visit("a"))
+    assert (first(), other(), newest.watch(visit("a"))()) == (True, False, False)
+    for number in range(MOST_VISITORS):
+        newest.ask(visit(str(number)))
+    assert len(newest._requests) == MOST_VISITORS
+
+
+def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):
+    """The first holds `simcse` until the second has its answer from `promptbert`."""
+    models = Models([str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]])
+    inside, answered, order = threading.Event(), threading.Event(), []
+
+    def hold(column, encoder):
+        inside.set()
+        assert answered.wait(30)
+        order.append("first")
+
+    holding = threading.Thread(target=models.apply, args=(hold, models.columns[:1]))
+    holding.start()
+    assert inside.wait(30)
+    waiting = threading.Thread(target=models.apply, args=(lambda *_: order.append("second"), models.columns[:1]))
+    waiting.start()
+    assert models.apply(lambda column, encoder: encoder.dim, models.columns[1:]) == {"promptbert": 32}
+    assert order == []
+    answered.set()
+    for thread in (holding, waiting):
+        thread.join(30)
+    assert order == ["first", "second"]
+
+
+def test_only_the_results_last_used_are_kept():
+    recent: Recent[int] = Recent(2)
+    for key, value in (("a", 1), ("b", 2)):
+        recent.put(key, value)
+    assert recent.get("a") == 1
+    recent.put("c", 3)
+    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)

@@ -1,0 +1,70 @@
+"""What the page opens with is what the bundled models say, and no weights are read for it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from cse.model_names import BUNDLED_NAMES
+from ui.canvas import unpack
+from ui.clusters import PER_TOPIC
+from ui.corpora import VECTORS
+from ui.models import Models
+from ui.opening import FILE, Opening, compute_opening, read_opening
+from ui.page import page
+from ui.state import AppState, open_state
+
+
+@pytest.fixture(scope="module")
+def state() -> AppState:
+    return open_state(BUNDLED_NAMES, ())
+
+
+def test_the_shipped_first_results_are_the_living_models(state: AppState) -> None:
+    stored, living = json.loads(FILE.read_text(encoding="utf-8")), compute_opening(state)
+    assert stored["descriptions"] == living["descriptions"]
+    assert stored["similarity"] == pytest.approx(living["similarity"], abs=2e-4)
+    for name in BUNDLED_NAMES:
+        np.testing.assert_allclose(stored["heat_maps"][name], living["heat_maps"][name], atol=2e-4)
+        assert [hit[2:] for hit in stored["hits"][name]] == [hit[2:] for hit in living["hits"][name]]
+        for ours, theirs in zip(stored["tokens"][name][:2], living["tokens"][name][:2], strict=True):
+            assert [word for word, _ in ours] == [word for word, _ in theirs]
+        assert stored["maps"][name][1] > 0.8  # t-SNE multiplies the last bit of a machine, so places may differ
+        assert unpack(stored["maps"][name][0]).shape == unpack(living["maps"][name][0]).shape
+
+
+def test_the_shipped_vectors_of_the_demo_corpus_are_the_living_models(state: AppState) -> None:
+    """Ten rows of each; float16 keeps three digits."""
+    assert len(list(VECTORS.glob("*.npy"))) == len(BUNDLED_NAMES)
+    rows = np.linspace(0, len(state.demo.sentences) - 1, 10).astype(int)
+    for column in state.models.columns:
+        encoder = state.models.encoder(column)
+        stored = np.load(VECTORS / f"{encoder.fingerprint}.npy")
+        assert (stored.dtype, stored.shape) == (np.float16, (len(state.demo.sentences), encoder.dim))
+        wanted = encoder.encode([state.demo.sentences[row] for row in rows])
+        np.testing.assert_allclose(stored[rows], wanted, atol=2e-3 * np.abs(wanted).max())
+        assert state.demo.vectors(column, encoder).dtype == np.float32
+
+
+def test_a_page_with_another_column_is_computed_when_it_opens(bert_folder) -> None:
+    assert read_opening(Models([*BUNDLED_NAMES, str(bert_folder)])) == Opening()
+    assert read_opening(Models(["bundled"])) == Opening()
+    assert list(read_opening(Models(["dcpcse", "simcse"])).hits or ()) == ["dcpcse", "simcse"]
+
+
+def test_the_bundled_page_is_painted_from_files_before_any_weights_are_read() -> None:
+    code = "import sys; from app import build_app; build_app(); print('torch' in sys.modules, 'sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
+    shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
+    for place in ("similarity", "heat-maps", "hits", "tokens"):
+        assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
+    assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
+    assert shown["models"].count("<tr>") == 1 + len(BUNDLED_NAMES)
+    assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))

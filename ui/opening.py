@@ -1,0 +1,116 @@
+"""What the tabs show when the page opens: the bundled models' results of each tab's first input, computed beforehand.
+
+`python app.py --precompute` writes them, and each bundled model's vectors of the demo corpus, so that a page paints
+before any weights are read. Tests compare both with what the models say.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cse.files import read_json
+from cse.model_names import BUNDLED_NAMES
+from ui.canvas import ModelMap, pack, unpack
+from ui.clusters import PER_TOPIC, demo_points, draw_maps
+from ui.corpora import DEMO, DEMO_KEY, VECTORS
+from ui.model_table import Description, descriptions
+from ui.models import Failure, Models
+from ui.search import DEFAULT as HITS
+from ui.search import QUERIES, search
+from ui.similarity import LIST, PAIRS, heat_map, similarity
+from ui.state import AppState
+from ui.tokens import DEFAULT as TOKENS
+from ui.tokens import SENTENCES, Reading, tokens
+
+if TYPE_CHECKING:
+    from index.store import Hit
+
+FILE = DEMO / "opening.json"
+DECIMALS = 4
+
+
+class Opening(NamedTuple):
+    """The first result of each tab by model; None where the page has to compute it."""
+
+    similarity: dict[str, float] | None = None
+    heat_maps: dict[str, np.ndarray] | None = None
+    hits: dict[str, list[Hit]] | None = None
+    tokens: dict[str, Reading] | None = None
+    maps: dict[str, ModelMap] | None = None
+    descriptions: dict[str, Description] | None = None
+
+
+def read_opening(models: Models) -> Opening:
+    """The shipped first results of the page's columns; none of them where a column is no bundled model."""
+    if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
+        return Opening()
+    from index.store import Hit
+
+    stored, names = read_json(FILE), [column.name for column in models.columns]
+
+    def each(field: str, decode: Any) -> dict[str, Any]:
+        return {name: decode(stored[field][name]) for name in names}
+
+    return Opening(
+        similarity=each("similarity", float),
+        heat_maps=each("heat_maps", np.array),
+        hits=each("hits", lambda hits: [Hit(*hit) for hit in hits]),
+        tokens=each("tokens", lambda reading: Reading(*reading)),
+        maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
+        descriptions=each("descriptions", lambda found: found),
+    )
+
+
+def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
+    """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
+    one, other = PAIRS["paraphrase"]
+    _, matrices = heat_map(state.models, LIST)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
+    hits = search(state, QUERIES[0], HITS, DEMO_KEY)
+    return {
+        "similarity": found(similarity(state.models, one, other), rounded),
+        "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
+        "hits": found(hits, lambda hits: [[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in hits]),
+        "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
+        "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "descriptions": found(descriptions(state.models), dict),
+    }
+
+
+def write_opening(state: AppState) -> list[Path]:
+    """Write the first results, and the demo corpus's vectors (N, d) float16 by fingerprint; the files come back."""
+    VECTORS.mkdir(exist_ok=True)
+    for stale in VECTORS.glob("*.npy"):
+        stale.unlink()
+    state.models.apply(state.demo.vectors)
+    computed = compute_opening(state)
+    files = [FILE]
+    for column in state.models.columns:
+        encoder = state.models.encoder(column)
+        files.append(VECTORS / f"{encoder.fingerprint}.npy")
+        np.save(files[-1], state.demo.vectors(column, encoder).astype(np.float16))
+    FILE.write_text(json.dumps(computed, ensure_ascii=False) + "\n", encoding="utf-8")
+    return files
+
+
+def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
+    """Each model's answer as JSON values. Raises ValueError for a model that has none."""
+    for name, answer in answers.items():
+        if isinstance(answer, Failure):
+            raise ValueError(f"{name}: {answer.reason}")
+    return {name: encode(answer) for name, answer in answers.items()}
+
+
+def rounded(value: float) -> float:
+    """A number as short as the page needs it."""
+    return round(float(value), DECIMALS)
+
+
+def reading_value(reading: Reading) -> list[Any]:
+    """A reading's fields as JSON values."""
+    before, after = ([[word, rounded(share)] for word, share in words] for words in (reading.before, reading.after))
+    return [before, after, reading.template, reading.own]
