@@ -47,7 +47,7 @@ def cells(page: str) -> list[list[str]]:
 def test_every_figure_has_its_deviation_and_its_mark() -> None:
     made = board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2], raw=[40.0])
     head, *rows = cells(board_html(made, names_of(made, [])))
-    assert head[:2] == ["Model", "STS12Spearman × 100"]
+    assert head[:2] == ["Model", "averageSpearman × 100"]
     assert [row[1] for row in rows] == [
         "61.00 ± 1.00 (best)", "≈ 60.60 ± 0.10 (inside the noise of the best)", "50.10 ± 0.10", "40.00",
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def rows_of(name: str, value: float) -> list[str]:
 
 def test_words_say_what_is_inside_the_noise() -> None:
     made = board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])
-    every = [*sts_task.TASKS, "average"]
+    every = ["average", *sts_task.TASKS]
     assert verdicts(made, names_of(made, [])) == {"Inside the noise": "; ".join(f"{unit} (a ≈ b)" for unit in every)}
     clear = board(a=[60.0, 60.1], c=[50.0, 50.1])
     assert verdicts(clear, names_of(clear, [])) == {"Ahead by more than the noise": f"a ({', '.join(every)})"}
@@ -145,7 +145,7 @@ def test_a_board_as_json_has_its_figures_and_verdicts() -> None:
     made = board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], raw=[40.0])
     value = plain_board(made, names_of(made, []))
     assert json.loads(json.dumps(value)) == value
-    assert value["columns"][0] == {
+    assert value["columns"][1] == {
         "unit": "STS12", "score": "spearman", "lower_is_better": False, "best": ["a"], "inside_the_noise": ["b"],
     }  # fmt: skip
     assert value["models"]["a"]["figures"][0] == {"value": 61.0, "deviation": 1.0, "runs": 3}

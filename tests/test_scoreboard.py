@@ -50,14 +50,14 @@ def test_models_of_one_group_in_one_table_are_one_row() -> None:
     assert board.rows["one"].figures[0].value == 1.5
 
 
-def test_the_average_over_the_papers_sets_is_the_last_column_where_all_are_there() -> None:
+def test_the_average_over_the_papers_sets_is_the_first_column_where_all_are_there() -> None:
     board = scoreboard(results("sts", a=of_sts(60.0)))
-    assert [column.heading for column in board.columns] == [*sts.TASKS, "average"]
+    assert [column.heading for column in board.columns] == ["average", *sts.TASKS]
     lacking = of_sts(60.0)
     del lacking.scores["STS12"]
     assert "average" not in [column.heading for column in scoreboard(results("sts", a=lacking)).columns]
     both = scoreboard(results("sts", a=of_sts(60.0), b=lacking))
-    assert [figure and figure.value for figure in both.rows["b"].figures] == [None, *[60.0] * 6, None]
+    assert [figure and figure.value for figure in both.rows["b"].figures] == [None, None, *[60.0] * 6]
     assert both.verdicts[0].best == ("a",)
 
 

@@ -61,7 +61,7 @@ def board_html(board: Scoreboard, names: Names) -> str:
     return (
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
         f"<p>{html.escape(task.summary)}</p>"
-        f'<div class="cse-scroll" tabindex="0" role="region" aria-labelledby="{place}">{table_html(board, names)}</div>'
+        f"{table_html(board, names)}"
         f'{found}<p class="cse-note">{protocol}</p><details class="cse-note"><summary>Command</summary>'
         f"<code>{html.escape(board.results.command)}</code></details></section>"
     )
@@ -69,7 +69,6 @@ def board_html(board: Scoreboard, names: Names) -> str:
 
 def table_html(board: Scoreboard, names: Names) -> str:
     """The table: a row per model, a heading that sorts per column."""
-    caption = f'<caption class="cse-hidden">{html.escape(board.task.title)}: models by score</caption>'
     heads = heading_html("Model", "", "ascending") + "".join(score_heading(board, column) for column in board.columns)
     kinds = [digits([row.figures[place] for row in board.rows.values()]) for place in range(len(board.columns))]
     rows = []
@@ -79,10 +78,8 @@ def table_html(board: Scoreboard, names: Names) -> str:
             for figure, place, verdict in zip(row.figures, kinds, board.verdicts, strict=True)
         ]
         rows.append(f"<tr>{model_html(names[label], row)}{''.join(cells)}</tr>")
-    return (
-        f'<table class="cse-table cse-scores">{caption}<thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
-    )
+    inside = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return html.table(inside, f"{board.task.title}: models by score", "cse-table cse-scores")
 
 
 def score_heading(board: Scoreboard, column: Score) -> str:

@@ -10,7 +10,7 @@ import gradio as gr
 
 from cse.progress import Report, silent
 from ui import html, validation
-from ui.components import result, submit
+from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure
@@ -65,6 +65,7 @@ def hits_html(found: list[Hit], alone: set[str]) -> str:
 
 def search_tab(state: AppState, first: dict[str, list[Hit]] | None = None) -> None:
     """The tab's content with its first results, where there are some."""
+    heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
         choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]

@@ -88,7 +88,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
     deviations = task.repeats.deviations.values() if task.repeats else ()
     shown = [column for column in columns(task, results.models) if column.score not in deviations]
     if any(task.average(record.scores) is not None for record in results.models.values()):
-        shown.append(Column(AVERAGE, task.main, AVERAGE))
+        shown.insert(0, Column(AVERAGE, task.main, AVERAGE))
     alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
     pool = [record for other in alike for record in other.models.values()]
     groups = seed_groups({label: record.group for label, record in results.models.items()})

@@ -143,8 +143,9 @@ TASK = Task(
     title="Geometry",
     summary=(
         "How evenly the vectors of STS-B test fill the sphere. Anisotropy: mean cosine of any two sentences. "
-        "Alignment: squared distance of pairs graded 4 or more. Uniformity: of Wang and Isola. Separation: mean cosine "
-        "of pairs graded 4 to 5 less that of pairs graded 0 to 1. K: STS average without the K most frequent tokens."
+        "Alignment: squared distance of pairs graded 4 or more. Uniformity: log of the mean of exp(-2 x squared "
+        "distance) of any two (Wang and Isola). Separation: mean cosine of pairs graded 4 to 5 less that of pairs "
+        "graded 0 to 1. K: STS average without the K most frequent tokens."
     ),
     lower=("anisotropy", "alignment", "uniformity"),
     options=("sentences", "figures", "tokenised"),  # a final period would not reach the tokens that are counted
