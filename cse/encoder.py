@@ -200,7 +200,6 @@ class Encoder(PromptedBackbone):
         logits = head(self.read([template.row(ids) for ids in contents]))
         return logits - head(self.bias([template] * len(contents), list(map(len, contents)))) if denoise else logits
 
-    @torch.no_grad()
     def top_tokens(
         self, sentence: str, k: int = 5, denoise: bool = True, template: Template | None = None
     ) -> list[tuple[str, float]]:
@@ -209,16 +208,28 @@ class Encoder(PromptedBackbone):
         `template` is another prompt; a method that reads no mask is given `This sentence : "[X]" means [MASK].`.
         Raises ValueError unless 1 <= k <= vocabulary, and for a template without [MASK], with [P] or without room.
         """
-        special = set(self.tokenizer.all_special_ids)
-        if not 1 <= k <= len(self.tokenizer) - len(special):
-            raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
+        spoken, alone = self.mask_logits(sentence, template)
+        return self.likeliest(spoken - alone if denoise else spoken, k)
+
+    @torch.no_grad()
+    def mask_logits(self, sentence: str, template: Template | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """(V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone; arguments as of `top_tokens`."""
         prompt = self.prompt if template in (None, self.prompt_template) else self._prompt_of(template)
         mode = self.training
         self.eval()
         room = row_limit(self.model) - self.method.prefix - prompt.length
         contents = self.tokenise([_clean(sentence)], [prompt], room)
-        probabilities = self.token_logits(contents, denoise, prompt)[0].softmax(-1)
+        spoken = self.token_logits(contents, False, prompt)[0]
+        alone = mlm_head(self.model)(self.bias([prompt], [len(contents[0])]))[0]
         self.train(mode)
+        return spoken, alone
+
+    def likeliest(self, logits: torch.Tensor, k: int) -> list[tuple[str, float]]:
+        """The k likeliest tokens by logits (V,) and their probability, best first; special tokens are left out."""
+        special = set(self.tokenizer.all_special_ids)
+        if not 1 <= k <= len(self.tokenizer) - len(special):
+            raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
+        probabilities = logits.softmax(-1)
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
 

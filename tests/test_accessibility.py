@@ -98,8 +98,14 @@ def test_tabs_and_outlines_stand_out(browser, url, scheme):
 @SCHEMES
 def test_marks_stand_out_on_maps_and_bars(browser, url, scheme):
     with watched(browser, url, color_scheme=scheme) as page:
-        bar = page.locator("#similarity .cse-bar i").first.evaluate(PAINT)["ground"]
-        card = page.locator("#similarity .cse-card").first.evaluate(PAINT)["ground"]
+        ground = page.locator("#similarity td").first.evaluate(PAINT)["ground"]
+        shape = page.locator(".cse-strip polygon").first.evaluate("shape => getComputedStyle(shape).fill")
+        marker = page.locator(".cse-strip .cse-marker").first.evaluate("line => getComputedStyle(line).stroke")
+        assert contrast(rgb(shape), rgb(ground)) >= MARK
+        assert contrast(rgb(marker), rgb(shape)) >= MARK
+        open_tab(page, "Tokens")
+        bar = page.locator("#tokens .cse-bar i").first.evaluate(PAINT)["ground"]
+        card = page.locator("#tokens .cse-card").first.evaluate(PAINT)["ground"]
         assert contrast(rgb(bar), rgb(card)) >= MARK
         open_tab(page, "Clusters")
         page.locator("#maps .cse-frame canvas").first.wait_for()
@@ -120,7 +126,7 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
             names += [c.get_attribute("aria-label") for c in page.locator("canvas[role=img]:visible").all()]
             assert page.locator("table:visible").count() == page.locator("table:visible caption").count()
             assert page.locator("canvas:visible:not([role=img]):not([aria-hidden=true])").count() == 0
-        assert len(names) == len(set(names)) == 4 + 4 + 6
+        assert len(names) == len(set(names)) == 1 + 4 + 1 + 4 + 6
         assert all(names)
 
 
@@ -135,7 +141,8 @@ def test_nothing_moves_for_who_asks_for_that(browser, url):
 
 def test_forced_colours_keep_bars_and_the_best_figures(browser, url):
     with watched(browser, url, forced_colors="active") as page:
-        bar = page.locator("#similarity .cse-bar").first
+        open_tab(page, "Tokens")
+        bar = page.locator("#tokens .cse-bar").first
         fill, ground = (rgb(each.evaluate(PAINT)["ground"]) for each in (bar.locator("i"), bar))
         assert (fill, ground) == (rgb(page.locator("h1").evaluate(PAINT)["text"]), (255, 255, 255))
         open_tab(page, "Results")

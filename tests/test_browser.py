@@ -30,7 +30,7 @@ def headings(page, place):
 
 def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
     with watched(browser, url) as page:
-        assert headings(page, "#similarity") == [*GOOD, MARKUP, "broken"]
+        assert page.locator("#similarity tbody th").all_text_contents() == [*GOOD, MARKUP, "broken"]
         for number in page.locator("#similarity .cse-number").all_text_contents():
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
@@ -63,13 +63,16 @@ def test_search_lists_hits_of_every_model(browser, url):
         query = page.get_by_label("Query")
         query.fill(HOSTILE)
         query.press("Enter")
-        expect(page.locator("#hits .cse-hits")).to_have_count(5)
-        assert headings(page, "#hits") == [*GOOD, MARKUP, "broken"]
-        assert page.locator("#hits .cse-hits").first.locator("li").count() == 5
+        columns = page.locator("#hits thead th")
+        expect(columns).to_have_count(6)
+        assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
+        assert "damaged" in page.locator("#hits .cse-failure").inner_text()
+        for model in range(5):
+            assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
         page.get_by_text("The query is empty; write a few words.").wait_for()
-        expect(page.locator("#hits .cse-hits")).to_have_count(5)
+        expect(columns).to_have_count(6)
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):
@@ -77,11 +80,15 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         open_tab(page, "Tokens")
         page.get_by_label("Sentence", exact=True).fill(HOSTILE)
         page.get_by_role("button", name="Show words").click()
-        expect(page.locator("#tokens .cse-tokens")).to_have_count(10)  # two lists of five models
+        expect(page.locator("#tokens .cse-tokens")).to_have_count(15)  # three lists of five models
         assert page.locator("#tokens .cse-tokens").first.locator("li").count() == 8
-        notes = page.locator("#tokens .cse-note").all_text_contents()
-        assert notes[0] == 'Reads no [MASK] itself; asked with This sentence : "[X]" means [MASK].'
-        assert notes[1] == 'Asked with This sentence of "[X]" means [MASK].'
+        read = page.locator("#tokens .cse-template").all_text_contents()
+        assert read[0] == f'This sentence : "{HOSTILE}" means [MASK].'
+        assert read[1] == f'This sentence of "{HOSTILE}" means [MASK].'
+        first = page.locator("#tokens section").first
+        expect(first.locator(".cse-note")).to_have_text(
+            "This method reads no [MASK] itself; it is asked with this one."
+        )
 
 
 def test_hovering_over_a_map_tells_the_sentence_and_marks_it_in_all(browser, url):

@@ -155,6 +155,16 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
         encoder.top_tokens("the dog", k=0)
 
 
+def test_a_share_of_the_template_may_be_subtracted(bert_folder: str) -> None:
+    """None of it is the sentence's own words, all of it the denoised ones; the template alone knows no sentence."""
+    encoder = cse.load(str(bert_folder), "prompt")
+    spoken, alone = encoder.mask_logits("the dog")
+    assert encoder.likeliest(spoken, 4) == encoder.top_tokens("the dog", 4, denoise=False)
+    assert encoder.likeliest(spoken - alone, 4) == encoder.top_tokens("the dog", 4)
+    torch.testing.assert_close(alone, encoder.mask_logits("a cat")[1])
+    assert not torch.allclose(spoken, encoder.mask_logits("a cat")[0])
+
+
 def test_top_tokens_take_another_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "mean")
     tokenizer, model = (

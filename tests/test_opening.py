@@ -9,12 +9,15 @@ import pytest
 from conftest import ROOT
 
 from cse.model_names import BUNDLED_NAMES
+from cse.rankings import overlap
 from ui.canvas import unpack
 from ui.clusters import PER_TOPIC
 from ui.corpora import VECTORS
 from ui.models import Models
 from ui.opening import FILE, Opening, compute_opening, read_opening
 from ui.page import page
+from ui.search import DEFAULT as HITS
+from ui.search import MOST
 from ui.state import AppState, open_state
 
 
@@ -26,12 +29,16 @@ def state() -> AppState:
 def test_the_shipped_first_results_are_the_living_models(state: AppState) -> None:
     stored, living = json.loads(FILE.read_text(encoding="utf-8")), compute_opening(state)
     assert stored["descriptions"] == living["descriptions"]
-    assert stored["similarity"] == pytest.approx(living["similarity"], abs=2e-4)
     for name in BUNDLED_NAMES:
+        np.testing.assert_allclose(stored["similarity"][name][0], living["similarity"][name][0], atol=2e-4)
+        np.testing.assert_allclose(stored["similarity"][name][1], living["similarity"][name][1], atol=0.1)
+        np.testing.assert_allclose(stored["similarity"][name][2], living["similarity"][name][2], atol=5e-4)
         np.testing.assert_allclose(stored["heat_maps"][name], living["heat_maps"][name], atol=2e-4)
-        assert [hit[2:] for hit in stored["hits"][name]] == [hit[2:] for hit in living["hits"][name]]
-        for ours, theirs in zip(stored["tokens"][name][:2], living["tokens"][name][:2], strict=True):
-            assert [word for word, _ in ours] == [word for word, _ in theirs]
+        ours, theirs = stored["hits"][name], living["hits"][name]
+        assert ([hit[2:] for hit in ours[0][:HITS]], ours[1]) == ([hit[2:] for hit in theirs[0][:HITS]], theirs[1])
+        assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
+        for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
+            assert [word for word, _ in before] == [word for word, _ in after]
         assert stored["maps"][name][1] > 0.8  # t-SNE multiplies the last bit of a machine, so places may differ
         assert unpack(stored["maps"][name][0]).shape == unpack(living["maps"][name][0]).shape
 
@@ -63,7 +70,9 @@ def test_the_bundled_page_is_painted_from_files_before_any_weights_are_read() ->
 
 def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
     shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
-    for place in ("similarity", "heat-maps", "hits", "tokens"):
+    assert shown["similarity"].count("<svg") == len(BUNDLED_NAMES)
+    assert shown["hits"].count("(exact)") == len(BUNDLED_NAMES)
+    for place in ("heat-maps", "tokens"):
         assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
     assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
     assert shown["models"].count("<tr>") == 1 + len(BUNDLED_NAMES)

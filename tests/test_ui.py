@@ -11,10 +11,11 @@ from conftest import ROOT
 from index import Hit
 from ui import html, validation
 from ui.canvas import ModelMap, canvas_value, pack
+from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
-from ui.search import search_html
-from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, cosine_html, heat_map_html
-from ui.tokens import Reading, reading_html
+from ui.search import Found, search_html
+from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, heat_map_html
+from ui.tokens import Reading, readings_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
@@ -43,11 +44,11 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
-    reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.4)], HOSTILE, own=True)
+    reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2), HOSTILE),
-        search_html({HOSTILE: [hit], "other": []}),
-        html.columns({HOSTILE: reading, "other": Failure(HOSTILE)}, reading_html),
+        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
+        readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
     ]
     for page in pages:
@@ -89,21 +90,50 @@ def test_a_cell_has_its_colours_in_both_schemes():
     assert cell_html(-0.25).endswith(">-.25</td>")
 
 
-def test_a_cosine_has_three_decimals_and_a_bar_of_its_size():
-    assert cosine_html(0.8346) == (
-        '<p class="cse-number">0.835</p><span class="cse-bar "><i style="width:83.5%"></i></span>'
+def test_a_pair_is_placed_among_random_pairs_on_one_axis():
+    low, high = Placed(0.125, 40.0, [0.5, 0.5] + [0.0] * 48), Placed(1.0, 100.0, [0.02] * 50)
+    page = placed_html({"a": low, "b": high, MARKUP: Failure(HOSTILE)}, {"Sentence A": [HOSTILE], "Sentence B": []})
+    assert '<td class="cse-number">0.125</td><td>40.0 %</td>' in page
+    assert "above all random pairs" in page
+    assert page.count('x1="30.00" x2="30.00"') == 1  # 0.125 on an axis from -0.25 to 1
+    assert page.count('x1="100.00" x2="100.00" y1="0"') == 1
+    assert "Seen: from 40.0 % in a to above all random pairs in b." in page
+    assert page.count("cse-warning") == 1
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "Seen: 40.0 % in every model." in placed_html({"a": low, "b": low}, {})
+
+
+def found(*texts: str) -> Found:
+    return Found([Hit(rank, 1 - rank / 10, 0, text) for rank, text in enumerate(texts, start=1)], "Flat", 3.2)
+
+
+def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
+    page = search_html(
+        2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
     )
-    assert 'class="cse-bar negative"><i style="width:12.0%"' in cosine_html(-0.12)
+    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row">')[1:]]
+    assert [row.split("<")[0].strip() for row in rows] == ["both", "deep", "mine"]  # the mean rank decides
+    assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
+    assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
+    assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)
+    assert "·</span>" in rows[2]  # b does not have it at all
+    assert "1 of 2, 0.55" in page  # 0.1 * 1 + 0.1 * 0.9 * 0.5, and 0.81 * 0.5 for what would follow
+    assert "Flat (exact), 3 ms" in page
+    assert "broken" in page
+    assert "<img" not in page
+    assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
 
 
-def test_only_what_one_of_several_models_found_is_marked():
-    def hits(*texts):
-        return [Hit(rank, 0.5, 0, text) for rank, text in enumerate(texts, start=1)]
+def test_the_words_of_all_models_have_bars_on_one_scale():
+    def reading(*shares: float) -> Reading:
+        before, alone, after = ([("word", share)] for share in shares)
+        return Reading(before, alone, after, 'This : "[X]" means [MASK].', own=shares[0] > 0.3)
 
-    page = search_html({"a": hits("both", "mine"), "b": hits("both", "yours"), "c": Failure("broken")})
-    assert page.count("only here") == 2
-    assert "both</span>" in page
-    assert search_html({"a": hits("one"), "c": Failure("broken")}).count("only here") == 0
+    page = readings_html("cats", {"a": reading(0.4, 0.1, 0.2), "b": reading(0.3, 0.05, 0.8)})
+    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
+    assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
+    assert page.count("reads no [MASK] itself") == 1
 
 
 def test_packed_points_come_back():

@@ -42,9 +42,9 @@ def add_endpoints(state: AppState) -> None:
         return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus).items()})
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
-        """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "after": [...]}}.
+        """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
 
-        k is 1 to 30. "after" is after denoising, which subtracts what the template alone says.
+        k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that.
         """
         return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
 
@@ -89,7 +89,8 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
     """A reading as JSON values."""
     if isinstance(answer, Failure):
         return answer
-    return {"before": [list(pair) for pair in answer.before], "after": [list(pair) for pair in answer.after]}
+    named = {"before": answer.before, "alone": answer.alone, "after": answer.after}
+    return {name: [list(pair) for pair in found] for name, found in named.items()}
 
 
 def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:

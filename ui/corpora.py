@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DEMO = BUNDLED / "demo"
 DEMO_KEY = "demo"
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
+SPREAD = 200  # sentences whose pairs are the random ones
 
 Opener = Callable[[Column, "Encoder"], "VectorIndex"]
 
@@ -48,15 +49,31 @@ class Demo:
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
         self._vectors: dict[Column, np.ndarray] = {}
+        self._random: dict[Column, np.ndarray] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
         if column not in self._vectors:
-            shipped = VECTORS / f"{encoder.fingerprint}.npy"
-            vectors = np.load(shipped).astype(np.float32) if shipped.is_file() else encoder.encode(self.sentences)
-            self._vectors[column] = vectors
+            shipped = self._shipped(encoder)
+            self._vectors[column] = encoder.encode(self.sentences) if shipped is None else shipped
         return self._vectors[column]
+
+    def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
+        from cse.calibration import random_cosines
+
+        if column not in self._random:
+            spread = slice(None, None, len(self.sentences) // SPREAD)
+            vectors = self._vectors.get(column, self._shipped(encoder))
+            rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
+            self._random[column] = random_cosines(rows)
+        return self._random[column]
+
+    @staticmethod
+    def _shipped(encoder: Encoder) -> np.ndarray | None:
+        shipped = VECTORS / f"{encoder.fingerprint}.npy"
+        return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
     def corpus(self, columns: Sequence[Column]) -> Corpus:
         """The sentences as a corpus, indexed exactly and in a temporary folder when a column is first searched."""

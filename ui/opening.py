@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,15 @@ from cse.model_names import BUNDLED_NAMES
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
+from ui.distribution import Placed
 from ui.model_table import Description, descriptions
 from ui.models import Failure, Models
 from ui.search import DEFAULT as HITS
-from ui.search import QUERIES, search
-from ui.similarity import LIST, PAIRS, heat_map, similarity
+from ui.search import QUERIES, Found, find_all
+from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
-
-if TYPE_CHECKING:
-    from index.store import Hit
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
@@ -36,9 +34,9 @@ DECIMALS = 4
 class Opening(NamedTuple):
     """The first result of each tab by model; None where the page has to compute it."""
 
-    similarity: dict[str, float] | None = None
+    similarity: dict[str, Placed] | None = None
     heat_maps: dict[str, np.ndarray] | None = None
-    hits: dict[str, list[Hit]] | None = None
+    hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
@@ -56,9 +54,9 @@ def read_opening(models: Models) -> Opening:
         return {name: decode(stored[field][name]) for name in names}
 
     return Opening(
-        similarity=each("similarity", float),
+        similarity=each("similarity", lambda found: Placed(*found)),
         heat_maps=each("heat_maps", np.array),
-        hits=each("hits", lambda hits: [Hit(*hit) for hit in hits]),
+        hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
@@ -67,14 +65,14 @@ def read_opening(models: Models) -> Opening:
 
 def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
     """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
-    one, other = PAIRS["paraphrase"]
+    pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = heat_map(state.models, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
-    hits = search(state, QUERIES[0], HITS, DEMO_KEY)
+    _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
     return {
-        "similarity": found(similarity(state.models, one, other), rounded),
+        "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
-        "hits": found(hits, lambda hits: [[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in hits]),
+        "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
         "descriptions": found(descriptions(state.models), dict),
@@ -86,15 +84,14 @@ def write_opening(state: AppState) -> list[Path]:
     VECTORS.mkdir(exist_ok=True)
     for stale in VECTORS.glob("*.npy"):
         stale.unlink()
-    state.models.apply(state.demo.vectors)
-    computed = compute_opening(state)
-    files = [FILE]
+    files = []
     for column in state.models.columns:
         encoder = state.models.encoder(column)
         files.append(VECTORS / f"{encoder.fingerprint}.npy")
-        np.save(files[-1], state.demo.vectors(column, encoder).astype(np.float16))
+        np.save(files[-1], encoder.encode(state.demo.sentences).astype(np.float16))
+    computed = compute_opening(state)  # from the rounded vectors, as the app will compute
     FILE.write_text(json.dumps(computed, ensure_ascii=False) + "\n", encoding="utf-8")
-    return files
+    return [*files, FILE]
 
 
 def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
@@ -112,5 +109,10 @@ def rounded(value: float) -> float:
 
 def reading_value(reading: Reading) -> list[Any]:
     """A reading's fields as JSON values."""
-    before, after = ([[word, rounded(share)] for word, share in words] for words in (reading.before, reading.after))
-    return [before, after, reading.template, reading.own]
+    lists = (reading.before, reading.alone, reading.after)
+    return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
+
+
+def found_value(found: Found) -> list[Any]:
+    """The sentences found and the type of index as JSON values; how long it took is another machine's."""
+    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory]

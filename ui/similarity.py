@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import gradio as gr
 import numpy as np
 
+from cse.input_notes import input_notes
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
+from ui.distribution import Placed, placed_html
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Models
 from ui.state import AppState
@@ -20,11 +22,17 @@ if TYPE_CHECKING:
 
 LEAST, MOST = 2, 40
 LABEL_WIDTH, CELL_WIDTH = 6.8, 1.875  # rem, as in style.css
-PAIRS = {
-    "paraphrase": ["A man is playing a guitar on stage.", "Someone plays the guitar for an audience."],
-    "negation": ["The restaurant is open on Sundays.", "The restaurant is not open on Sundays."],
-    "word order": ["The dog chased the cat.", "The cat chased the dog."],
-    "unrelated": ["She planted tomatoes in the garden.", "The train to Berlin leaves at noon."],
+PAIRS: dict[str, tuple[str, str]] = {
+    "paraphrase": ("A man is playing a guitar on stage.", "Someone plays the guitar for an audience."),
+    "negation": ("The restaurant is open on Sundays.", "The restaurant is not open on Sundays."),
+    "word order": ("The dog chased the cat.", "The cat chased the dog."),
+    "unrelated": ("She planted tomatoes in the garden.", "The train to Berlin leaves at noon."),
+}
+LESSONS = {
+    "paraphrase": "Other words, the same event: this should be closer than almost every random pair.",
+    "negation": "One word turns the meaning round. A model that places this pair high does not hear the word.",
+    "word order": "The same words, another meaning. A model that places this pair high reads a bag of words.",
+    "unrelated": "Nothing in common: this should lie among the random pairs.",
 }
 LIST = """A man is playing a guitar on stage.
 Someone plays the guitar for an audience.
@@ -39,17 +47,41 @@ DARK_RAMP = np.array([[255, 196, 128], [178, 98, 42], [30, 41, 59], [52, 116, 17
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)  # one of the two has a contrast of 4.58 or more with any colour
 
 
-def similarity(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, float | Failure]:
+def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
     """Each model's cosine of the two sentences."""
-    pair = [validation.sentence(s1, "Sentence A"), validation.sentence(s2, "Sentence B")]
+    pair = pair_of(s1, s2)
+    return models.apply(lambda column, encoder: cosine(encoder, pair))
 
-    def cosine(column: Column, encoder: Encoder) -> float:
-        from cse.vectors import cosines
 
-        vectors = encoder.encode(pair)
-        return float(cosines(vectors[:1], vectors[1:])[0])
+def placed(
+    state: AppState, s1: str, s2: str, report: Report = silent
+) -> tuple[dict[str, Placed | Failure], dict[str, list[str]]]:
+    """Each model's cosine of the two sentences among those of random pairs, and notes on each sentence."""
+    from cse.calibration import histogram, percentile
 
-    return models.apply(cosine, report=report)
+    pair = pair_of(s1, s2)
+    notes: dict[str, list[str]] = {"Sentence A": [], "Sentence B": []}
+
+    def place(column: Column, encoder: Encoder) -> Placed:
+        reference, found = state.demo.random_cosines(column, encoder), cosine(encoder, pair)
+        for what, text in zip(notes, pair, strict=True):
+            notes[what] += [note for note in input_notes(encoder, text) if note not in notes[what]]
+        return Placed(found, percentile(found, reference), histogram(reference))
+
+    return state.models.apply(place, report=report), notes
+
+
+def pair_of(s1: str, s2: str) -> list[str]:
+    """Two sentences with something in them."""
+    return [validation.sentence(s1, "Sentence A"), validation.sentence(s2, "Sentence B")]
+
+
+def cosine(encoder: Encoder, pair: list[str]) -> float:
+    """An encoder's cosine of two sentences."""
+    from cse.vectors import cosines
+
+    vectors = encoder.encode(pair)
+    return float(cosines(vectors[:1], vectors[1:])[0])
 
 
 def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[str], dict[str, np.ndarray | Failure]]:
@@ -61,12 +93,6 @@ def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[s
         return rows @ rows.T
 
     return sentences, models.apply(matrix, report=report)
-
-
-def cosine_html(cosine: float) -> str:
-    """A cosine as number and bar; negative ones in another colour."""
-    kind = "negative" if cosine < 0 else ""
-    return f'<p class="cse-number">{cosine:.3f}</p>{html.bar(abs(cosine), kind)}'
 
 
 def heat_maps_html(sentences: list[str], answers: Mapping[str, np.ndarray | Failure]) -> str:
@@ -119,14 +145,14 @@ def luminance(colour: tuple[int, ...]) -> float:
 
 
 def similarity_tab(
-    state: AppState, pair: dict[str, float] | None = None, matrices: dict[str, np.ndarray] | None = None
+    state: AppState, pair: dict[str, Placed] | None = None, matrices: dict[str, np.ndarray] | None = None
 ) -> list[Run]:
     """The tab's content with its first results; what fills it where there are none comes back."""
     return [pair_section(state, pair), list_section(state, matrices)]
 
 
-def pair_section(state: AppState, first: dict[str, float] | None) -> Run:
-    """Two sentences and a bar per model."""
+def pair_section(state: AppState, first: dict[str, Placed] | None) -> Run:
+    """Two sentences, and a row per model on one axis."""
     heading("Two sentences")
     with gr.Row(equal_height=True):
         one, other = (
@@ -134,14 +160,14 @@ def pair_section(state: AppState, first: dict[str, float] | None) -> Run:
             for name, text in zip("AB", PAIRS["paraphrase"], strict=True)
         )
         button = submit("Compare")
-    examples = gr.Examples(
-        list(PAIRS.values()), [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private"
-    )
+    pairs = [list(pair) for pair in PAIRS.values()]
+    examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
     hint = html.hint("The cosine of each model appears here.")
-    output = result("similarity", html.columns(first, cosine_html) if first else hint)
+    output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
 
     def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
-        return html.columns(similarity(state.models, s1, s2, reporter(progress)), cosine_html)
+        lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (s1, s2)), "")
+        return placed_html(*placed(state, s1, s2, reporter(progress)), lesson)
 
     run = Run(guarded(compare), [one, other], [output])
     private([button.click, one.submit, other.submit], run, examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
@@ -17,37 +18,50 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
 
 MOST, DEFAULT = 30, 8
+WIDTH = 24.0  # rem of a model's three lists
 SENTENCES = [
     "The doctor treated the patient in hospital.",
+    "I am not happy.",
     "The orchestra played a slow symphony.",
-    "The soldiers attacked the city at night.",
     "The bank raised its interest rates.",
 ]
+FOREIGN = "This method reads no [MASK] itself; it is asked with this one."
+FULL = 1.0  # of the template subtracted, as the methods do
 EXPLANATION = (
-    "The model's own word predictor is shown the sentence vector and names the likeliest words. A template pulls every "
-    "sentence towards the same words; **denoising** subtracts what the template alone would say, so that what is left "
-    "comes from the sentence (PromptBERT, section 4.2). The bundled backbone was pretrained to name a sentence's words "
-    'at [MASK]; denoising takes the common ones out and moves rarer, telling ones up. Try "I am not happy."'
+    "The model's own word predictor reads the sentence vector and names the likeliest words. A template pulls every "
+    "sentence towards the same words: those it says **alone**. **Denoising** subtracts them, so that what is left "
+    "comes from the sentence (PromptBERT, section 4.2). The slider says how much is subtracted: 0 is the vector as it "
+    "is, 1 what the method does. All bars have one scale."
 )
 
 
 class Reading(NamedTuple):
-    """The likeliest tokens with their probabilities, best first, and the template whose [MASK] predicts them."""
+    """The likeliest tokens with their probabilities, best first, and the template whose [MASK] predicts them.
+
+    `before` are those of the sentence in the template, `alone` of the template, `after` of their difference.
+    """
 
     before: list[tuple[str, float]]
+    alone: list[tuple[str, float]]
     after: list[tuple[str, float]]
     template: str
     own: bool  # whether the method encodes with that template
 
 
-def tokens(models: Models, sentence: str, k: int, report: Report = silent) -> dict[str, Reading | Failure]:
-    """Each model's `k` likeliest tokens at [MASK] before and after denoising."""
+def tokens(
+    models: Models, sentence: str, k: int, share: float = FULL, report: Report = silent
+) -> dict[str, Reading | Failure]:
+    """Each model's `k` likeliest tokens at [MASK], `share` of the template's logits subtracted in `after`."""
     text = validation.sentence(sentence, "The sentence")
     count = validation.whole(k, "k", 1, MOST)
+    subtracted = validation.between(share, "What is subtracted", 0.0, FULL)
 
     def read(column: Column, encoder: Encoder) -> Reading:
-        before, after = (encoder.top_tokens(text, count, denoise) for denoise in (False, True))
-        return Reading(before, after, *template(encoder))
+        spoken, alone = encoder.mask_logits(text)
+        before, only, after = (
+            encoder.likeliest(logits, count) for logits in (spoken, alone, spoken - subtracted * alone)
+        )
+        return Reading(before, only, after, *template(encoder))
 
     return models.apply(read, report=report)
 
@@ -57,14 +71,24 @@ def template(encoder: Encoder) -> tuple[str, bool]:
     return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
 
 
-def reading_html(reading: Reading) -> str:
-    """Two lists of words with bars, and the template that predicted them."""
-    top = max((probability for _, probability in (*reading.before, *reading.after)), default=1.0)
-    lists = (("Before", reading.before), ("After denoising", reading.after))
+def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> str:
+    """A column per model, the bars of all on one scale."""
+    readings = [answer for answer in answers.values() if not isinstance(answer, Failure)]
+    words = (pair for reading in readings for found in (reading.before, reading.alone, reading.after) for pair in found)
+    top = max((probability for _, probability in words), default=1.0)
+    return html.columns(answers, lambda reading: reading_html(sentence, reading, top), width=WIDTH)
+
+
+def reading_html(sentence: str, reading: Reading, top: float) -> str:
+    """The sentence in its grey template, and three lists of words with bars relative to the probability `top`."""
+    lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
-    note = "Asked with" if reading.own else "Reads no [MASK] itself; asked with"
-    note_html = f'<p class="cse-note">{note} <code>{html.escape(reading.template)}</code></p>'
-    return f'<div class="cse-two">{"".join(columns)}</div>{note_html}'
+    before, after = (f"<span>{html.escape(part)}</span>" for part in reading.template.split("[X]"))
+    note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
+    return (
+        f'<p class="cse-template">{before}{html.shortened(sentence)}{after}</p>{note}'
+        f'<div class="cse-three">{"".join(columns)}</div>'
+    )
 
 
 def token_list(found: list[tuple[str, float]], top: float) -> str:
@@ -84,13 +108,14 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> None
     with gr.Row(equal_height=True):
         sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", scale=2, min_width=160)
+        share = gr.Slider(0, FULL, FULL, step=0.05, label="Template subtracted", scale=2, min_width=160)
         button = submit("Show words")
     examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
     hint = html.hint("Press Enter or Show words.")
-    output = result("tokens", html.columns(first, reading_html) if first else hint)
+    output = result("tokens", readings_html(SENTENCES[0], first) if first else hint)
 
-    def show(sentence: str, k: int, progress: gr.Progress = PROGRESS) -> str:
-        return html.columns(tokens(state.models, sentence, k, reporter(progress)), reading_html)
+    def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
+        return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
-    run = Run(guarded(show), [sentence, k], [output])
-    private([button.click, sentence.submit], run, examples)
+    run = Run(guarded(show), [sentence, k, share], [output])
+    private([button.click, sentence.submit, share.release], run, examples)

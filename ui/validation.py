@@ -44,6 +44,14 @@ def whole(value: Any, what: str, least: int, most: int) -> int:
     return int(value)
 
 
+def between(value: Any, what: str, least: float, most: float) -> float:
+    """`value` as a number between `least` and `most`."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise ValueError(f"{what} must be a number from {least:g} to {most:g}.")
+    return float(value)
+
+
 def one_of(value: Any, what: str, known: Iterable[str]) -> str:
     """`value` where it is one of the `known` names."""
     choices = list(known)

@@ -1,0 +1,31 @@
+"""What a cosine is worth: its place among the cosines of random pairs of sentences, which differ from model to model.
+
+In one model two unrelated sentences have a cosine of 0.1, in another of 0.9; a percentile means the same in both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cse.vectors import unit_rows
+
+LOWEST, HIGHEST = -0.25, 1.0  # of the axis that distributions are shown on
+BINS = 50
+
+
+def random_cosines(vectors: np.ndarray) -> np.ndarray:
+    """(N (N - 1) / 2,) ascending cosines of all pairs of N sentences' vectors (N, d)."""
+    rows = unit_rows(np.asarray(vectors, np.float32))
+    return np.sort((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+
+
+def percentile(cosine: float, reference: np.ndarray) -> float:
+    """The share of the ascending `reference` (P,) below `cosine`, 0 to 100; what equals it counts half."""
+    below, within = (np.searchsorted(reference, cosine, side=side) for side in ("left", "right"))
+    return float(50 * (below + within) / len(reference))
+
+
+def histogram(reference: np.ndarray) -> list[float]:
+    """The shares of `reference` in `BINS` equal parts of the axis; what lies beyond it counts at its end."""
+    counts, _ = np.histogram(reference.clip(LOWEST, HIGHEST), BINS, (LOWEST, HIGHEST))
+    return [round(count / len(reference), 4) for count in counts.tolist()]

@@ -1,0 +1,76 @@
+"""Percentiles mean the same in every model: random pairs come out uniform, whatever their cosines are."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, percentileofscore
+
+import cse
+from cse.calibration import BINS, histogram, percentile, random_cosines
+from cse.encoder import Encoder
+from cse.input_notes import foreign_share, input_notes
+from cse.model_names import BUNDLED_NAMES
+from ui.models import Column
+from ui.state import open_state
+
+
+def test_random_cosines_are_those_of_a_slow_loop() -> None:
+    vectors = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
+    wanted = sorted(
+        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for i, a in enumerate(vectors) for b in vectors[:i]
+    )
+    np.testing.assert_allclose(random_cosines(vectors), wanted, rtol=1e-5)
+
+
+def test_a_percentile_is_scipys_mean_percentile() -> None:
+    reference = np.sort(np.random.default_rng(1).integers(0, 9, 40) / 8).astype(np.float64)
+    for cosine in (-1.0, 0.0, 0.3, 0.5, 1.0, 2.0):
+        assert percentile(cosine, reference) == pytest.approx(percentileofscore(reference, cosine, "mean"))
+
+
+def test_a_histogram_holds_every_pair_once() -> None:
+    shares = histogram(np.array([-0.9, -0.25, 0.0, 0.5, 1.0]))
+    assert len(shares) == BINS
+    assert (sum(shares), shares[0], shares[10], shares[30], shares[-1]) == (pytest.approx(1), 0.4, 0.2, 0.2, 0.2)
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
+    """Pairs of sentences that the reference does not have, no sentence twice: 200 percentiles against U(0, 100)."""
+    state, encoder = open_state([name], ()), cse.load(name)
+    column = Column(name, name)
+    reference = state.demo.random_cosines(column, encoder)
+    assert len(reference) == 200 * 199 / 2
+    others = np.array([row for row in range(len(state.demo.sentences)) if row % 6])
+    chosen = np.random.default_rng(0).choice(others, (2, 200), replace=False)
+    vectors = state.demo.vectors(column, encoder)
+    places = []
+    for first, second in vectors[chosen].swapaxes(0, 1):
+        cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+        places.append(percentile(float(cosine), reference))
+    assert kstest(places, "uniform", args=(0, 100)).pvalue > 0.01
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return cse.load("simcse")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A man is playing a guitar.", []),
+        ("\N{GRINNING FACE} \N{THUMBS UP SIGN}", ["no piece of it is in the vocabulary, so the vector says nothing"]),
+        ("good \N{GRINNING FACE}", ["1 of its 2 word pieces are not in the vocabulary"]),
+        ("cat " * 300, ["only the first 246 of its 300 word pieces are read"]),
+        ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
+    ],
+)
+def test_notes_say_what_was_not_read(encoder: Encoder, text: str, wanted: list[str]) -> None:
+    assert input_notes(encoder, text) == wanted
+
+
+def test_another_script_is_noted() -> None:
+    russian = "\N{CYRILLIC SMALL LETTER DE}\N{CYRILLIC SMALL LETTER A}"
+    assert foreign_share(f"yes {russian}") == pytest.approx(0.4)
+    assert foreign_share("12 !") == 0
+    assert any("script" in note for note in input_notes(cse.load("simcse"), russian))
