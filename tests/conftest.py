@@ -39,6 +39,7 @@ LONGEST = (
     "docs",
     "bundled",
     "browser",
+    "accessibility",
     "training",
     "api",
     "scripts_evaluate",

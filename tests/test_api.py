@@ -8,6 +8,7 @@ from app_models import GOOD, MARKUP, serving, write_models
 from conftest import ROOT
 
 import cse
+from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 from ui.corpora import Demo
 
@@ -59,6 +60,7 @@ def test_the_api_is_what_was_promised(client):
         "/tokens": ["sentence", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
         "/models": [],
+        "/results": ["task"],
     }
     assert info["unnamed_endpoints"] == {}
     kinds = {p["parameter_name"]: p["type"]["type"] for p in info["named_endpoints"]["/map"]["parameters"]}
@@ -154,6 +156,22 @@ def test_models_describe_themselves(client, encoders):
     assert found["dcpcse"]["learned"] == 4 * 2 * 2 * 32  # prefix x (key, value) x layers x width
 
 
+def test_results_are_the_shipped_ones_and_no_model_is_run(client):
+    found = client.predict(api_name="/results")
+    shipped = json.loads((ROOT / "cse/bundled/results/sts.json").read_text())["models"]
+    assert found["task"] == "sts"
+    names = [f"shipped {label}" if label in GOOD else label for label in shipped]  # the page's own are others
+    assert list(found["models"]) == names
+    for name, record in zip(names, shipped.values(), strict=True):
+        figures = dict(zip([c["unit"] for c in found["columns"]], found["models"][name]["figures"], strict=True))
+        assert (found["models"][name]["untrained"] is None) == (record["seed"] is not None)
+        for unit, scores in record["scores"].items():
+            spread = 3 * (figures[unit]["deviation"] or 0)
+            assert figures[unit]["value"] == pytest.approx(scores["spearman"], abs=spread + 1e-9)
+    for task in TASKS:
+        assert client.predict(task, api_name="/results")["task"] == task
+
+
 @pytest.mark.parametrize(
     ("endpoint", "values", "message"),
     [
@@ -176,6 +194,7 @@ def test_models_describe_themselves(client, encoders):
         ("/map", ["lines", " \n ", 25, 0], "The list is empty; paste 1 to 500 sentences, one per line."),
         ("/map", ["lines", "a\n" * 501, 25, 0], "The list has 501 sentences; paste 1 to 500, one per line."),
         ("/map", ["demo", "", 9, 0], "Sentences per topic must be a whole number from 10 to 100."),
+        ("/results", ["glue"], f"The task is unknown; choose {' or '.join(TASKS)}."),
         ("/map", ["pairs", "", 25, -1], "The seed must be a whole number from 0 to 4294967295."),
     ],
 )
@@ -219,8 +238,8 @@ def test_everything_that_runs_a_model_takes_turns_in_its_lane_and_handlers_of_th
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
-    assert public == {"similarity", "search", "tokens", "map", "models"}
+    assert public == {"similarity", "search", "tokens", "map", "models", "results"}
     for function in functions:
-        if function.api_visibility == "public" or function.name in SHOWN:
+        if function.api_name in public - {"results"} or function.name in SHOWN:
             lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"
             assert (function.concurrency_id, function.concurrency_limit) == (lane, 1)

@@ -1,32 +1,14 @@
-"""The page in a real browser: four tabs that show results, a quiet console, no request that leaves the machine."""
-
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import urlparse
+"""The page in a real browser: five tabs that show results, a quiet console, no request that leaves the machine."""
 
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
+from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
 from gradio_client import Client
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None and "CSE_REQUIRE_BROWSER" not in os.environ,
-        reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
-    ),
-    # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-    pytest.mark.filterwarnings(
-        "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-    ),
-]
+pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
-WAIT = 60_000  # milliseconds: the machine may be busy
-expect.set_options(timeout=WAIT)
 
 
 @pytest.fixture(scope="module")
@@ -38,43 +20,12 @@ def url(tmp_path_factory, bert_folder):
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield chromium
-        chromium.close()
-
-
-@contextmanager
-def watched(browser, url, width=1400) -> Iterator:
-    """The opened page; whatever went wrong on it fails the test at the end."""
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.set_default_timeout(WAIT)
-    wrong = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
-    page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
-    page.goto(url)
-    page.locator("#similarity tbody tr").first.wait_for()
-    yield page
-    assert page.locator("img[src=x]").count() == 0
-    assert wrong == []
-    page.close()
-
-
-def leaves(url):
-    address = urlparse(url)
-    return address.scheme not in ("data", "blob") and address.hostname not in ("127.0.0.1", "localhost")
+    with chromium() as opened:
+        yield opened
 
 
 def headings(page, place):
     return page.locator(f"{place} .cse-card h3").all_text_contents()
-
-
-def open_tab(page, name):
-    page.get_by_role("tab", name=name).click()
 
 
 def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
@@ -177,14 +128,44 @@ def test_topics_have_a_legend_and_pairs_are_drawn(browser, url):
         page.get_by_label("number input for Per topic").fill("10")
         page.get_by_role("button", name="Draw maps").click()
         expect(legend).to_have_count(12)
-        expect(page.locator("#maps .cse-note", has_text="Trustworthiness")).to_have_count(5)
+        expect(page.locator("#maps .cse-note", has_text="Trustworthiness")).to_have_count(5)  # one after the other
 
 
-def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):
-    with watched(browser, url, width=360) as page:
+@pytest.mark.parametrize("width", [320, 360])  # WCAG's narrowest: 1280 at 400 %
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
+    with watched(browser, url, width=width) as page:
         page.locator("#heat-maps .cse-heat").first.wait_for()
         page.get_by_role("button", name="Models").click()
         page.locator("#models table").wait_for()
-        for name in ("Similarity", "Search", "Tokens", "Clusters"):
-            open_tab(page, name)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        for name in TABS:
+            open_tab(page, name)  # and not in a menu of those that do not fit
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        table = page.locator("#results .cse-scroll").first
+        assert table.evaluate("box => box.scrollWidth > box.clientWidth")  # the figures scroll in their own box
+
+
+def test_a_heading_sorts_its_table_of_results(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Results")
+        table = page.locator("#results .cse-scores").first
+        names = table.locator("tbody th").evaluate_all("cells => cells.map(cell => cell.dataset.value)")
+        assert table.locator("caption").text_content() == "Semantic textual similarity: models by score"
+        heading = table.locator("thead th", has_text="average")
+        column = f"tbody td:nth-child({heading.evaluate('cell => cell.cellIndex') + 1})"
+
+        def shown():
+            return [
+                float(value) for value in table.locator(column).evaluate_all("all => all.map(c => c.dataset.value)")
+            ]
+
+        before = shown()
+        for direction, reverse in (("descending", True), ("ascending", False)):  # the best first
+            heading.get_by_role("button").click()
+            assert heading.get_attribute("aria-sort") == direction
+            assert shown() == sorted(before, reverse=reverse) != before
+        table.locator("thead th").first.get_by_role("button").press("Enter")
+        assert table.locator("[aria-sort]").count() == 1
+        assert table.locator("tbody th").evaluate_all("cells => cells.map(cell => cell.dataset.value)") == sorted(names)
+        geometry = page.locator("#results-geometry + p + div .cse-scores")
+        geometry.locator("thead button").nth(1).click()
+        assert geometry.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"  # lower is better

@@ -14,7 +14,7 @@ from ui.canvas import ModelMap, canvas_value, pack
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.search import Found, search_html
-from ui.similarity import cell_colours, contrast, heat_map_html
+from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, heat_map_html
 from ui.tokens import Reading, readings_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
@@ -46,7 +46,7 @@ def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     pages = [
-        heat_map_html([HOSTILE, "b"], np.eye(2)),
+        heat_map_html([HOSTILE, "b"], np.eye(2), HOSTILE),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
@@ -68,11 +68,26 @@ def test_a_map_carries_texts_as_data():
 
 def test_numbers_can_be_read_on_every_colour_of_the_heat_map():
     for cosine in np.linspace(-1, 1, 401):
-        background, text = cell_colours(float(cosine))
-        assert contrast(background, text) >= 4.5, cosine  # WCAG 2, level AA
+        for ramp in (LIGHT_RAMP, DARK_RAMP):
+            background, text = cell_colours(float(cosine), ramp)
+            assert contrast(background, text) >= 4.5, cosine  # WCAG 2, level AA
     assert cell_colours(1.0) == ((8, 48, 107), (255, 255, 255))
     assert cell_colours(-1.0)[0] == (153, 52, 4)
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
+
+
+@pytest.mark.parametrize("ramp", [LIGHT_RAMP, DARK_RAMP])
+def test_a_higher_cosine_stands_out_more_from_what_is_unrelated(ramp):
+    zero = cell_colours(0.0, ramp)[0]
+    for sign in (-1, 1):
+        found = [contrast(cell_colours(sign * cosine, ramp)[0], zero) for cosine in np.linspace(0, 1, 21)]
+        assert found == sorted(found)
+        assert found[-1] >= 3
+
+
+def test_a_cell_has_its_colours_in_both_schemes():
+    assert cell_html(1.0) == '<td style="--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000">1</td>'
+    assert cell_html(-0.25).endswith(">-.25</td>")
 
 
 def test_a_pair_is_placed_among_random_pairs_on_one_axis():

@@ -15,6 +15,7 @@ from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
 from ui.model_table import descriptions
 from ui.models import Failure, plain
+from ui.scores import board_of, names_of, plain_board
 from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map` and `/models` to the surrounding app."""
+    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/models` and `/results` to the surrounding app."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
@@ -62,9 +63,19 @@ def add_endpoints(state: AppState) -> None:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
 
+    def results_endpoint(task: str = "sts") -> dict[str, Any]:
+        """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
+
+        task is sts, transfer, few-shot, clustering, retrieval or geometry. A model has a figure for each column:
+        {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
+        """
+        board = board_of(state, task)
+        return plain_board(board, names_of(board, state.models.columns))
+
     for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
         lane = MAPS if function is map_endpoint else ENCODE
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
+    gr.api(guarded(results_endpoint), api_name="results")
 
 
 def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:

@@ -1,13 +1,18 @@
 // One canvas per model; hovering, focusing and the legend act on all of them. Texts are only ever set as textContent.
-const COLOURS = ['#0077bb', '#ee7733', '#009988', '#ee3377', '#33bbee', '#cc3311'];  // Paul Tol's "vibrant"
+// After Paul Tol's "vibrant"; each is made darker or lighter until it has a contrast of 3 with its background (WCAG 2).
+const COLOURS = {
+  light: ['#00539b', '#c65d17', '#007a69', '#d6206a', '#1f86b8', '#8c1d0d'],
+  dark: ['#1f88cc', '#ee7733', '#009988', '#ee4488', '#33bbee', '#dd4422'],
+};
+const ALPHA = 0.9;  // of a point
 const SHAPES = ['circle', 'square', 'triangle', 'diamond'];
 const REACH = 18;  // pixels around a point that count as being on it
 const root = element.querySelector('.cse-maps');
-let panels = [], active = -1, group = -1;
+let panels = [], keys = [], colours = COLOURS.light, active = -1, group = -1;
 
-const colour = label => COLOURS[label % COLOURS.length];
+const colour = label => colours[label % colours.length];
 // Two labels of one colour never share a shape.
-const shape = label => SHAPES[(Math.floor(label / COLOURS.length) * 2 + label % 2) % SHAPES.length];
+const shape = label => SHAPES[(Math.floor(label / colours.length) * 2 + label % 2) % SHAPES.length];
 
 function add(parent, tag, className, text) {
   const made = document.createElement(tag);
@@ -54,7 +59,7 @@ function draw(panel) {
   context.clearRect(0, 0, width, width);
   const dimmed = label => group >= 0 && label !== group;
   for (let i = 0; value.joined && i < count; i += 2) {
-    context.globalAlpha = dimmed(value.labels[i]) ? 0.1 : 0.55;
+    context.globalAlpha = dimmed(value.labels[i]) ? 0.1 : ALPHA;
     context.strokeStyle = colour(value.labels[i]);
     context.beginPath();
     context.moveTo(...place(panel, i));
@@ -62,7 +67,7 @@ function draw(panel) {
     context.stroke();
   }
   for (let i = 0; i < count; i++) {
-    context.globalAlpha = dimmed(value.labels[i]) ? 0.12 : 0.85;
+    context.globalAlpha = dimmed(value.labels[i]) ? 0.12 : ALPHA;
     context.fillStyle = colour(value.labels[i]);
     mark(context, shape(value.labels[i]), ...place(panel, i), size);
   }
@@ -82,7 +87,19 @@ function ring(panel, context, size) {
   context.lineWidth = 1;
 }
 
-function redraw() { panels.forEach(draw); }
+function drawKey({canvas, label}) {
+  const context = canvas.getContext('2d');
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = colour(label);
+  mark(context, shape(label), 14, 14, 9);
+}
+
+function redraw() {
+  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g);  // of the text: bright in a dark scheme
+  colours = 0.21 * red + 0.72 * green + 0.07 * blue > 128 ? COLOURS.dark : COLOURS.light;
+  panels.forEach(draw);
+  keys.forEach(drawKey);
+}
 
 function nearest(panel, event) {
   const box = panel.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -153,9 +170,7 @@ function addLegend(names) {
     item.type = 'button';
     canvas.width = canvas.height = 28;
     canvas.setAttribute('aria-hidden', 'true');
-    const context = canvas.getContext('2d');
-    context.fillStyle = colour(label);
-    mark(context, shape(label), 14, 14, 9);
+    keys.push({canvas, label});
     add(item, 'span', '', name);
     const show = chosen => () => { group = chosen; redraw(); };
     ['pointerenter', 'focus'].forEach(kind => item.addEventListener(kind, show(label)));
@@ -165,6 +180,7 @@ function addLegend(names) {
 
 function build() {
   panels = [];
+  keys = [];
   active = group = -1;
   root.replaceChildren();
   if (!props.value || !props.value.maps) return;

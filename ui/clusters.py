@@ -11,7 +11,7 @@ import numpy as np
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
-from ui.components import submit
+from ui.components import heading, submit
 from ui.corpora import DEMO
 from ui.events import HIDDEN, MAPS, PROGRESS, Newest, one_line_errors, reporter
 from ui.models import Column, Failure
@@ -121,6 +121,7 @@ def maps_value(points: Points, maps: Mapping[str, ModelMap | Failure]) -> dict[s
 
 def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> None:
     """The tab's content with its first maps, where there are some."""
+    heading("Sentences on a map")
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
         source = gr.Radio(choices, value="demo", label="Sentences", scale=6, min_width=280)

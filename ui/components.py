@@ -5,6 +5,11 @@ from __future__ import annotations
 import gradio as gr
 
 
+def heading(text: str) -> gr.Markdown:
+    """What stands above a part of a tab, beneath the page's own heading."""
+    return gr.Markdown(f"## {text}")
+
+
 def submit(label: str) -> gr.Button:
     """The button of a row of inputs."""
     return gr.Button(label, variant="primary", scale=1, min_width=130, elem_classes="cse-submit")

@@ -37,9 +37,10 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
         if about
     )
     seen = " ".join(part for part in (lesson, in_short(answers)) if part)
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return (
-        f'{warnings}<div class="cse-scroll"><table class="cse-table cse-placed"><thead><tr>{head}</tr></thead>'
-        f'<tbody>{rows}</tbody></table></div><p class="cse-seen">{html.escape(seen)}</p>'
+        f"{warnings}{html.table(inside, 'Cosine of the pair in every model', 'cse-table cse-placed')}"
+        f'<p class="cse-seen">{html.escape(seen)}</p>'
         f'<p class="cse-note">{EXPLANATION}</p>'
     )
 

@@ -33,6 +33,15 @@ def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, wid
     return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
 
 
+def table(inside: str, name: str, kind: str = "cse-table") -> str:
+    """A table of the class `kind` that is called `name`; where it is too wide it scrolls in its box, by keys too."""
+    label = escape(name)
+    return (
+        f'<div class="cse-scroll" role="group" tabindex="0" aria-label="{label}">'
+        f'<table class="{kind}"><caption class="cse-hidden">{label}</caption>{inside}</table></div>'
+    )
+
+
 def failure(failed: Failure) -> str:
     """The reason a model has no result."""
     return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'

@@ -61,7 +61,7 @@ def model_table_html(answers: Mapping[str, Description | Failure]) -> str:
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(name)}</th>{cells(found)}</tr>" for name, found in answers.items()
     )
-    return f'<div class="cse-scroll"><table class="cse-table"><tr>{head}</tr>{rows}</table></div>'
+    return html.table(f"<tr>{head}</tr>{rows}", "The models of this page")
 
 
 def cells(found: Description | Failure) -> str:

@@ -1,4 +1,4 @@
-"""The page: a heading, four tabs, the models and the endpoints."""
+"""The page: a heading, five tabs, the models and the endpoints."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
 from ui.model_table import model_table
 from ui.opening import read_opening
+from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
@@ -39,6 +40,8 @@ def page(state: AppState) -> gr.Blocks:
                 tokens_tab(state, opening.tokens)
             with gr.Tab("Clusters", id="clusters"):
                 clusters_tab(state, opening.maps)
+            with gr.Tab("Results", id="results"):
+                results_tab(state)
         runs = [*first, model_table(state, opening.descriptions)]
         if opening.similarity:
             blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
@@ -49,10 +52,28 @@ def page(state: AppState) -> gr.Blocks:
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 
 
+def theme() -> gr.themes.Base:
+    """Gradio's default in blue, with the contrasts of WCAG 2.2 AA: texts 4.5, outlines 3, in both colour schemes."""
+    default = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO)
+    return default.set(
+        color_accent="*primary_600",
+        body_text_color_subdued="*neutral_600",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        slider_color="*primary_600",
+        slider_color_dark="*primary_500",
+        checkbox_background_color_selected_dark="*primary_500",
+        checkbox_border_color="*neutral_500",
+        checkbox_border_color_dark="*neutral_500",
+        input_border_color="*neutral_500",
+        input_border_color_dark="*neutral_500",
+    )
+
+
 def launch_options() -> dict[str, Any]:
     """How the app looks and what it leaves out, for `gr.Blocks.launch`."""
     return {
-        "theme": gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO),
+        "theme": theme(),
         "css_paths": Path(__file__).with_name("style.css"),
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

@@ -12,7 +12,7 @@ import gradio as gr
 from cse.progress import Report, silent
 from cse.rankings import overlap, rank_biased_overlap
 from ui import html, validation
-from ui.components import result, submit
+from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure
@@ -81,10 +81,10 @@ def search_html(count: int, answers: Mapping[str, Found | Failure]) -> str:
     ranks = {name: {hit.text: hit for hit in reversed(answer.hits)} for name, answer in found.items()}
     heads = "".join(head(name, answer) for name, answer in found.items())
     rows = "".join(row_html(text, ranks, count) for text in union(ranks, count))
+    inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{rows}</tbody>'
     return (
-        f'{failures}<div class="cse-scroll"><table class="cse-table cse-ranks"><thead><tr><th scope="col">Sentence</th>'
-        f"{heads}</tr></thead><tbody>{rows}</tbody></table></div>{agreement_html(count, found)}"
-        f'<p class="cse-note">{READING}</p>'
+        f"{failures}{html.table(inside, 'Ranks of the sentences found', 'cse-table cse-ranks')}"
+        f'{agreement_html(count, found)}<p class="cse-note">{READING}</p>'
     )
 
 
@@ -138,6 +138,7 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
 
 def search_tab(state: AppState, first: dict[str, Found] | None = None) -> None:
     """The tab's content with its first results, where there are some."""
+    heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
         choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]

@@ -11,7 +11,7 @@ import numpy as np
 from cse.input_notes import input_notes
 from cse.progress import Report, silent
 from ui import html, validation
-from ui.components import result, submit
+from ui.components import heading, result, submit
 from ui.distribution import Placed, placed_html
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Models
@@ -40,10 +40,11 @@ The restaurant is open on Sundays.
 You can eat there on Sundays.
 She planted tomatoes in the garden.
 The train to Berlin leaves at noon."""
-# Orange below zero, white at zero, blue above: distinct for every kind of colour vision.
+# Orange below zero, the page's own colour at zero, blue above: distinct for every kind of colour vision.
 STOPS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-COLOURS = np.array([[153, 52, 4], [246, 163, 83], [247, 248, 250], [107, 174, 214], [8, 48, 107]], np.float64)
-DARK, LIGHT = (0, 0, 0), (255, 255, 255)  # one of the two has a contrast of 4.58 or more with any colour
+LIGHT_RAMP = np.array([[153, 52, 4], [246, 163, 83], [247, 248, 250], [107, 174, 214], [8, 48, 107]], np.float64)
+DARK_RAMP = np.array([[255, 196, 128], [178, 98, 42], [30, 41, 59], [52, 116, 178], [170, 212, 255]], np.float64)
+BLACK, WHITE = (0, 0, 0), (255, 255, 255)  # one of the two has a contrast of 4.58 or more with any colour
 
 
 def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
@@ -97,31 +98,37 @@ def heat_map(models: Models, text: str, report: Report = silent) -> tuple[list[s
 def heat_maps_html(sentences: list[str], answers: Mapping[str, np.ndarray | Failure]) -> str:
     """A heat map per model."""
     width = max(html.WIDTH, LABEL_WIDTH + CELL_WIDTH * len(sentences))
-    return html.columns(answers, lambda matrix: heat_map_html(sentences, matrix), width=width)
+    pages = {
+        name: answer if isinstance(answer, Failure) else heat_map_html(sentences, answer, name)
+        for name, answer in answers.items()
+    }
+    return html.columns(pages, str, width=width)
 
 
-def heat_map_html(sentences: list[str], matrix: np.ndarray) -> str:
-    """A table of coloured numbers, the sentences at its left."""
-    head = "".join(f"<th scope='col'>{number}</th>" for number in range(1, len(sentences) + 1))
+def heat_map_html(sentences: list[str], matrix: np.ndarray, name: str) -> str:
+    """A model's table of coloured numbers, the sentences at its left."""
+    head = '<th scope="col"><span class="cse-hidden">sentence</span></th>'
+    head += "".join(f'<th scope="col">{number}</th>' for number in range(1, len(sentences) + 1))
     rows = []
     for number, (sentence, cosines) in enumerate(zip(sentences, matrix, strict=True), start=1):
         cells = "".join(cell_html(float(cosine)) for cosine in cosines)
         label = html.shortened(sentence)
         rows.append(f'<tr><th scope="row" title="{label}"><b>{number}</b> {label}</th>{cells}</tr>')
-    return f'<div class="cse-scroll"><table class="cse-heat"><tr><th></th>{head}</tr>{"".join(rows)}</table></div>'
+    return html.table(f"<tr>{head}</tr>{''.join(rows)}", f"Cosines of all pairs, {name}", "cse-heat")
 
 
 def cell_html(cosine: float) -> str:
-    """One cell in its colour, with a text colour that can be read on it."""
-    background, text = cell_colours(cosine)
+    """One cell with its colour and that of its text in the light (l, m) and in the dark scheme (d, e)."""
+    colours = (*cell_colours(cosine), *cell_colours(cosine, DARK_RAMP))
+    style = ";".join(f"--{name}:#{bytes(colour).hex()}" for name, colour in zip("lmde", colours, strict=True))
     shown = f"{cosine:.2f}".replace("0.", ".", 1) if abs(cosine) < 0.995 else f"{cosine:.0f}"
-    return f'<td style="background:rgb{background};color:rgb{text}">{shown}</td>'
+    return f'<td style="{style}">{shown}</td>'
 
 
-def cell_colours(cosine: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Background and text colour, each (red, green, blue) in 0..255."""
-    background = tuple(round(float(np.interp(cosine, STOPS, channel))) for channel in COLOURS.T)
-    return background, max((DARK, LIGHT), key=lambda text: contrast(text, background))
+def cell_colours(cosine: float, ramp: np.ndarray = LIGHT_RAMP) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Background and the text colour that can be read on it, each (red, green, blue) in 0..255."""
+    background = tuple(round(float(np.interp(cosine, STOPS, channel))) for channel in ramp.T)
+    return background, max((BLACK, WHITE), key=lambda text: contrast(text, background))
 
 
 def contrast(first: tuple[int, ...], second: tuple[int, ...]) -> float:
@@ -146,6 +153,7 @@ def similarity_tab(
 
 def pair_section(state: AppState, first: dict[str, Placed] | None) -> Run:
     """Two sentences, and a row per model on one axis."""
+    heading("Two sentences")
     with gr.Row(equal_height=True):
         one, other = (
             gr.Textbox(text, label=f"Sentence {name}", scale=4, min_width=240)
@@ -168,7 +176,7 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Run:
 
 def list_section(state: AppState, first: dict[str, np.ndarray] | None) -> Run:
     """A list of sentences and a heat map per model."""
-    gr.Markdown("### All pairs of a list")
+    heading("All pairs of a list")
     with gr.Row(equal_height=True):
         box = gr.Textbox(
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240

@@ -6,11 +6,17 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from cse.model_names import BUNDLED
 from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora
-from ui.models import Models
+from ui.models import Failure, Models
+
+if TYPE_CHECKING:
+    from cse.benchmark.scoreboard import Scoreboard
+
+RESULTS = BUNDLED / "results"
 
 T = TypeVar("T")
 MOST_MAPS = 16
@@ -37,11 +43,15 @@ class Recent(Generic[T]):
 
 @dataclass(frozen=True)
 class AppState:
-    """What one app works with; `maps` are kept by fingerprints, texts and seed."""
+    """What one app works with.
+
+    `boards` are the shipped results by task, or why they cannot be read; `maps` are kept by fingerprints, texts, seed.
+    """
 
     models: Models
     demo: Demo
     corpora: dict[str, Corpus]
+    boards: dict[str, Scoreboard] | Failure
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
 
 
@@ -51,4 +61,14 @@ def open_state(
     """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
     opened, demo = Models(models, family, pooling), Demo()
     corpora = [demo.corpus(opened.columns), *indexed_corpora(indexes, opened)]
-    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora})
+    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora}, open_boards())
+
+
+def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
+    """The scoreboards of the results files in a folder; a damaged one leaves the rest of the app as it is."""
+    from cse.benchmark.scoreboard import read_scoreboards
+
+    try:
+        return read_scoreboards(folder)
+    except ValueError as error:
+        return Failure(str(error))

@@ -9,7 +9,7 @@ import gradio as gr
 
 from cse.progress import Report, silent
 from ui import html, validation
-from ui.components import result, submit
+from ui.components import heading, result, submit
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, Models
 from ui.state import AppState
@@ -103,6 +103,7 @@ def token_list(found: list[tuple[str, float]], top: float) -> str:
 
 def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> None:
     """The tab's content with its first results, where there are some."""
+    heading("The words a vector says")
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
         sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)

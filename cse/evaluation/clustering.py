@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation.labelled_data import features, labelled_rows, labels
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.task import Repeats, Task, TaskData
 from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -100,6 +100,9 @@ TASK = Task(
     units=units,
     layout="*.tsv",
     shown=("accuracy", "nmi", "neighbours"),
+    title="Clustering",
+    summary="k-means on the vectors against the topics of short texts.",
+    repeats=Repeats(len(SEEDS), "seeds of k-means", {"accuracy": "accuracy_deviation", "nmi": "nmi_deviation"}),
     sets=SETS,
     options=("final_period",),
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from cse.evaluation.labelled_data import check_counts, check_known, features, labels
 from cse.evaluation.logistic_classifier import classifier
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.task import Repeats, Task, TaskData
 from cse.evaluation.transfer import LAYOUT, found_sets, read_set
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ TASK = Task(
     layout=LAYOUT,
     data_of="transfer",
     shown=("accuracy", "deviation"),
+    title="Few-shot transfer",
+    summary="A linear classifier on frozen vectors that has seen 16 labelled texts per class.",
+    repeats=Repeats(len(SEEDS), f"draws of {SHOTS} labelled texts per class", {"accuracy": "deviation"}),
     options=("final_period", "figures"),
     figures={"few-shot": None},
 )

@@ -140,6 +140,14 @@ TASK = Task(
     layout=sts.LAYOUT,
     data_of="sts",
     shown=("anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"),
+    title="Geometry",
+    summary=(
+        "How evenly the vectors of STS-B test fill the sphere. Anisotropy: mean cosine of any two sentences. "
+        "Alignment: squared distance of pairs graded 4 or more. Uniformity: log of the mean of exp(-2 x squared "
+        "distance) of any two (Wang and Isola). Separation: mean cosine of pairs graded 4 to 5 less that of pairs "
+        "graded 0 to 1. K: STS average without the K most frequent tokens."
+    ),
+    lower=("anisotropy", "alignment", "uniformity"),
     options=("sentences", "figures", "tokenised"),  # a final period would not reach the tokens that are counted
     figures={
         "similarity": "distribution", "pairs": "map", "removal": "removal", "static-embeddings": "static-bias",

@@ -127,5 +127,7 @@ TASK = Task(
     units=units,
     layout="corpus.tsv, queries*.tsv, qrels*.tsv",
     shown=("ndcg@10", "mrr@10", "recall@10", "recall@100"),
+    title="Retrieval",
+    summary="Relevant documents among the nearest of the whole corpus, by exact search.",
     options=("final_period",),
 )

@@ -47,6 +47,15 @@ class TaskData:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """What scores are means of: `count` runs, `what` in words; `deviations` gives each such score its deviation."""
+
+    count: int
+    what: str
+    deviations: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Task:
     """An evaluation task; `units` gives its units by name and raises ValueError where `folder` has not its `layout`.
 
@@ -56,12 +65,17 @@ class Task:
     figures is drawn from, None for all, and `points` the scores that only figures and comparisons need.
     `token_units` are left out for an encoder without tokens and where files of `layout` are missing. It reads the
     files of the task `data_of`, its own where that is empty.
+
+    `title` and `summary` tell a reader what is scored and how; of the scores in `lower` less is better; `repeats` are
+    the runs within one evaluation.
     """
 
     name: str
     units: Callable[[TaskData], dict[str, Unit]]
     layout: str
     shown: tuple[str, ...]
+    title: str
+    summary: str
     sets: tuple[str, ...] = ()
     pairs: Mapping[str, int] = field(default_factory=dict)
     options: tuple[str, ...] = ()
@@ -70,6 +84,8 @@ class Task:
     token_units: tuple[str, ...] = ()
     unit_headings: bool = True
     data_of: str = ""
+    lower: tuple[str, ...] = ()
+    repeats: Repeats | None = None
 
     @property
     def main(self) -> str:

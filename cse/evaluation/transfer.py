@@ -138,6 +138,8 @@ TASK = Task(
     units=units,
     layout=LAYOUT,
     shown=("accuracy", "f1"),
+    title="Transfer",
+    summary="A linear classifier on frozen vectors, under SentEval's splits.",
     sets=tuple(SETS),
     options=("final_period", "classifier"),
 )

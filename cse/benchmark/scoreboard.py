@@ -1,0 +1,137 @@
+"""Scoreboards: a folder of results files as one table a task, with the best of each column and what noise leaves open.
+
+`TASK.json` holds the models of a table. A further file of the same task and protocol adds seeds to them: records of one
+`group` differ in their seed alone, and are then one row with mean and deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.benchmark.results import ModelRecord, Results, read_results
+from cse.benchmark.significance import Sample, margin, over_seeds, seed_groups
+from cse.benchmark.tables import Column, columns
+from cse.evaluation.tasks import TASKS, find_task
+from cse.methods import UNTRAINED
+
+if TYPE_CHECKING:
+    from cse.evaluation import Scores
+    from cse.evaluation.task import Task
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a model, and the sample `deviation` of the `count` runs it is the mean of; None for a single run."""
+
+    value: float
+    deviation: float | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The labels of the `best` rows of a column, of those `alike` (inside the noise of the best), and of the rest.
+
+    A row is `apart` where its difference is more than noise; in neither where nothing is known of the noise.
+    """
+
+    best: tuple[str, ...]
+    alike: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model's `figures`, one a column and None for none, the means of the `seeds` where there are several.
+
+    `seeds` is empty for what was not trained here. `average` is the record's own, of its one seed.
+    """
+
+    record: ModelRecord
+    figures: tuple[Figure | None, ...]
+    seeds: tuple[int, ...] = ()
+    average: float | None = None
+
+    @property
+    def pooling(self) -> str | None:
+        """How an untrained backbone was read; None for a model that was trained."""
+        reading = (self.record.key or "").rpartition(" ")[2].partition("+")[0]
+        own = self.record.group is None and self.record.family is None
+        return reading if own and reading in UNTRAINED else None
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """A task's table: a row per label, a verdict per column."""
+
+    task: Task
+    results: Results
+    columns: tuple[Column, ...]
+    rows: Mapping[str, Row]
+    verdicts: tuple[Verdict, ...]
+
+
+def read_scoreboards(folder: Path) -> dict[str, Scoreboard]:
+    """The scoreboards of the results files in `folder` by task, in the tasks' order. Raises as `read_results` does."""
+    read = {path.stem: read_results(path) for path in sorted(folder.glob("*.json"))}
+    return {name: scoreboard(read[name], list(read.values())) for name in TASKS if name in read}
+
+
+def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
+    """The scoreboard of `results`; those of `others` with the same task and protocol add their seeds."""
+    task = find_task(results.task)
+    deviations = task.repeats.deviations.values() if task.repeats else ()
+    shown = [column for column in columns(task, results.models) if column.score not in deviations]
+    if any(task.average(record.scores) is not None for record in results.models.values()):
+        shown.insert(0, Column(AVERAGE, task.main, AVERAGE))
+    alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
+    pool = [record for other in alike for record in other.models.values()]
+    groups = seed_groups({label: record.group for label, record in results.models.items()})
+    rows = {label: _row(task, results.models[label], pool, shown) for label, *_ in groups.values()}
+    verdicts = [
+        _verdict({label: row.figures[place] for label, row in rows.items()}, lower=column.score in task.lower)
+        for place, column in enumerate(shown)
+    ]
+    return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
+
+
+def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: Sequence[Column]) -> Row:
+    group = [other for other in pool if other.group == record.group] if record.group else []
+    by_seed = {other.seed: other.scores for other in (*group, record) if other.seed is not None}
+    runs = [by_seed[seed] for seed in sorted(by_seed)] or [record.scores]
+    figures = tuple(_figure(task, column, runs) for column in shown)
+    return Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores))
+
+
+def _figure(task: Task, column: Column, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
+    """The mean over those of the runs that have the column's number, or the number of the one that has."""
+    found = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
+    if not found:
+        return None
+    mean, deviation = over_seeds([number for number, _ in found])
+    if len(found) == 1 and task.repeats:
+        deviation = found[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
+        return Figure(mean, deviation, 1 if deviation is None else task.repeats.count)
+    return Figure(mean, deviation, len(found))
+
+
+def _number(task: Task, column: Column, scores: Mapping[str, Scores]) -> float | None:
+    return task.average(scores) if column.unit == AVERAGE else column.of(scores)
+
+
+def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
+    known = {label: figure for label, figure in figures.items() if figure is not None}
+    top = (min if lower else max)(figure.value for figure in known.values())
+    best = tuple(label for label, figure in known.items() if figure.value == top)
+    first = known[best[0]]
+    sides: dict[bool, list[str]] = {True: [], False: []}
+    for label, figure in known.items():
+        noise = margin(Sample(first.deviation, first.count), Sample(figure.deviation, figure.count))
+        if label not in best and noise is not None:
+            sides[abs(figure.value - top) <= noise].append(label)
+    return Verdict(best, tuple(sides[True]), tuple(sides[False]))

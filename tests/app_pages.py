@@ -1,0 +1,64 @@
+"""The app in a real browser, for the tests that drive it: pages that fail a test for whatever goes wrong on them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+NEEDS_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None and "CSE_REQUIRE_BROWSER" not in os.environ,
+        reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
+    ),
+    # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
+    pytest.mark.filterwarnings(
+        "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
+    ),
+]
+TABS = ("Similarity", "Search", "Tokens", "Clusters", "Results")
+WAIT = 60_000  # milliseconds: the machine may be busy
+expect.set_options(timeout=WAIT)
+
+
+@contextmanager
+def chromium() -> Iterator:
+    """A headless browser."""
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def watched(browser, url, width=1400, **options) -> Iterator:
+    """The opened page; whatever went wrong on it fails the test at the end."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+    page.set_default_timeout(WAIT)
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
+    page.goto(url)
+    page.locator("#similarity tbody tr").first.wait_for()
+    yield page
+    assert page.locator("img[src=x]").count() == 0
+    assert wrong == []
+    page.close()
+
+
+def leaves(url):
+    address = urlparse(url)
+    return address.scheme not in ("data", "blob") and address.hostname not in ("127.0.0.1", "localhost")
+
+
+def open_tab(page, name):
+    page.get_by_role("tab", name=name).click()

@@ -1,0 +1,163 @@
+"""WCAG 2.2 AA in a real browser: axe-core on every tab in both colour schemes, and what axe-core cannot see."""
+
+import pytest
+from app_models import serving, write_model
+from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
+from axe_playwright_python.sync_playwright import Axe
+from gradio_client import Client
+
+from cse.model_names import BUNDLED_NAMES
+from ui.similarity import contrast
+
+pytestmark = NEEDS_BROWSER
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "rules": {"target-size": {"enabled": True}},  # of WCAG 2.2, off by default
+    "resultTypes": ["violations"],
+}
+TEXT, MARK = 4.5, 3.0  # least contrasts
+PAINT = """element => {
+  const colours = [], style = getComputedStyle(element);
+  for (let each = element; each; each = each.parentElement) colours.push(getComputedStyle(each).backgroundColor);
+  return {text: style.color, outline: style.borderTopColor, ground: colours.find(c => c !== 'rgba(0, 0, 0, 0)')};
+}"""
+KEY = "canvas => [...canvas.getContext('2d').getImageData(14, 14, 1, 1).data].slice(0, 3)"  # its middle
+SKIPPED_LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility())
+  .map(e => Number(e.tagName[1])).filter((level, place, all) => level > (place ? all[place - 1] + 1 : 1))"""
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serving(BUNDLED_NAMES) as address:  # its tabs open with their results
+        Client(address, verbose=False).predict("a", "b", api_name="/similarity")  # opens the models before pages do
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+def violations(page) -> list[str]:
+    """What axe-core finds, once nothing on the page is being computed."""
+    page.wait_for_function("!document.querySelector('.pending')")
+    page.wait_for_timeout(500)  # Gradio fades results in
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+
+
+def rgb(colour: str) -> tuple[float, ...]:
+    return tuple(float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
+
+
+def mixed(colour, ground, share: float) -> tuple[float, ...]:
+    return tuple(share * one + (1 - share) * other for one, other in zip(colour, ground, strict=True))
+
+
+@SCHEMES
+def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
+    with watched(browser, url, color_scheme=scheme) as page:
+        page.get_by_role("button", name="Models").click()
+        page.locator("#models table").wait_for()
+        for tab in TABS:
+            open_tab(page, tab)
+            if tab == "Clusters":
+                page.locator("#maps .cse-frame canvas").nth(3).wait_for()
+            assert violations(page) == [], tab
+            assert page.locator("h1:visible").count() == 1
+            assert page.locator("h2:visible").count() >= 1
+            assert page.evaluate(SKIPPED_LEVELS) == []
+
+
+@SCHEMES
+def test_axe_finds_nothing_where_a_model_has_no_result(browser, bert_folder, tmp_path, scheme):
+    broken = write_model(tmp_path / "broken", bert_folder, "simcse")
+    (broken / "model.safetensors").write_bytes(b"cut off")
+    with serving([str(broken)]) as address, watched(browser, address, color_scheme=scheme) as page:
+        page.locator("#heat-maps .cse-failure").wait_for()
+        assert violations(page) == []
+        open_tab(page, "Results")
+        assert "No shipped results of broken" in page.locator("#results").inner_text()
+        assert violations(page) == []
+
+
+@SCHEMES
+def test_tabs_and_outlines_stand_out(browser, url, scheme):
+    """Gradio draws the tabs' line with a pseudo element, which makes axe-core pass them over."""
+    with watched(browser, url, color_scheme=scheme) as page:
+        for tab in page.get_by_role("tab").all():
+            paint = tab.evaluate(PAINT)
+            assert contrast(rgb(paint["text"]), rgb(paint["ground"])) >= TEXT
+        for box in (page.get_by_label("Sentence A"), page.get_by_label("Sentences, one per line")):
+            paint = box.evaluate(PAINT)
+            assert contrast(rgb(paint["outline"]), rgb(paint["ground"])) >= MARK
+
+
+@SCHEMES
+def test_marks_stand_out_on_maps_and_bars(browser, url, scheme):
+    with watched(browser, url, color_scheme=scheme) as page:
+        ground = page.locator("#similarity td").first.evaluate(PAINT)["ground"]
+        shape = page.locator(".cse-strip polygon").first.evaluate("shape => getComputedStyle(shape).fill")
+        marker = page.locator(".cse-strip .cse-marker").first.evaluate("line => getComputedStyle(line).stroke")
+        assert contrast(rgb(shape), rgb(ground)) >= MARK
+        assert contrast(rgb(marker), rgb(shape)) >= MARK
+        open_tab(page, "Tokens")
+        bar = page.locator("#tokens .cse-bar i").first.evaluate(PAINT)["ground"]
+        card = page.locator("#tokens .cse-card").first.evaluate(PAINT)["ground"]
+        assert contrast(rgb(bar), rgb(card)) >= MARK
+        open_tab(page, "Clusters")
+        page.locator("#maps .cse-frame canvas").first.wait_for()
+        ground = rgb(page.locator("#maps .cse-frame canvas").first.evaluate(PAINT)["ground"])
+        marks = {tuple(each.evaluate(KEY)) for each in page.locator("#maps .cse-legend canvas").all()}
+        assert len(marks) == 6
+        for mark in marks:
+            assert contrast(mixed(mark, ground, 0.9), ground) >= MARK, mark  # points let a tenth through
+
+
+def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
+    with watched(browser, url) as page:
+        names = []
+        for tab in TABS:
+            open_tab(page, tab)
+            page.wait_for_timeout(300)
+            names += page.locator("table:visible caption").all_text_contents()
+            names += [c.get_attribute("aria-label") for c in page.locator("canvas[role=img]:visible").all()]
+            assert page.locator("table:visible").count() == page.locator("table:visible caption").count()
+            assert page.locator("canvas:visible:not([role=img]):not([aria-hidden=true])").count() == 0
+        assert len(names) == len(set(names)) == 1 + 4 + 1 + 4 + 6
+        assert all(names)
+
+
+def test_nothing_moves_for_who_asks_for_that(browser, url):
+    with watched(browser, url, reduced_motion="reduce") as page:
+        longest = page.evaluate("""() => Math.max(...[...document.querySelectorAll('.contain *')].flatMap(each => {
+          const style = getComputedStyle(each);
+          return `${style.transitionDuration}, ${style.animationDuration}`.split(', ').map(parseFloat);
+        }))""")
+        assert longest <= 0.00001  # seconds
+
+
+def test_forced_colours_keep_bars_and_the_best_figures(browser, url):
+    with watched(browser, url, forced_colors="active") as page:
+        open_tab(page, "Tokens")
+        bar = page.locator("#tokens .cse-bar").first
+        fill, ground = (rgb(each.evaluate(PAINT)["ground"]) for each in (bar.locator("i"), bar))
+        assert (fill, ground) == (rgb(page.locator("h1").evaluate(PAINT)["text"]), (255, 255, 255))
+        open_tab(page, "Results")
+        best = page.locator("#results .cse-best").first
+        assert best.evaluate("cell => getComputedStyle(cell).outlineStyle") == "solid"
+
+
+def test_keys_reach_a_table_that_scrolls_and_its_headings(browser, url):
+    with watched(browser, url, width=360) as page:
+        open_tab(page, "Results")
+        box = page.locator("#results .cse-scroll").first
+        box.get_by_role("button").first.focus()
+        page.keyboard.press("Shift+Tab")
+        assert box.evaluate("box => getComputedStyle(box).outlineStyle") == "solid"
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.querySelector('#results .cse-scroll').scrollLeft > 0")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "cse-sort"
