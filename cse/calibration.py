@@ -25,6 +25,12 @@ def percentile(cosine: float, reference: np.ndarray) -> float:
     return float(50 * (below + within) / len(reference))
 
 
+def displacement(cosine: float, reference: np.ndarray) -> float:
+    """How far a change moved a vector: 0 not at all, 1 as far away as the median of random pairs (P,)."""
+    apart = 1 - float(np.median(reference))
+    return (1 - cosine) / apart if apart > 0 else 0.0
+
+
 def histogram(reference: np.ndarray) -> list[float]:
     """The shares of `reference` in `BINS` equal parts of the axis; what lies beyond it counts at its end."""
     counts, _ = np.histogram(reference.clip(LOWEST, HIGHEST), BINS, (LOWEST, HIGHEST))

@@ -35,10 +35,11 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
         page.locator("#heat-maps .cse-heat").first.wait_for()
-        page.get_by_role("button", name="Models").click()
-        row = page.locator("#models tr", has_text="dcpcse").first
-        row.wait_for()
-        assert "512" in row.inner_text()
+        strip = page.locator("#models details", has_text="dcpcse").first
+        expect(strip).to_contain_text("512 learned numbers")
+        strip.locator("summary").click()
+        expect(strip.locator("dl")).to_contain_text("Jiang, Zhang and Wang 2022")
+        assert page.locator("#models .cse-card").count() == 6
 
 
 def test_similarity_follows_the_examples_and_the_list(browser, url):
@@ -135,8 +136,8 @@ def test_topics_have_a_legend_and_pairs_are_drawn(browser, url):
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
     with watched(browser, url, width=width) as page:
         page.locator("#heat-maps .cse-heat").first.wait_for()
-        page.get_by_role("button", name="Models").click()
-        page.locator("#models table").wait_for()
+        page.locator("#models summary").first.click()
+        page.locator("#models dl").first.wait_for()
         for name in TABS:
             open_tab(page, name)  # and not in a menu of those that do not fit
             assert page.evaluate("document.documentElement.scrollWidth") <= width

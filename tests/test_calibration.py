@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.calibration import BINS, histogram, percentile, random_cosines
+from cse.calibration import BINS, displacement, histogram, percentile, random_cosines
 from cse.encoder import Encoder
 from cse.input_notes import foreign_share, input_notes
 from cse.model_names import BUNDLED_NAMES
@@ -31,6 +31,12 @@ def test_a_histogram_holds_every_pair_once() -> None:
     shares = histogram(np.array([-0.9, -0.25, 0.0, 0.5, 1.0]))
     assert len(shares) == BINS
     assert (sum(shares), shares[0], shares[10], shares[30], shares[-1]) == (pytest.approx(1), 0.4, 0.2, 0.2, 0.2)
+
+
+def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -> None:
+    reference = np.array([0.2, 0.4, 0.9])
+    assert [displacement(cosine, reference) for cosine in (1.0, 0.7, 0.4)] == pytest.approx([0, 0.5, 1])
+    assert displacement(0.5, np.ones(3)) == 0
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)

@@ -29,6 +29,11 @@ def state() -> AppState:
 def test_the_shipped_first_results_are_the_living_models(state: AppState) -> None:
     stored, living = json.loads(FILE.read_text(encoding="utf-8")), compute_opening(state)
     assert stored["descriptions"] == living["descriptions"]
+    assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
+    for ours, theirs in zip(stored["changes"], living["changes"], strict=True):
+        assert ours[3] == pytest.approx(theirs[3], abs=1e-3)
+    assert stored["disagreements"][0][0] == living["disagreements"][0][0]
+    assert stored["disagreements"][0][1] == pytest.approx(living["disagreements"][0][1], abs=0.05)
     for name in BUNDLED_NAMES:
         np.testing.assert_allclose(stored["similarity"][name][0], living["similarity"][name][0], atol=2e-4)
         np.testing.assert_allclose(stored["similarity"][name][1], living["similarity"][name][1], atol=0.1)
@@ -75,5 +80,7 @@ def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
     for place in ("heat-maps", "tokens"):
         assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
     assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
-    assert shown["models"].count("<tr>") == 1 + len(BUNDLED_NAMES)
+    assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
+    for place in ("changes", "disagreements"):
+        assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
     assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))

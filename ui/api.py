@@ -13,7 +13,7 @@ from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
-from ui.model_table import descriptions
+from ui.model_strip import descriptions
 from ui.models import Failure, plain
 from ui.scores import board_of, names_of, plain_board
 from ui.search import DEFAULT as DEFAULT_HITS

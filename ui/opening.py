@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
-from ui.model_table import Description, descriptions
+from ui.model_strip import Description, descriptions
 from ui.models import Failure, Models
 from ui.search import DEFAULT as HITS
 from ui.search import QUERIES, Found, find_all
@@ -26,6 +27,8 @@ from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
+from ui.understand import SENTENCES as CHANGED
+from ui.understand import SHOWN, Moved, disagreeing, pairs_of, perturbed
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
@@ -40,6 +43,8 @@ class Opening(NamedTuple):
     tokens: dict[str, Reading] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
+    changes: list[Moved] | None = None
+    disagreements: list[Disagreement] | None = None
 
 
 def read_opening(models: Models) -> Opening:
@@ -53,6 +58,7 @@ def read_opening(models: Models) -> Opening:
     def each(field: str, decode: Any) -> dict[str, Any]:
         return {name: decode(stored[field][name]) for name in names}
 
+    whole = names == list(BUNDLED_NAMES)  # models disagree with one another: with one more, in other places
     return Opening(
         similarity=each("similarity", lambda found: Placed(*found)),
         heat_maps=each("heat_maps", np.array),
@@ -60,11 +66,15 @@ def read_opening(models: Models) -> Opening:
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
+        changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
+        disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
     )
 
 
-def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
+def compute_opening(state: AppState) -> dict[str, Any]:
     """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
+    moved, _ = perturbed(state, CHANGED[0])
+    differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = heat_map(state.models, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
@@ -76,6 +86,8 @@ def compute_opening(state: AppState) -> dict[str, dict[str, Any]]:
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
         "descriptions": found(descriptions(state.models), dict),
+        "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
+        "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
     }
 
 

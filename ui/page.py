@@ -1,4 +1,4 @@
-"""The page: a heading, five tabs, the models and the endpoints."""
+"""The page: a heading, the models, six tabs and the endpoints."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import gradio as gr
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
-from ui.model_table import model_table
+from ui.model_strip import model_strip
 from ui.opening import read_opening
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
 from ui.tokens import tokens_tab
+from ui.understand import understand_tab
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -31,6 +32,7 @@ def page(state: AppState) -> gr.Blocks:
     opening = read_opening(state.models)
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
+        strip = model_strip(state, opening.descriptions)
         with gr.Tabs():
             with gr.Tab("Similarity", id="similarity"):
                 first = similarity_tab(state, opening.similarity, opening.heat_maps)
@@ -40,9 +42,11 @@ def page(state: AppState) -> gr.Blocks:
                 tokens_tab(state, opening.tokens)
             with gr.Tab("Clusters", id="clusters"):
                 clusters_tab(state, opening.maps)
+            with gr.Tab("Understand", id="understand"):
+                understand_tab(state, opening.changes, opening.disagreements)
             with gr.Tab("Results", id="results"):
                 results_tab(state)
-        runs = [*first, model_table(state, opening.descriptions)]
+        runs = [*first, strip]
         if opening.similarity:
             blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
         else:

@@ -1,0 +1,69 @@
+"""The Understand tab: what is measured is what the encoders say, and every text is escaped."""
+
+import numpy as np
+import pytest
+from app_models import GOOD, MARKUP, write_model
+
+import cse
+from cse.calibration import random_cosines
+from cse.disagreement import Disagreement
+from ui.models import Failure
+from ui.state import AppState, open_state
+from ui.understand import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
+
+HOSTILE = "<script>alert(1)</script>"
+PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    root = tmp_path_factory.mktemp("understand")
+    folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(GOOD[:2])]
+    (root / "broken").mkdir()
+    return open_state([*map(str, folders), str(root / "broken")], ())
+
+
+def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
+    rows, failures = perturbed(state, "the dog is happy.")
+    assert list(failures) == ["broken"]
+    assert [row.changed for row in rows] == [changed for _, changed in changes_of("the dog is happy.")]
+    assert ("negated", "the dog is not happy.") in [(row.name, row.changed) for row in rows]
+    for column in state.models.columns[:2]:
+        encoder = cse.load(column.model)
+        reference = random_cosines(encoder.encode(state.demo.sentences[::6]))
+        own, other = encoder.encode(["the dog is happy.", rows[0].changed])
+        cosine = own @ other / np.linalg.norm(own) / np.linalg.norm(other)
+        assert rows[0].moved[column.name] == pytest.approx((1 - cosine) / (1 - np.median(reference)), abs=1e-4)
+
+
+def test_the_models_places_of_pairs_are_those_of_their_cosines(state):
+    found, failures = disagreeing(state, PAIRS)
+    assert list(failures) == ["broken"]
+    assert sorted(row.pair for row in found) == [0, 1, 2]
+    for column in state.models.columns[:2]:
+        first, second = (cse.load(column.model).encode([pair[side] for pair in PAIRS]) for side in (0, 1))
+        cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+        assert [row.places[column.name] for row in sorted(found)] == (cosines.argsort().argsort() / 2).tolist()
+
+
+def test_pairs_are_read_line_by_line_and_a_wrong_one_is_named():
+    assert pairs_of("lines", "a | b\n\nc\td\n e|f ") == [("a", "b"), ("c", "d"), ("e", "f")]
+    assert len(pairs_of("graded", "")) == 60
+    for lines, message in (
+        ("a | b\nc\nd | e", "Line 2 is no pair"),
+        ("a | b\nc | d | e\nf | g", "Line 2"),
+        ("a|b", "3 to"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pairs_of("lines", lines)
+
+
+def test_rows_show_shares_means_and_nothing_as_markup():
+    rows = [Moved("negated", False, HOSTILE, {MARKUP: 0.25}), Moved("capitals", True, "A", {MARKUP: 0.0})]
+    page = moved_html(rows, {HOSTILE: Failure(HOSTILE)})
+    page += disagreements_html([(HOSTILE, "b")], [Disagreement(0, {MARKUP: 0.5}, 0.0)], {})
+    assert "<script" not in page
+    assert "<img" not in page
+    assert page.count("25 %") == 2  # the row and the mean of those that turn the meaning
+    assert page.count("0 %") >= 2
+    assert "No change applies" in moved_html([], {})
