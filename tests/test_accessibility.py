@@ -90,9 +90,11 @@ def test_tabs_and_outlines_stand_out(browser, url, scheme):
         for tab in page.get_by_role("tab").all():
             paint = tab.evaluate(PAINT)
             assert contrast(rgb(paint["text"]), rgb(paint["ground"])) >= TEXT
-        for box in (page.get_by_label("Sentence A"), page.get_by_label("Sentences, one per line")):
+        boxes = {"Similarity": page.get_by_label("Sentence A"), "Search": page.locator(".wrap:has(> .wrap-inner)")}
+        for tab, box in boxes.items():
+            open_tab(page, tab)
             paint = box.evaluate(PAINT)
-            assert contrast(rgb(paint["outline"]), rgb(paint["ground"])) >= MARK
+            assert contrast(rgb(paint["outline"]), rgb(paint["ground"])) >= MARK, tab
 
 
 @SCHEMES

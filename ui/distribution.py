@@ -59,7 +59,7 @@ def in_short(answers: Mapping[str, Placed | Failure]) -> str:
 def cells(found: Placed | Failure) -> str:
     """A model's distribution, cosine and percentile, or the reason it has none."""
     if isinstance(found, Failure):
-        return f'<td class="cse-failure" colspan="{len(HEADINGS) - 1}">{html.failure(found)}</td>'
+        return f'<td colspan="{len(HEADINGS) - 1}">{html.failure(found)}</td>'
     return (
         f'<td class="cse-strip">{strip(found)}</td><td class="cse-number">{found.cosine:.3f}</td>'
         f"<td>{in_words(found.percentile)}</td>"
