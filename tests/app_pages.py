@@ -48,7 +48,7 @@ def watched(browser, url, width=1400, **options) -> Iterator:
     page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
-    page.locator("#similarity tbody tr").first.wait_for()
+    page.locator("#similarity tbody tr").first.wait_for(state="attached")
     yield page
     assert page.locator("img[src=x]").count() == 0
     assert wrong == []

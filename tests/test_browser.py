@@ -170,3 +170,24 @@ def test_a_heading_sorts_its_table_of_results(browser, url):
         geometry = page.locator("#results-geometry + p + div .cse-scores")
         geometry.locator("thead button").nth(1).click()
         assert geometry.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"  # lower is better
+
+
+def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Search")
+        page.get_by_label("Query").fill("the cat & a dog?")
+        page.get_by_label("number input for Results").fill("3")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
+        address = page.url
+        assert "tab=search" in address
+        shown = page.locator("#hits tbody").inner_text()
+    with watched(browser, address) as page:
+        expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
+        expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
+        assert page.locator("#hits tbody").inner_text() == shown
+        open_tab(page, "Tokens")
+        page.wait_for_url("**tab=tokens**")
+        page.go_back()
+        expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")

@@ -13,7 +13,8 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import heading, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, MAPS, PROGRESS, Newest, one_line_errors, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, Newest, Run, one_line_errors, reporter
+from ui.links import Linked
 from ui.models import Column, Failure
 from ui.state import AppState
 
@@ -119,8 +120,8 @@ def maps_value(points: Points, maps: Mapping[str, ModelMap | Failure]) -> dict[s
     return canvas_value(points.texts, names, maps, joined=points.paired)
 
 
-def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> None:
-    """The tab's content with its first maps, where there are some."""
+def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> Linked:
+    """The tab's content with its first maps, where there are some; what belongs into the address comes back."""
     heading("Sentences on a map")
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
@@ -153,3 +154,5 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> N
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
         source, [per_topic, lines], api_visibility="private", show_progress="hidden",
     )  # fmt: skip
+    run = Run(map_points, [source, lines, per_topic, seed], [output])
+    return Linked(("source", "lines", "per_topic", "seed"), run, (button.click, lines.submit), {**HIDDEN, **MAPS})

@@ -10,6 +10,7 @@ import gradio as gr
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
+from ui.links import Linked, copy_button, link
 from ui.model_strip import model_strip
 from ui.opening import read_opening
 from ui.probe import probe_tab
@@ -33,20 +34,24 @@ def page(state: AppState) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
-        with gr.Tabs():
-            with gr.Tab("Similarity", id="similarity"):
-                first = similarity_tab(state, opening.similarity, opening.heat_maps)
-            with gr.Tab("Search", id="search"):
-                search_tab(state, opening.hits)
-            with gr.Tab("Tokens", id="tokens"):
-                tokens_tab(state, opening.tokens)
-            with gr.Tab("Clusters", id="clusters"):
-                clusters_tab(state, opening.maps)
-            with gr.Tab("Probe", id="probe"):
-                probe_tab(state, opening.changes, opening.disagreements)
-            with gr.Tab("Results", id="results"):
-                results_tab(state)
-        runs = [*first, strip]
+        linked: dict[str, tuple[gr.Tab, Linked]] = {}
+        with gr.Tabs() as tabs:
+            with gr.Tab("Similarity", id="similarity") as tab:
+                pair, matrices = similarity_tab(state, opening.similarity, opening.heat_maps)
+                linked["similarity"] = tab, pair
+            with gr.Tab("Search", id="search") as tab:
+                linked["search"] = tab, search_tab(state, opening.hits)
+            with gr.Tab("Tokens", id="tokens") as tab:
+                linked["tokens"] = tab, tokens_tab(state, opening.tokens)
+            with gr.Tab("Clusters", id="clusters") as tab:
+                linked["clusters"] = tab, clusters_tab(state, opening.maps)
+            with gr.Tab("Probe", id="probe") as tab:
+                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements)
+            with gr.Tab("Results", id="results") as tab:
+                linked["results"] = tab, results_tab(state)
+        copy_button()
+        link(blocks, tabs, linked)
+        runs = [pair.run, matrices, strip]
         if opening.similarity:
             blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
         else:

@@ -14,6 +14,7 @@ from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO
 from ui.events import HIDDEN, PROGRESS, Run, guarded, private, reporter
+from ui.links import Linked
 from ui.models import Column, Failure
 from ui.state import AppState
 
@@ -177,13 +178,14 @@ def disagreements_html(
     return failures_html(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
 
 
-def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> None:
-    """The tab's content with its first results, where there are some."""
-    changes_section(state, moved)
+def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> Linked:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+    linked = changes_section(state, moved)
     pairs_section(state, differing)
+    return linked
 
 
-def changes_section(state: AppState, first: list[Moved] | None) -> None:
+def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     """A sentence, and how far small changes move it in each model."""
     heading("What do the models hear?")
     gr.HTML(html.hint(MOVES), apply_default_css=False)
@@ -198,6 +200,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> None:
 
     run = Run(guarded(change), [sentence], [output])
     private([button.click, sentence.submit], run, examples)
+    return Linked(("sentence",), run, (button.click, sentence.submit))
 
 
 def pairs_section(state: AppState, first: list[Disagreement] | None) -> None:

@@ -13,6 +13,8 @@ import gradio as gr
 
 from cse.methods import UNTRAINED
 from ui import html
+from ui.events import Run
+from ui.links import Linked
 from ui.models import Failure
 from ui.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
 from ui.state import AppState
@@ -133,8 +135,9 @@ def cell_html(figure: Figure | None, places: int, kind: str) -> str:
     )
 
 
-def results_tab(state: AppState) -> None:
+def results_tab(state: AppState) -> Linked:
     """The tab's content; it is there when the page opens."""
     gr.HTML(html.hint(READING), apply_default_css=False)
     script = SCRIPT.read_text(encoding="utf-8")
     gr.HTML(results_html(state), apply_default_css=False, js_on_load=script, elem_id="results")
+    return Linked((), Run(lambda: None, (), ()), ())

@@ -15,6 +15,7 @@ from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.links import Linked
 from ui.models import Column, Failure
 from ui.state import AppState
 
@@ -136,8 +137,8 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
     return f'<h2 class="cse-heading">Agreement</h2><ul class="cse-agreement">{items}</ul>'
 
 
-def search_tab(state: AppState, first: dict[str, Found] | None = None) -> None:
-    """The tab's content with its first results, where there are some."""
+def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
@@ -153,3 +154,4 @@ def search_tab(state: AppState, first: dict[str, Found] | None = None) -> None:
 
     run = Run(guarded(find), [query, k, corpus], [output])
     private([button.click, query.submit], run, examples)
+    return Linked(("q", "k", "corpus"), run, (button.click, query.submit))

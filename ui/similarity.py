@@ -14,6 +14,7 @@ from ui import html, validation
 from ui.components import heading, result, submit
 from ui.distribution import Placed, placed_html
 from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.links import Linked
 from ui.models import Column, Failure, Models
 from ui.state import AppState
 
@@ -146,12 +147,12 @@ def luminance(colour: tuple[int, ...]) -> float:
 
 def similarity_tab(
     state: AppState, pair: dict[str, Placed] | None = None, matrices: dict[str, np.ndarray] | None = None
-) -> list[Run]:
-    """The tab's content with its first results; what fills it where there are none comes back."""
-    return [pair_section(state, pair), list_section(state, matrices)]
+) -> tuple[Linked, Run]:
+    """The tab's content with its first results; what belongs into the address and fills its list comes back."""
+    return pair_section(state, pair), list_section(state, matrices)
 
 
-def pair_section(state: AppState, first: dict[str, Placed] | None) -> Run:
+def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
     """Two sentences, and a row per model on one axis."""
     heading("Two sentences")
     with gr.Row(equal_height=True):
@@ -171,7 +172,7 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Run:
 
     run = Run(guarded(compare), [one, other], [output])
     private([button.click, one.submit, other.submit], run, examples)
-    return run
+    return Linked(("a", "b"), run, (button.click, one.submit, other.submit))
 
 
 def list_section(state: AppState, first: dict[str, np.ndarray] | None) -> Run:

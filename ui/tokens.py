@@ -11,6 +11,7 @@ from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.links import Linked
 from ui.models import Column, Failure, Models
 from ui.state import AppState
 
@@ -101,8 +102,8 @@ def token_list(found: list[tuple[str, float]], top: float) -> str:
     return f'<ol class="cse-tokens">{"".join(rows)}</ol>'
 
 
-def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> None:
-    """The tab's content with its first results, where there are some."""
+def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Linked:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
     heading("The words a vector says")
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
@@ -119,3 +120,4 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> None
 
     run = Run(guarded(show), [sentence, k, share], [output])
     private([button.click, sentence.submit, share.release], run, examples)
+    return Linked(("sentence", "k", "share"), run, (button.click, sentence.submit, share.release))

@@ -1,0 +1,90 @@
+"""A page's address says what it shows: the tab and its inputs, written as they are used, restored when opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from ui.events import HIDDEN, PRIVATE, Run
+
+LONGEST = 2000  # characters of a value that an address still takes
+WRITE = """(...values) => {
+  const address = new URL(location.href), theme = address.searchParams.get('__theme');
+  const query = new URLSearchParams({tab: %(tab)s});
+  %(names)s.forEach((name, place) => {
+    const text = String(values[place] ?? '');
+    if (text.length <= %(longest)d) query.set(name, text);
+  });
+  if (theme) query.set('__theme', theme);
+  if (query.toString() === address.searchParams.toString()) return;
+  const change = address.searchParams.has('tab') ? 'pushState' : 'replaceState';
+  history[change](null, '', `?${query}`);
+}"""
+GO_BACK = "() => { window.addEventListener('popstate', () => location.reload()); }"
+COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
+
+
+class Linked(NamedTuple):
+    """What of a tab is in the address: the `names` of the inputs of its `run`, written on `triggers`."""
+
+    names: Sequence[str]
+    run: Run
+    triggers: Sequence[Any]
+    lane: Mapping[str, Any] = PRIVATE
+
+
+def copy_button() -> None:
+    """A button that copies the page's address."""
+    button = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
+    button.click(None, None, button, js=COPY, **HIDDEN)
+
+
+def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Linked]]) -> None:
+    """Keep the address up to date, and fill and run the tab that it names when the page is opened."""
+    asked = {name: gr.State(False) for name, (_, content) in linked.items() if content.names}
+    for name, (tab, content) in linked.items():
+        script = WRITE % {"tab": json.dumps(name), "names": json.dumps(list(content.names)), "longest": LONGEST}
+        inputs = list(content.run.inputs)
+        gr.on([tab.select, *content.triggers], None, inputs, None, js=script, **HIDDEN)
+        if name in asked:
+            asked[name].change(content.run.fn, inputs, list(content.run.outputs), **content.lane)
+    inputs = [component for _, content in linked.values() for component in content.run.inputs]
+    contents = {name: content for name, (_, content) in linked.items()}
+    blocks.load(restorer(contents), None, [tabs, *inputs, *asked.values()], show_progress="hidden", **HIDDEN)
+    blocks.load(None, js=GO_BACK, **HIDDEN)
+
+
+def restorer(contents: Mapping[str, Linked]) -> Callable[..., list[Any]]:
+    """A handler that gives the tab, every input and whether each tab was asked for, as the address has them."""
+
+    def restore(request: gr.Request) -> list[Any]:
+        address = dict(request.query_params)
+        tab = str(address.get("tab"))
+        updates = [
+            given(component, address[name]) if shown == tab and name in address else gr.skip()
+            for shown, content in contents.items()
+            for name, component in zip(content.names, content.run.inputs, strict=True)
+        ]
+        chosen = gr.Tabs(selected=tab) if tab in contents else gr.skip()
+        used = tab in contents and any(name in address for name in contents[tab].names)
+        runs = [True if used and name == tab else gr.skip() for name, content in contents.items() if content.names]
+        return [chosen, *updates, *runs]
+
+    return restore
+
+
+def given(component: Any, text: str) -> Any:
+    """A value of the address for a component; one that the component cannot have leaves it as it is."""
+    if isinstance(component, (gr.Slider, gr.Number)):
+        try:
+            number = float(text)
+        except ValueError:
+            return gr.skip()
+        within = (component.minimum or 0) <= number <= (component.maximum or number)
+        return (int(number) if number.is_integer() else number) if within else gr.skip()
+    if isinstance(component, (gr.Dropdown, gr.Radio)):
+        return text if text in [value for _, value in component.choices] else gr.skip()
+    return text
