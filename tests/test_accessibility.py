@@ -128,7 +128,7 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
             names += [c.get_attribute("aria-label") for c in page.locator("canvas[role=img]:visible").all()]
             assert page.locator("table:visible").count() == page.locator("table:visible caption").count()
             assert page.locator("canvas:visible:not([role=img]):not([aria-hidden=true])").count() == 0
-        assert len(names) == len(set(names)) == 1 + 4 + 1 + 4 + 6
+        assert len(names) == len(set(names)) == 1 + 4 + 1 + 4 + 2 + 6
         assert all(names)
 
 
