@@ -21,7 +21,7 @@ NEEDS_BROWSER = [
         "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
     ),
 ]
-TABS = ("Similarity", "Search", "Tokens", "Clusters", "Understand", "Results")
+TABS = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 

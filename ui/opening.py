@@ -21,14 +21,14 @@ from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
 from ui.model_strip import Description, descriptions
 from ui.models import Failure, Models
+from ui.probe import SENTENCES as CHANGED
+from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
 from ui.search import DEFAULT as HITS
 from ui.search import QUERIES, Found, find_all
 from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
-from ui.understand import SENTENCES as CHANGED
-from ui.understand import SHOWN, Moved, disagreeing, pairs_of, perturbed
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4

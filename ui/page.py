@@ -12,12 +12,12 @@ from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
 from ui.model_strip import model_strip
 from ui.opening import read_opening
+from ui.probe import probe_tab
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
 from ui.tokens import tokens_tab
-from ui.understand import understand_tab
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -42,8 +42,8 @@ def page(state: AppState) -> gr.Blocks:
                 tokens_tab(state, opening.tokens)
             with gr.Tab("Clusters", id="clusters"):
                 clusters_tab(state, opening.maps)
-            with gr.Tab("Understand", id="understand"):
-                understand_tab(state, opening.changes, opening.disagreements)
+            with gr.Tab("Probe", id="probe"):
+                probe_tab(state, opening.changes, opening.disagreements)
             with gr.Tab("Results", id="results"):
                 results_tab(state)
         runs = [*first, strip]

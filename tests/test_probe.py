@@ -1,4 +1,4 @@
-"""The Understand tab: what is measured is what the encoders say, and every text is escaped."""
+"""The Probe tab: what is measured is what the encoders say, and every text is escaped."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ import cse
 from cse.calibration import random_cosines
 from cse.disagreement import Disagreement
 from ui.models import Failure
+from ui.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
 from ui.state import AppState, open_state
-from ui.understand import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]
@@ -17,7 +17,7 @@ PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"),
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory, bert_folder) -> AppState:
-    root = tmp_path_factory.mktemp("understand")
+    root = tmp_path_factory.mktemp("probe")
     folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(GOOD[:2])]
     (root / "broken").mkdir()
     return open_state([*map(str, folders), str(root / "broken")], ())

@@ -105,7 +105,7 @@ def change_row(row: Moved) -> str:
 
 def share_cell(share: float) -> str:
     """A share as a percentage and a bar."""
-    return f'<td class="cse-share">{100 * share:.0f} %{html.bar(share)}</td>'
+    return f'<td class="cse-share">{round(100 * share)} %{html.bar(share)}</td>'
 
 
 def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
@@ -177,9 +177,7 @@ def disagreements_html(
     return failures_html(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
 
 
-def understand_tab(
-    state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None
-) -> None:
+def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> None:
     """The tab's content with its first results, where there are some."""
     changes_section(state, moved)
     pairs_section(state, differing)
