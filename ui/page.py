@@ -33,7 +33,7 @@ def page(state: AppState) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
-        with gr.Tabs():
+        with gr.Tabs(overflow_behavior="wrap"):  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity"):
                 first = similarity_tab(state, opening.similarity, opening.heat_maps)
             with gr.Tab("Search", id="search"):
