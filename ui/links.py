@@ -12,6 +12,7 @@ from ui.events import HIDDEN, PRIVATE, Run
 
 LONGEST = 2000  # characters of a value that an address still takes
 WRITE = """(...values) => {
+  if (!window.cseOpened) return;
   const address = new URL(location.href), theme = address.searchParams.get('__theme');
   const query = new URLSearchParams({tab: %(tab)s});
   %(names)s.forEach((name, place) => {
@@ -23,7 +24,8 @@ WRITE = """(...values) => {
   const change = address.searchParams.has('tab') ? 'pushState' : 'replaceState';
   history[change](null, '', `?${query}`);
 }"""
-GO_BACK = "() => { window.addEventListener('popstate', () => location.reload()); }"
+# Gradio reports the first tab as chosen while it draws the page, before the address was read.
+OPENED = "() => { window.cseOpened = true; window.addEventListener('popstate', () => location.reload()); }"
 COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
 
 
@@ -53,8 +55,9 @@ def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Li
             asked[name].change(content.run.fn, inputs, list(content.run.outputs), **content.lane)
     inputs = [component for _, content in linked.values() for component in content.run.inputs]
     contents = {name: content for name, (_, content) in linked.items()}
-    blocks.load(restorer(contents), None, [tabs, *inputs, *asked.values()], show_progress="hidden", **HIDDEN)
-    blocks.load(None, js=GO_BACK, **HIDDEN)
+    outputs = [tabs, *inputs, *asked.values()]
+    restored = blocks.load(restorer(contents), None, outputs, show_progress="hidden", **HIDDEN)
+    restored.then(None, js=OPENED, **HIDDEN)
 
 
 def restorer(contents: Mapping[str, Linked]) -> Callable[..., list[Any]]:

@@ -35,7 +35,7 @@ def page(state: AppState) -> gr.Blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         linked: dict[str, tuple[gr.Tab, Linked]] = {}
-        with gr.Tabs() as tabs:
+        with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, opening.similarity, opening.heat_maps)
                 linked["similarity"] = tab, pair
