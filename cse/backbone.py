@@ -174,6 +174,11 @@ def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> s
     return tensor_digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
 
 
+def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """The parameters of a backbone without its masked-LM head, by the names that an encoder's learned ones have."""
+    return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
+
+
 class ModelDescription(TypedDict):
     """Family, layers, width, vocabulary size and parameter count of a model."""
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-from cse.backbone import load_backbone
+from cse.backbone import backbone_tensors, fingerprint, load_backbone
 from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
-from cse.encoder import Encoder, backbone_tensors
+from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.files import FolderKind, write_folder
 from cse.heads import copy_tensor
@@ -44,8 +44,7 @@ def save(
 
     learned = encoder.learned()
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
-    start = backbone_tensors(load_backbone(location(encoder.backbone), revision)[0]) if storage is Storage.INT8 else {}
-    tensors = pack(learned, start, storage)
+    tensors = pack(learned, read_start(encoder) if storage is Storage.INT8 else {}, storage)
     config = CheckpointConfig(
         encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint),
         encoder.freeze_embeddings, sum(tensor.numel() for tensor in learned.values()), storage, training,
@@ -57,6 +56,20 @@ def save(
         (target / "README.md").write_text(config.model_card())
 
     write_folder(folder, fill, CHECKPOINT)
+
+
+def read_start(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
+    """The tensors of the backbone that an encoder began from, read again.
+
+    Raises ArtefactError where it cannot be opened or is another by now.
+    """
+    model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
+    if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
+        raise ArtefactError(
+            f"{encoder.backbone}: was {encoder.backbone_fingerprint} when training began and is {found} now, so no "
+            "difference from it can be stored; restore it, or store float16"
+        )
+    return backbone_tensors(model)
 
 
 def read_checkpoint_config(folder: Path) -> CheckpointConfig:

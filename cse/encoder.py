@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import fingerprint, first_position, mlm_head, row_limit, tensor_digest
+from cse.backbone import backbone_tensors, fingerprint, first_position, mlm_head, row_limit, tensor_digest
 from cse.heads import tanh_head, transform_head
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
@@ -147,12 +147,15 @@ class Encoder(PromptedBackbone):
     ) -> Any:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
 
-        numpy unless `convert_to_tensor` or not `convert_to_numpy`. Raises ValueError for anything that is not text.
+        numpy unless `convert_to_tensor` or not `convert_to_numpy`. Raises ValueError for anything that is not text, and
+        where a number is not finite.
         """
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
         if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
             raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
         vectors = self._encode_all(texts, batch_size, bool(show_progress_bar))
+        if not bool(vectors.isfinite().all()):
+            raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
         if normalize_embeddings:
             vectors = nn.functional.normalize(vectors, dim=-1)
         vectors = vectors[0] if isinstance(sentences, str) else vectors
@@ -240,11 +243,6 @@ class Encoder(PromptedBackbone):
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt
-
-
-def backbone_tensors(model: PreTrainedModel) -> dict[str, nn.Parameter]:
-    """The parameters of a backbone without its masked-LM head, by the names that an encoder's learned ones have."""
-    return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
 
 
 def _clean(text: str) -> str:

@@ -18,7 +18,7 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
     if len(pieces) > encoder.max_content:
         notes.append(f"only the first {encoder.max_content} of its {len(pieces):,} word pieces are read")
     unknown = sum(piece == encoder.tokenizer.unk_token_id for piece in pieces)
-    if pieces and unknown == len(pieces):
+    if unknown == len(pieces):
         notes.append("no piece of it is in the vocabulary, so the vector says nothing")
     elif unknown:
         notes.append(f"{unknown} of its {len(pieces):,} word pieces are not in the vocabulary")

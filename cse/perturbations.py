@@ -9,8 +9,14 @@ from dataclasses import dataclass
 AUXILIARIES = frozenset(
     "am is are was were can could will would shall should may might must has have had do does did".split()
 )
-CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall"}
+CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall", "ain't": "am"}
+STARTERS = AUXILIARIES | frozenset(
+    "a an the this that these those there here i he she it we you they my your his her its our their who what when "
+    "where why how which if in on at by for from to of with as and but or so no not yes all some every each".split()
+)
 WORD = re.compile(r"\w+(?:'\w+)?")
+NUMBER = re.compile(r"\d[\d.,]*(?<=\d)")
+AROUND = '.,;:!?"()'
 
 
 @dataclass(frozen=True)
@@ -27,34 +33,37 @@ class Perturbation:
 
 def negate(text: str) -> str | None:
     """The sentence with a "not" behind its first auxiliary verb, or without the "not" that it has."""
-    words = text.split()
-    for place, word in enumerate(words):
-        lower = word.lower()
+    words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
+    bare = [word.lower().strip(AROUND) for word in words]
+    for place, (word, lower) in enumerate(zip(words, bare, strict=True)):
         if lower == "not":
             return " ".join(words[:place] + words[place + 1 :])
         positive = CONTRACTED.get(lower) or (lower.removesuffix("n't") if lower.endswith("n't") else "")
         if positive:
             return " ".join([*words[:place], _like(positive, word), *words[place + 1 :]])
     for place, word in enumerate(words):
-        if word.lower() in AUXILIARIES:
+        name = place > 0 and word[0].isupper()  # the month of May
+        if word.lower() in AUXILIARIES and not name:
             return " ".join([*words[: place + 1], "not", *words[place + 1 :]])
     return None
 
 
 def change_numbers(text: str) -> str | None:
-    """The sentence with every number doubled and one more, so that no digit string stays as it was."""
-    changed = re.sub(r"\d+", lambda number: str(2 * int(number.group()) + 1), text)
+    """The sentence with the last digit of every number one higher, a 0 after a 9."""
+    changed = NUMBER.sub(lambda found: found.group()[:-1] + str((int(found.group()[-1]) + 1) % 10), text)
     return changed if changed != text else None
 
 
 def swap_names(text: str) -> str | None:
     """The sentence with two of its capitalised words exchanged: the first two after its beginning.
 
-    What a sentence begins with is capitalised anyway; it is taken for a name only where there is but one other.
+    What a sentence begins with is capitalised anyway; where there is but one other, it is taken for a name unless it is
+    among the commonest words that sentences begin with.
     """
     spans = [found.span() for found in WORD.finditer(text) if found.group()[0].isupper() and found.group() != "I"]
     inner = [span for span in spans if span[0] > 0]
-    chosen = inner[:2] if len(inner) > 1 else spans[:2]
+    names = [span for span in spans if text[slice(*span)].lower() not in STARTERS]
+    chosen = inner[:2] if len(inner) > 1 else names
     if len(chosen) < 2 or text[slice(*chosen[0])] == text[slice(*chosen[1])]:
         return None
     (a, b), (c, d) = chosen
@@ -83,8 +92,8 @@ def double_word(text: str) -> str | None:
 
 
 def misspell(text: str) -> str | None:
-    """The sentence with two inner letters of its longest word exchanged."""
-    span = _longest(text)
+    """The sentence with two inner letters of its longest word exchanged; numbers are left alone."""
+    span = _longest(text, str.isalpha)
     if span is None:
         return None
     word = text[slice(*span)]
@@ -119,8 +128,8 @@ PERTURBATIONS = (
 )
 
 
-def _longest(text: str) -> tuple[int, int] | None:
-    spans = [found.span() for found in WORD.finditer(text)]
+def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
+    spans = [found.span() for found in WORD.finditer(text) if kind(found.group())]
     return max(spans, key=lambda span: span[1] - span[0], default=None)
 
 

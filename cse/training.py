@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from cse.backbone import set_dropout
-from cse.checkpoint import CHECKPOINT, LOG, save
+from cse.checkpoint import CHECKPOINT, LOG, read_start, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
@@ -89,6 +89,8 @@ def train(
     first = accelerator.is_main_process
     if first:
         check_output(output, resume=resume, overwrite=overwrite)
+        if storage is Storage.INT8:
+            read_start(encoder)  # before hours are spent on what could not be stored
     loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
 
     def note(line: str) -> None:

@@ -16,7 +16,16 @@ from ui.corpora import Demo
 pytestmark = pytest.mark.filterwarnings(
     "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
 )
-SHOWN = ("compare", "draw", "find", "show", "describe", "map_points")  # handlers of the page that run models
+SHOWN = (
+    "compare",
+    "draw",
+    "find",
+    "show",
+    "describe",
+    "map_points",
+    "change",
+    "find_pairs",
+)  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: five tabs that show results, a quiet console, no request that leaves the machine."""
+"""The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models

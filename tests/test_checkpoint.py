@@ -13,14 +13,15 @@ from test_encoder import ALL, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
-from cse.backbone import describe, load_backbone
+from cse.backbone import backbone_tensors, describe, load_backbone
 from cse.checkpoint import save
-from cse.encoder import Encoder, backbone_tensors
+from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
 from cse.model_names import location
 from cse.presets import preset
 from cse.storage import Storage, pack, unpack
+from scripts.cli import STORAGES
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
@@ -103,6 +104,23 @@ def test_int8_differences_are_off_by_less_than_float16_weights(name: str) -> Non
         for found in [unpack(pack(learned, start, storage), start)]
     }
     assert errors[Storage.INT8] < errors[Storage.FLOAT16]
+
+
+def test_differences_are_never_taken_from_another_backbone(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "backbone")
+    encoder = make(str(folder), "simcse")
+    model, _ = load_backbone(folder)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[7] += 1
+    model.save_pretrained(folder)
+    with pytest.raises(ArtefactError, match=r"when training began .* store float16"):
+        save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
+    assert not (tmp_path / "model").exists()
+    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
+
+
+def test_every_storage_is_a_choice_of_the_command() -> None:
+    assert tuple(storage.value for storage in Storage) == STORAGES
 
 
 def test_a_row_that_did_not_change_stays_exactly_as_it_was() -> None:

@@ -39,17 +39,17 @@ def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeyp
             list(draw_maps(state, changed, seed=1 if changed is not POINTS else 2))
 
 
-def test_a_visitor_who_asks_again_replaces_his_own_request_and_no_other():
+def test_a_visitor_who_asks_again_replaces_what_still_waits_and_no_one_elses():
     newest = Newest()
-    for name in ("a", "b"):
-        newest.ask(visit(name))
-    first, other = newest.watch(visit("a")), newest.watch(visit("b"))
-    assert (first(), other()) == (False, False)
-    newest.ask(visit("a"))
-    assert (first(), other(), newest.watch(visit("a"))()) == (True, False, False)
+    first, other = newest.ask(visit("a")), newest.ask(visit("b"))
+    assert not newest.replaced(visit("a"), first)
+    second = newest.ask(visit("a"))  # before the first one had its turn
+    assert [newest.replaced(visit("a"), number) for number in (first, second)] == [True, False]
+    assert not newest.replaced(visit("b"), other)
     for number in range(MOST_VISITORS):
         newest.ask(visit(str(number)))
     assert len(newest._requests) == MOST_VISITORS
+    assert not newest.replaced(visit("b"), other)
 
 
 def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):

@@ -6,15 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from app_models import GOOD, write_model
 from conftest import ROOT
 
 from cse.model_names import BUNDLED_NAMES
+from cse.projection import trustworthiness
 from cse.rankings import overlap
 from ui.canvas import unpack
-from ui.clusters import PER_TOPIC
+from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import VECTORS
 from ui.models import Models
-from ui.opening import FILE, Opening, compute_opening, read_opening
+from ui.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from ui.page import page
 from ui.search import DEFAULT as HITS
 from ui.search import MOST
@@ -44,8 +46,11 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
         for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
             assert [word for word, _ in before] == [word for word, _ in after]
-        assert stored["maps"][name][1] > 0.8  # t-SNE multiplies the last bit of a machine, so places may differ
-        assert unpack(stored["maps"][name][0]).shape == unpack(living["maps"][name][0]).shape
+        column = next(column for column in state.models.columns if column.name == name)
+        vectors = state.demo.vectors(column, state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
+        xy, faithful = stored["maps"][name]  # t-SNE multiplies the last bit of a machine, so places may differ
+        assert trustworthiness(vectors, unpack(xy)) == pytest.approx(faithful, abs=2e-3)
+        assert faithful > 0.8
 
 
 def test_the_shipped_vectors_of_the_demo_corpus_are_the_living_models(state: AppState) -> None:
@@ -59,6 +64,23 @@ def test_the_shipped_vectors_of_the_demo_corpus_are_the_living_models(state: App
         wanted = encoder.encode([state.demo.sentences[row] for row in rows])
         np.testing.assert_allclose(stored[rows], wanted, atol=2e-3 * np.abs(wanted).max())
         assert state.demo.vectors(column, encoder).dtype == np.float32
+
+
+def test_precomputing_writes_what_is_read_and_leaves_what_there_was_where_a_model_fails(
+    tmp_path, bert_folder, monkeypatch
+) -> None:
+    for name, place in (("VECTORS", tmp_path / "vectors"), ("FILE", tmp_path / "opening.json")):
+        monkeypatch.setattr(f"ui.opening.{name}", place)
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "old.npy").write_bytes(b"old")
+    with pytest.raises(ValueError, match="broken: "):
+        write_opening(open_state([str(tmp_path / "broken")], ()))
+    assert (tmp_path / "vectors" / "old.npy").exists()
+    small = open_state([str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]], ())
+    files = write_opening(small)
+    assert sorted(files) == sorted([*(tmp_path / "vectors").iterdir(), tmp_path / "opening.json"])
+    assert not (tmp_path / "vectors" / "old.npy").exists()
+    assert json.loads((tmp_path / "opening.json").read_text()).keys() == json.loads(FILE.read_text()).keys()
 
 
 def test_a_page_with_another_column_is_computed_when_it_opens(bert_folder) -> None:

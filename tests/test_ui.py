@@ -105,7 +105,9 @@ def test_a_pair_is_placed_among_random_pairs_on_one_axis():
 
 
 def found(*texts: str) -> Found:
-    return Found([Hit(rank, 1 - rank / 10, 0, text) for rank, text in enumerate(texts, start=1)], "Flat", 3.2)
+    corpus = ["both", "mine", "deep", "x", "one"]
+    hits = [Hit(rank, 1 - rank / 10, corpus.index(text), text) for rank, text in enumerate(texts, start=1)]
+    return Found(hits, "Flat", 3.2)
 
 
 def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():

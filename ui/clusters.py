@@ -15,7 +15,7 @@ from ui.components import heading, submit
 from ui.corpora import DEMO
 from ui.events import HIDDEN, MAPS, PROGRESS, Newest, Run, one_line_errors, reporter
 from ui.links import Linked
-from ui.models import Column, Failure
+from ui.models import Column, Failure, divided
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def draw_maps(
 
     total = 2 * len(state.models.columns)
     answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))
-    failed = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
-    known = {name: answer for name, answer in answers.items() if not isinstance(answer, Failure)}
+    known, failed = divided(answers)
     key = (*((name, fingerprint) for name, (fingerprint, _) in known.items()), *points.texts, start)
     kept = state.maps.get(key)
     if kept is not None or not known:
@@ -135,24 +134,33 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> L
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else None)
 
-    newest = Newest()
+    newest, number = Newest(), gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
     def map_points(
-        source: str, lines: str, per_topic: int, seed: int, request: gr.Request, progress: gr.Progress = PROGRESS
+        source: str,
+        lines: str,
+        per_topic: int,
+        seed: int,
+        number: int,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
     ) -> Iterator[dict[str, Any]]:
-        replaced = newest.watch(request)
+        if newest.replaced(request, number):
+            return
         with one_line_errors():
             points = points_of(state, source, lines, per_topic)
             for maps in draw_maps(state, points, seed, reporter(progress)):
-                if replaced():
-                    return
                 yield maps_value(points, maps)
+                if newest.replaced(request, number):
+                    return
 
-    asked = gr.on([button.click, lines.submit], newest.ask, queue=False, trigger_mode="multiple", **HIDDEN)
-    asked.then(map_points, [source, lines, per_topic, seed], [output], trigger_mode="multiple", **HIDDEN, **MAPS)
+    inputs = [source, lines, per_topic, seed]
+    triggers = (button.click, lines.submit)
+    asked = gr.on(list(triggers), newest.ask, None, number, queue=False, trigger_mode="multiple", **HIDDEN)
+    asked.then(map_points, [*inputs, number], [output], trigger_mode="multiple", **HIDDEN, **MAPS)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
         source, [per_topic, lines], api_visibility="private", show_progress="hidden",
     )  # fmt: skip
-    run = Run(map_points, [source, lines, per_topic, seed], [output])
-    return Linked(("source", "lines", "per_topic", "seed"), run, (button.click, lines.submit), {**HIDDEN, **MAPS})
+    run = Run(map_points, [*inputs, number], [output])
+    return Linked(("source", "lines", "per_topic", "seed"), run, triggers, {**HIDDEN, **MAPS})

@@ -40,7 +40,7 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
     inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return (
         f"{warnings}{html.table(inside, 'Cosine of the pair in every model', 'cse-table cse-placed')}"
-        f'<p class="cse-seen">{html.escape(seen)}</p>'
+        f"<p>{html.escape(seen)}</p>"
         f'<p class="cse-note">{EXPLANATION}</p>'
     )
 
@@ -68,9 +68,11 @@ def cells(found: Placed | Failure) -> str:
 
 def in_words(percentile: float) -> str:
     """A percentile as far as a sample of random pairs can tell it."""
-    if percentile >= 99.95:
-        return "above all random pairs"
-    return "below all random pairs" if percentile <= 0.05 else f"{percentile:.1f} %"
+    if percentile in (0, 100):
+        return "above all random pairs" if percentile else "below all random pairs"
+    if not 0.05 <= percentile < 99.95:
+        return "above 99.9 %" if percentile > 50 else "below 0.1 %"
+    return f"{percentile:.1f} %"
 
 
 def strip(found: Placed) -> str:
@@ -81,12 +83,12 @@ def strip(found: Placed) -> str:
         for place, share in enumerate(found.histogram)
         for edge in (place, place + 1)
     ]
-    ticks = "".join(f'<line class="cse-tick" x1="{x:.2f}" x2="{x:.2f}" y1="30" y2="33"/>' for x in map(across, TICKS))
+    ticks = "".join(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="30" y2="33"/>' for x in map(across, TICKS))
     marker = across(found.cosine)
     said = f"cosine {found.cosine:.3f}, {in_words(found.percentile)}"
     return (
         f'<svg viewBox="0 0 100 34" preserveAspectRatio="none" role="img" aria-label="{said}">'
-        f'<polygon points="0,30 {" ".join(corners)} 100,30"/><line class="cse-axis" x1="0" x2="100" y1="30" y2="30"/>'
+        f'<polygon points="0,30 {" ".join(corners)} 100,30"/><line x1="0" x2="100" y1="30" y2="30"/>'
         f'{ticks}<line class="cse-marker" x1="{marker:.2f}" x2="{marker:.2f}" y1="0" y2="30"/></svg>'
     )
 

@@ -58,17 +58,17 @@ class Newest:
     def __init__(self) -> None:
         self._requests: OrderedDict[str | None, int] = OrderedDict()
 
-    def ask(self, request: gr.Request) -> None:
-        """Note a new request of a visitor, before it waits for its turn."""
+    def ask(self, request: gr.Request) -> int:
+        """The number of a new request of a visitor, given before it waits for its turn."""
         visitor = request.session_hash
-        self._requests[visitor] = self._requests.pop(visitor, 0) + 1
+        number = self._requests[visitor] = self._requests.pop(visitor, 0) + 1
         while len(self._requests) > MOST_VISITORS:
             self._requests.popitem(last=False)
+        return number
 
-    def watch(self, request: gr.Request) -> Callable[[], bool]:
-        """Whether the visitor has asked again since now."""
-        number = self._requests.get(request.session_hash)
-        return lambda: self._requests.get(request.session_hash) != number
+    def replaced(self, request: gr.Request, number: int) -> bool:
+        """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
+        return self._requests.get(request.session_hash, number) != number
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:

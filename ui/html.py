@@ -47,9 +47,17 @@ def failure(failed: Failure) -> str:
     return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'
 
 
-def bar(share: float, kind: str = "") -> str:
-    """A bar filled to `share` in [0, 1]; `kind` is a further class."""
-    return f'<span class="cse-bar {kind}"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
+def failures(failed: Mapping[str, Failure]) -> str:
+    """Why models have no result, a line each."""
+    return "".join(
+        f'<p class="cse-failure"><b>{escape(name)}.</b> {escape(failure.reason)}</p>'
+        for name, failure in failed.items()
+    )
+
+
+def bar(share: float) -> str:
+    """A bar filled to `share` in [0, 1]."""
+    return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
 
 
 def hint(text: str) -> str:

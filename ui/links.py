@@ -30,12 +30,16 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the inputs of its `run`, written on `triggers`."""
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`."""
 
     names: Sequence[str]
     run: Run
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
+
+    def named(self) -> list[gr.components.Component]:
+        """The inputs that have a name."""
+        return list(self.run.inputs[: len(self.names)])
 
 
 def copy_button() -> None:
@@ -49,11 +53,11 @@ def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Li
     asked = {name: gr.State(False) for name, (_, content) in linked.items() if content.names}
     for name, (tab, content) in linked.items():
         script = WRITE % {"tab": json.dumps(name), "names": json.dumps(list(content.names)), "longest": LONGEST}
-        inputs = list(content.run.inputs)
-        gr.on([tab.select, *content.triggers], None, inputs, None, js=script, **HIDDEN)
+        gr.on([tab.select, *content.triggers], None, content.named(), None, js=script, **HIDDEN)
         if name in asked:
-            asked[name].change(content.run.fn, inputs, list(content.run.outputs), **content.lane)
-    inputs = [component for _, content in linked.values() for component in content.run.inputs]
+            run = content.run
+            asked[name].change(run.fn, list(run.inputs), list(run.outputs), **content.lane)
+    inputs = [component for _, content in linked.values() for component in content.named()]
     contents = {name: content for name, (_, content) in linked.items()}
     outputs = [tabs, *inputs, *asked.values()]
     restored = blocks.load(restorer(contents), None, outputs, show_progress="hidden", **HIDDEN)
@@ -69,7 +73,7 @@ def restorer(contents: Mapping[str, Linked]) -> Callable[..., list[Any]]:
         updates = [
             given(component, address[name]) if shown == tab and name in address else gr.skip()
             for shown, content in contents.items()
-            for name, component in zip(content.names, content.run.inputs, strict=True)
+            for name, component in zip(content.names, content.named(), strict=True)
         ]
         chosen = gr.Tabs(selected=tab) if tab in contents else gr.skip()
         used = tab in contents and any(name in address for name in contents[tab].names)

@@ -12,6 +12,7 @@ from ui import html
 from ui.components import result
 from ui.events import Run, guarded
 from ui.models import Column, Failure, Models
+from ui.scores import opened_by
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ def cell(name: str, answer: Description | Failure, scored: str) -> str:
     learned = f"{answer['learned']:,} learned numbers" if answer["learned"] else "nothing learned"
     facts = "".join(f"<dt>{what}</dt><dd>{value}</dd>" for what, value in details(answer).items())
     return (
-        f'<details class="cse-card"><summary><h2>{html.escape(title)}{own}</h2><p>{html.escape(answer["summary"])}</p>'
-        f'<p class="cse-note">{learned}{scored}</p></summary><dl>{facts}</dl></details>'
+        f'<details class="cse-card"><summary><h2>{html.escape(title)}{own}</h2>'
+        f'<span>{html.escape(answer["summary"])}</span><span class="cse-note">{learned}{scored}</span></summary>'
+        f"<dl>{facts}</dl></details>"
     )
 
 
@@ -101,12 +103,13 @@ def details(found: Description) -> dict[str, str]:
     paper = PAPERS.get(found["method"])
     cited = html.escape(found["citation"])
     link = f'<a href="https://arxiv.org/abs/{paper}" target="_blank" rel="noopener">{cited}</a>' if paper else cited
-    file = f"{found['megabytes']:g} MB learned, {found['parameters']:,} parameters in all" if found["megabytes"] else ""
+    learned = f"{found['megabytes']:g} MB learned, " if found["learned"] and found["megabytes"] else ""
+    place = found["pooling"] if found["pooling"].startswith("at ") else f"by pooling {found['pooling']}"
     facts = {
         "Paper": link,
-        "Vector": f"{found['dimension']} numbers, read {html.escape(found['pooling'])} of "
+        "Vector": f"{found['dimension']} numbers, read {html.escape(place)} in "
         f"<code>{html.escape(found['template'])}</code>",
-        "Cost": f"{found['added']} tokens beside the sentence's" + (f"; {file}" if file else ""),
+        "Cost": f"{found['added']} tokens beside the sentence's; {learned}{found['parameters']:,} parameters in all",
         "Fingerprint": f"<code>{found['fingerprint']}</code>",
     }
     return {what: value for what, value in facts.items() if value}
@@ -117,7 +120,7 @@ def scores(state: AppState, column: Column) -> str:
     board = None if isinstance(state.boards, Failure) else state.boards.get("sts")
     if board is None:
         return ""
-    own = [row for row in board.rows.values() if (row.record.model, row.pooling, row.record.family) == column.opened_by]
+    own = [row for row in board.rows.values() if opened_by(row) == column.opened_by]
     untrained = {row.pooling: average(row) for row in board.rows.values() if row.pooling}
     if not own or not untrained:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -116,6 +116,12 @@ def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
     """The first candidate that is not empty and not taken; the last one has to be neither."""
     known = {"", *taken}
     return next(name for name in candidates if name not in known)
+
+
+def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str, Failure]]:
+    """The results there are, and the failures."""
+    found = {name: value for name, value in results.items() if not isinstance(value, Failure)}
+    return found, {name: value for name, value in results.items() if isinstance(value, Failure)}
 
 
 def plain(results: dict[str, Any]) -> dict[str, Any]:

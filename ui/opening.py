@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
+
+if TYPE_CHECKING:
+    pass
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
@@ -93,16 +96,17 @@ def compute_opening(state: AppState) -> dict[str, Any]:
 
 def write_opening(state: AppState) -> list[Path]:
     """Write the first results, and the demo corpus's vectors (N, d) float16 by fingerprint; the files come back."""
+    vectors = found(
+        state.models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(state.demo.sentences))), tuple
+    )
     VECTORS.mkdir(exist_ok=True)
-    for stale in VECTORS.glob("*.npy"):
-        stale.unlink()
-    files = []
-    for column in state.models.columns:
-        encoder = state.models.encoder(column)
-        files.append(VECTORS / f"{encoder.fingerprint}.npy")
-        np.save(files[-1], encoder.encode(state.demo.sentences).astype(np.float16))
+    files = {VECTORS / f"{fingerprint}.npy": rows for fingerprint, rows in vectors.values()}
+    for path, rows in files.items():
+        np.save(path, rows.astype(np.float16))
     computed = compute_opening(state)  # from the rounded vectors, as the app will compute
     FILE.write_text(json.dumps(computed, ensure_ascii=False) + "\n", encoding="utf-8")
+    for stale in set(VECTORS.glob("*.npy")) - files.keys():
+        stale.unlink()
     return [*files, FILE]
 
 

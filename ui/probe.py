@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
+import numpy as np
 
 from cse.disagreement import Disagreement, disagreements
 from cse.perturbations import PERTURBATIONS, Perturbation
@@ -15,7 +16,7 @@ from ui.components import heading, result, submit
 from ui.corpora import DEMO
 from ui.events import HIDDEN, PROGRESS, Run, guarded, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure
+from ui.models import Column, Failure, divided
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -72,12 +73,12 @@ def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[
         return [displacement(float(cosines(own[None], other[None])[0]), reference) for other in others]
 
     answers = state.models.apply(moves, report=report)
-    known = {name: answer for name, answer in answers.items() if not isinstance(answer, Failure)}
+    known, failures = divided(answers)
     rows = [
         Moved(perturbation.name, perturbation.keeps, changed, {name: found[place] for name, found in known.items()})
         for place, (perturbation, changed) in enumerate(changes)
     ]
-    return rows, {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
+    return rows, failures
 
 
 def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
@@ -92,7 +93,7 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
         f'<thead><tr><th scope="col">Change</th><th scope="col">Sentence</th>{head}</tr></thead>'
         f"<tbody>{body}{means}</tbody>"
     )
-    return failures_html(failures) + html.table(table, "How far changes move the sentence", "cse-table cse-moves")
+    return html.failures(failures) + html.table(table, "How far changes move the sentence", "cse-table cse-moves")
 
 
 def change_row(row: Moved) -> str:
@@ -104,9 +105,9 @@ def change_row(row: Moved) -> str:
     )
 
 
-def share_cell(share: float) -> str:
-    """A share as a percentage and a bar."""
-    return f'<td class="cse-share">{round(100 * share)} %{html.bar(share)}</td>'
+def share_cell(share: float, unit: str = " %") -> str:
+    """A share in hundredths and a bar."""
+    return f'<td class="cse-share">{round(100 * share)}{unit}{html.bar(share)}</td>'
 
 
 def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
@@ -122,14 +123,6 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
     )
 
 
-def failures_html(failures: Mapping[str, Failure]) -> str:
-    """Why models have no answer."""
-    return "".join(
-        f'<p class="cse-failure"><b>{html.escape(name)}.</b> {html.escape(failed.reason)}</p>'
-        for name, failed in failures.items()
-    )
-
-
 def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
     """The pairs to compare: the graded ones, or those in `lines`, a pair a line with "|" or a tab between."""
     if validation.one_of(source, "The source", SOURCES) == "graded":
@@ -137,10 +130,10 @@ def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
 
         return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
     found = []
-    for number, line in enumerate(validation.lines(lines, LEAST_PAIRS, MOST_PAIRS), start=1):
+    for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
         parts = [part.strip() for part in line.replace("\t", "|").split("|")]
         if len(parts) != 2 or not all(parts):
-            raise ValueError(f"Line {number} is no pair; write two sentences with | between them.")
+            raise ValueError(f'"{line[:60]}" is no pair; write two sentences with | between them.')
         found.append((parts[0], parts[1]))
     return found
 
@@ -151,31 +144,30 @@ def disagreeing(
     """The pairs by how far the models' places of them lie apart, and the models that have no answer."""
     from cse.vectors import cosines
 
-    def likeness(column: Column, encoder: Encoder) -> object:
+    def likeness(column: Column, encoder: Encoder) -> np.ndarray:
         vectors = encoder.encode([sentence for pair in pairs for sentence in pair])
         return cosines(vectors[::2], vectors[1::2])
 
     answers = state.models.apply(likeness, report=report)
-    known = {name: answer for name, answer in answers.items() if not isinstance(answer, Failure)}
-    failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
-    return disagreements(known), failures  # type: ignore[arg-type]
+    known, failures = divided(answers)
+    return disagreements(known), failures
 
 
 def disagreements_html(
     pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
 ) -> str:
     """The pairs about which the models differ most, with each model's place."""
-    if not found:
-        return failures_html(failures)
+    if not found or len(found[0].places) < 2:
+        return html.failures(failures) + html.hint("It takes two models to disagree.")
     names = list(found[0].places)
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.shortened(sentence) for sentence in pairs[row.pair])
-        cells = "".join(share_cell(row.places[name]).replace(" %", "", 1) for name in names)
+        cells = "".join(share_cell(row.places[name], unit="") for name in names)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-    return failures_html(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+    return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
 
 
 def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> Linked:

@@ -125,7 +125,7 @@ def mark(label: str, verdict: Verdict) -> str:
 def cell_html(figure: Figure | None, places: int, kind: str) -> str:
     """A figure with its deviation, marked as `kind` for eyes and for screen readers."""
     if figure is None:
-        return '<td class="cse-none">–</td>'
+        return "<td>–</td>"
     sign = {"alike": '<span aria-hidden="true">≈ </span>'}.get(kind, "")
     said = f' <span class="cse-hidden">({MARKS[kind]})</span>' if kind else ""
     spread = "" if figure.deviation is None else f" <small>± {figure.deviation:.{places}f}</small>"

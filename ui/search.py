@@ -16,7 +16,7 @@ from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure
+from ui.models import Column, Failure, divided
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ QUERIES = [
     "The flight was delayed for three hours.",
     "The teacher gave us too much homework.",
 ]
-FIRST_TIME = "Press Enter or Search. The first search takes longer: every model first encodes the demo corpus."
+FIRST_TIME = "Press Enter or Search. A model that is not bundled encodes the demo corpus first, which takes longer."
 READING = (
     f"A number is the sentence's rank in a model, grey where it is beyond the results asked for, a dot beyond {MOST}. "
     "Agreement: how many of the results two models share, and their rank-biased overlap, which counts early ranks more "
@@ -71,17 +71,13 @@ def search(state: AppState, query: str, k: int, corpus: str) -> dict[str, list[H
 
 def search_html(count: int, answers: Mapping[str, Found | Failure]) -> str:
     """The union of the models' first `count` results in a table of ranks, and how far the models agree."""
-    found = {name: answer for name, answer in answers.items() if not isinstance(answer, Failure)}
-    failures = "".join(
-        f'<p class="cse-failure"><b>{html.escape(name)}.</b> {html.escape(answer.reason)}</p>'
-        for name, answer in answers.items()
-        if isinstance(answer, Failure)
-    )
+    found, failed = divided(answers)
+    failures = html.failures(failed)
     if not found:
         return failures
-    ranks = {name: {hit.text: hit for hit in reversed(answer.hits)} for name, answer in found.items()}
+    ranks = {name: {hit.row: hit for hit in answer.hits} for name, answer in found.items()}
     heads = "".join(head(name, answer) for name, answer in found.items())
-    rows = "".join(row_html(text, ranks, count) for text in union(ranks, count))
+    rows = "".join(row_html(row, ranks, count) for row in union(ranks, count))
     inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{rows}</tbody>'
     return (
         f"{failures}{html.table(inside, 'Ranks of the sentences found', 'cse-table cse-ranks')}"
@@ -89,14 +85,14 @@ def search_html(count: int, answers: Mapping[str, Found | Failure]) -> str:
     )
 
 
-def union(ranks: Mapping[str, Mapping[str, Hit]], count: int) -> list[str]:
-    """The sentences among the first `count` of any model, the smallest mean rank first."""
-    texts = {hit.text for places in ranks.values() for hit in places.values() if hit.rank <= count}
+def union(ranks: Mapping[str, Mapping[int, Hit]], count: int) -> list[int]:
+    """The rows of the corpus among the first `count` of any model, the smallest mean rank first."""
+    rows = {hit.row for places in ranks.values() for hit in places.values() if hit.rank <= count}
 
-    def mean_rank(text: str) -> tuple[float, str]:
-        return sum(places[text].rank if text in places else MOST + 1 for places in ranks.values()), text
+    def mean_rank(row: int) -> tuple[float, int]:
+        return sum(places[row].rank if row in places else MOST + 1 for places in ranks.values()), row
 
-    return sorted(texts, key=mean_rank)
+    return sorted(rows, key=mean_rank)
 
 
 def head(name: str, found: Found) -> str:
@@ -106,20 +102,21 @@ def head(name: str, found: Found) -> str:
     return f'<th scope="col">{html.escape(name)}<small>{html.escape(found.factory)}{exact}{took}</small></th>'
 
 
-def row_html(text: str, ranks: Mapping[str, Mapping[str, Hit]], count: int) -> str:
+def row_html(row: int, ranks: Mapping[str, Mapping[int, Hit]], count: int) -> str:
     """A sentence and its rank in every model; a badge where one of several models alone has it in its results."""
-    hits = {name: places.get(text) for name, places in ranks.items()}
+    hits = {name: places.get(row) for name, places in ranks.items()}
     finders = [name for name, hit in hits.items() if hit and hit.rank <= count]
     alone = len(finders) == 1 and len(ranks) > 1
     badge = f' <span class="cse-badge">only {html.escape(finders[0])}</span>' if alone else ""
     cells = "".join(f"<td>{rank_html(hit, count)}</td>" for hit in hits.values())
+    text = next(hit.text for hit in hits.values() if hit)
     return f'<tr><th scope="row">{html.escape(text)}{badge}</th>{cells}</tr>'
 
 
 def rank_html(hit: Hit | None, count: int) -> str:
     """A rank with its cosine, or a dot."""
     if hit is None:
-        return f'<span class="cse-rank" title="not among the first {MOST}">·</span>'
+        return f'<span class="cse-rank" aria-hidden="true">·</span><span class="cse-hidden">not in {MOST}</span>'
     kind = "cse-rank cse-found" if hit.rank <= count else "cse-rank"
     return f'<span class="{kind}">{hit.rank}</span><span class="cse-score">{hit.score:.3f}</span>'
 
@@ -128,7 +125,7 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
     """What each two models share of their first `count` results, and their rank-biased overlap."""
     if len(found) < 2:
         return ""
-    lists = {name: [hit.text for hit in answer.hits[:count]] for name, answer in found.items()}
+    lists = {name: [hit.row for hit in answer.hits[:count]] for name, answer in found.items()}
     items = "".join(
         f"<li><b>{html.escape(one)}</b> and <b>{html.escape(other)}</b>: {overlap(lists[one], lists[other])} of "
         f"{max(len(lists[one]), len(lists[other]))}, {rank_biased_overlap(lists[one], lists[other]):.2f}</li>"

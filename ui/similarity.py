@@ -15,7 +15,7 @@ from ui.components import heading, result, submit
 from ui.distribution import Placed, placed_html
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure, Models
+from ui.models import Column, Failure, Models, divided
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -61,15 +61,22 @@ def placed(
     from cse.calibration import histogram, percentile
 
     pair = pair_of(s1, s2)
-    notes: dict[str, list[str]] = {"Sentence A": [], "Sentence B": []}
+    notes: dict[str, dict[str, list[str]]] = {"Sentence A": {}, "Sentence B": {}}
 
     def place(column: Column, encoder: Encoder) -> Placed:
         reference, found = state.demo.random_cosines(column, encoder), cosine(encoder, pair)
         for what, text in zip(notes, pair, strict=True):
-            notes[what] += [note for note in input_notes(encoder, text) if note not in notes[what]]
+            for note in input_notes(encoder, text):
+                notes[what].setdefault(note, []).append(column.name)
         return Placed(found, percentile(found, reference), histogram(reference))
 
-    return state.models.apply(place, report=report), notes
+    answers = state.models.apply(place, report=report)
+    count = len(divided(answers)[0])
+    said = {
+        what: [note if len(names) == count else f"{note} ({', '.join(names)})" for note, names in about.items()]
+        for what, about in notes.items()
+    }
+    return answers, said
 
 
 def pair_of(s1: str, s2: str) -> list[str]:

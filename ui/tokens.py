@@ -27,12 +27,12 @@ SENTENCES = [
     "The bank raised its interest rates.",
 ]
 FOREIGN = "This method reads no [MASK] itself; it is asked with this one."
-FULL = 1.0  # of the template subtracted, as the methods do
+FULL = 1.0  # of the template subtracted
 EXPLANATION = (
     "The model's own word predictor reads the sentence vector and names the likeliest words. A template pulls every "
     "sentence towards the same words: those it says **alone**. **Denoising** subtracts them, so that what is left "
-    "comes from the sentence (PromptBERT, section 4.2). The slider says how much is subtracted: 0 is the vector as it "
-    "is, 1 what the method does. All bars have one scale."
+    "comes from the sentence (PromptBERT, section 4.2). The slider says how much of it is subtracted, from 0, nothing, "
+    "to 1, all, which PromptBERT and ConPVP do while they train. All bars have one scale."
 )
 
 
@@ -119,5 +119,6 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
         return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
     run = Run(guarded(show), [sentence, k, share], [output])
-    private([button.click, sentence.submit, share.release], run, examples)
-    return Linked(("sentence", "k", "share"), run, (button.click, sentence.submit, share.release))
+    triggers = (button.click, sentence.submit, k.release, share.release)
+    private(triggers, run, examples)
+    return Linked(("sentence", "k", "share"), run, triggers)
