@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
 
 MOST, DEFAULT = 30, 8
-WIDTH = 24.0  # rem of a model's three lists
+WIDTH = 28.0  # rem of a model's three lists
 SENTENCES = [
     "The doctor treated the patient in hospital.",
     "I am not happy.",
