@@ -1,0 +1,128 @@
+"""How fast a running app answers: comparisons of one visitor, of many at once, and beside a map that is being drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+START_LIMIT = 300.0  # seconds
+CALL_LIMIT = 600.0
+PER_TOPIC = 100  # sentences of each topic on the map that is drawn meanwhile: all of them
+
+
+@dataclass(frozen=True)
+class Load:
+    """Seconds a comparison took: the median, the 95th percentile and the most of `count` ones."""
+
+    what: str
+    count: int
+    median: float
+    p95: float
+    worst: float
+
+    @classmethod
+    def of(cls, what: str, seconds: Sequence[float]) -> Load:
+        """The figures of measured times, by nearest rank. Raises ValueError for none."""
+        if not seconds:
+            raise ValueError(f"{what}: nothing was measured; give more seconds")
+        ordered = sorted(seconds)
+        median, p95 = (ordered[math.ceil(share * len(ordered)) - 1] for share in (0.5, 0.95))
+        return cls(what, len(ordered), median, p95, ordered[-1])
+
+
+@contextmanager
+def started_app(root: Path) -> Iterator[tuple[str, float]]:
+    """The address of a new app in `root`, on a free port, and the seconds from its start to its first page."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url, begun = f"http://127.0.0.1:{port}", time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "app.py", "--port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        while not _answers(url):
+            if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
+                raise ValueError("the app did not start; try `python app.py`")
+            time.sleep(0.05)
+        yield url, time.perf_counter() - begun
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def compare(url: str, number: int) -> float:
+    """The seconds of one comparison of two sentences; `number` makes them new to the app."""
+    begun = time.perf_counter()
+    call(url, "similarity", [f"Visitor {number} asks for the way.", "Somebody wants to know where to go."])
+    return time.perf_counter() - begun
+
+
+def measure(url: str, visitors: int, seconds: float) -> list[Load]:
+    """Comparisons of one visitor alone, of `visitors` at once, and of one beside a map, for `seconds` each.
+
+    Beside the map they go on for as long as that is drawn.
+    """
+    compare(url, 0)  # which waits for the models
+    drawing = threading.Event()
+
+    def draw() -> None:
+        try:
+            call(url, "map", ["demo", "", PER_TOPIC, time.time_ns() % 2**32])  # a map that is not kept yet
+        finally:
+            drawing.set()
+
+    def alone() -> list[float]:
+        return list(_until(url, lambda begun: time.perf_counter() - begun > seconds))
+
+    with ThreadPoolExecutor(visitors) as pool:
+        loads = [Load.of("one visitor", alone())]
+        many = [pool.submit(alone) for _ in range(visitors)]
+        loads.append(Load.of(f"{visitors} visitors", [took for job in many for took in job.result()]))
+        map_job = pool.submit(draw)
+        loads.append(Load.of("one visitor beside a map", list(_until(url, lambda begun: drawing.is_set()))))
+        map_job.result()
+    return loads
+
+
+def call(url: str, endpoint: str, values: Sequence[object]) -> str:
+    """What an endpoint answers, as JSON text. Raises ValueError with the app's reason."""
+    body = json.dumps({"data": list(values)}).encode()
+    request = urllib.request.Request(f"{url}/gradio_api/call/{endpoint}", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
+        event = json.load(answer)["event_id"]
+    with urllib.request.urlopen(f"{request.full_url}/{event}", timeout=CALL_LIMIT) as stream:
+        lines = stream.read().decode().strip().splitlines()
+    if lines[-2] != "event: complete":
+        raise ValueError(f"/{endpoint} answered {lines[-1].removeprefix('data: ')}")
+    return lines[-1].removeprefix("data: ")
+
+
+def _until(url: str, done: Callable[[float], bool]) -> Iterator[float]:
+    begun = time.perf_counter()
+    number = 0
+    while True:
+        number += 1
+        yield compare(url, number + time.time_ns())
+        if done(begun):
+            return
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=CALL_LIMIT):
+            return True
+    except (urllib.error.URLError, ConnectionError):
+        return False
