@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 PROGRESS = gr.Progress()
-ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 1}
+ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}

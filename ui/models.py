@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +50,7 @@ class Models:
         """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet."""
         self.columns = columns(models, family, pooling)
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
-        self._locks: defaultdict[tuple[str, str | None, str | None], threading.RLock] = defaultdict(threading.RLock)
+        self._locks: dict[tuple[str, str | None, str | None], threading.RLock] = {}
 
     def encoder(self, column: Column) -> Encoder:
         """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
@@ -81,7 +80,7 @@ class Models:
         for done, column in enumerate(chosen):
             report(done, len(chosen), column.name)
             try:
-                with self._locks[column.opened_by]:
+                with self._locks.setdefault(column.opened_by, threading.RLock()):
                     results[column.name] = function(column, self.encoder(column))
             except Exception as error:  # whatever a foreign model provokes concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
