@@ -29,12 +29,11 @@ def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
     if len(set(counts.values())) > 1:
         raise ValueError(f"the models have different numbers of pairs: {counts}")
     places = {name: normalised_ranks(values) for name, values in cosines.items()}
-    rows = [
-        Disagreement(pair, {name: float(found[pair]) for name, found in places.items()}, 0.0)
-        for pair in range(next(iter(counts.values()), 0))
-    ]
-    spread = [row._replace(spread=max(row.places.values()) - min(row.places.values())) for row in rows]
-    return sorted(spread, key=lambda row: -row.spread)
+    rows = []
+    for pair in range(next(iter(counts.values()), 0)):
+        of_pair = {name: float(found[pair]) for name, found in places.items()}
+        rows.append(Disagreement(pair, of_pair, max(of_pair.values()) - min(of_pair.values())))
+    return sorted(rows, key=lambda row: -row.spread)
 
 
 def normalised_ranks(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cse.calibration import BINS, HIGHEST, LOWEST
 from ui import html
-from ui.models import Failure
+from ui.models import Failure, divided
 
 TICKS = (0.0, 0.5, 1.0)
 HEADINGS = ("Model", "Among random pairs", "Cosine", "Percentile")
@@ -47,7 +47,7 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
 
 def in_short(answers: Mapping[str, Placed | Failure]) -> str:
     """Where the models place the pair, in a sentence; nothing where none does."""
-    found = {name: answer.percentile for name, answer in answers.items() if not isinstance(answer, Failure)}
+    found = {name: answer.percentile for name, answer in divided(answers)[0].items()}
     if not found:
         return ""
     least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)

@@ -20,7 +20,7 @@ from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
 from ui.model_strip import Description, descriptions
-from ui.models import Failure, Models
+from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
 from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
 from ui.search import DEFAULT as HITS
@@ -112,10 +112,10 @@ def write_opening(state: AppState) -> list[Path]:
 
 def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
     """Each model's answer as JSON values. Raises ValueError for a model that has none."""
-    for name, answer in answers.items():
-        if isinstance(answer, Failure):
-            raise ValueError(f"{name}: {answer.reason}")
-    return {name: encode(answer) for name, answer in answers.items()}
+    known, failed = divided(answers)
+    for name, failure in failed.items():
+        raise ValueError(f"{name}: {failure.reason}")
+    return {name: encode(answer) for name, answer in known.items()}
 
 
 def rounded(value: float) -> float:

@@ -191,8 +191,9 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
 
     run = Run(guarded(change), [sentence], [output])
-    private([button.click, sentence.submit], run, examples)
-    return Linked(("sentence",), run, (button.click, sentence.submit))
+    triggers = (button.click, sentence.submit)
+    private(triggers, run, examples)
+    return Linked(("sentence",), run, triggers)
 
 
 def pairs_section(state: AppState, first: list[Disagreement] | None) -> None:

@@ -150,5 +150,6 @@ def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked
         return search_html(*find_all(state, query, k, corpus, reporter(progress)))
 
     run = Run(guarded(find), [query, k, corpus], [output])
-    private([button.click, query.submit], run, examples)
-    return Linked(("q", "k", "corpus"), run, (button.click, query.submit))
+    triggers = (button.click, query.submit)
+    private(triggers, run, examples)
+    return Linked(("q", "k", "corpus"), run, triggers)

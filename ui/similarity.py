@@ -178,8 +178,9 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
         return placed_html(*placed(state, s1, s2, reporter(progress)), lesson)
 
     run = Run(guarded(compare), [one, other], [output])
-    private([button.click, one.submit, other.submit], run, examples)
-    return Linked(("a", "b"), run, (button.click, one.submit, other.submit))
+    triggers = (button.click, one.submit, other.submit)
+    private(triggers, run, examples)
+    return Linked(("a", "b"), run, triggers)
 
 
 def list_section(state: AppState, first: dict[str, np.ndarray] | None) -> Run:

@@ -12,7 +12,7 @@ from ui import html, validation
 from ui.components import heading, result, submit
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure, Models
+from ui.models import Column, Failure, Models, divided
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -74,8 +74,13 @@ def template(encoder: Encoder) -> tuple[str, bool]:
 
 def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> str:
     """A column per model, the bars of all on one scale."""
-    readings = [answer for answer in answers.values() if not isinstance(answer, Failure)]
-    words = (pair for reading in readings for found in (reading.before, reading.alone, reading.after) for pair in found)
+    readings, _ = divided(answers)
+    words = (
+        pair
+        for reading in readings.values()
+        for found in (reading.before, reading.alone, reading.after)
+        for pair in found
+    )
     top = max((probability for _, probability in words), default=1.0)
     return html.columns(answers, lambda reading: reading_html(sentence, reading, top), width=WIDTH)
 
