@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from cse.method_json import from_json, to_json
 from cse.methods import Method
+from cse.model_names import BACKBONE, START
 from cse.storage import Storage
 
 FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
@@ -91,6 +92,7 @@ class CheckpointConfig:
                 f"{method.summary} ({method.citation}).", "",
                 f"Backbone: {backbone.name} ({backbone.fingerprint}). "
                 f"Learned numbers in this folder: {self.learned_numbers:,}.", "",
+                *([START, ""] if backbone.name == BACKBONE else []),
                 "```python", "import cse", "", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
                 "Settings and STS-B dev scores (Spearman x 100):", "",
                 *(f"- {key}: {value}" for key, value in recorded.items()), "",

@@ -18,6 +18,11 @@ from cse.weights import find_weights, stored_keys
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
 BACKBONE = "bundled"  # this project's own backbone
+START = (
+    "The bundled backbone began as all-MiniLM-L6-v2, which has seen more than a billion sentence pairs, labelled ones "
+    "among them. So no score made on it is an unsupervised result: compare it only with scores of the other bundled "
+    "models and with those of the untrained backbone."
+)
 CONFIG = "config.json"
 DEFAULT_POOLING = "mean"
 

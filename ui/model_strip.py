@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from cse.methods import Method, Pooling
-from cse.model_names import location
+from cse.model_names import BACKBONE, START, location
 from ui import html
 from ui.components import result
 from ui.events import Run, guarded
@@ -34,7 +34,7 @@ class Description(TypedDict):
     """A model's description; `learned` counts the numbers its method trained, `parameters` all that it computes with.
 
     `added` is how many tokens stand around a sentence, a prefix among them; `megabytes` is the size of what was
-    learned, 0 where it lies in no folder.
+    learned, 0 where it lies in no folder. `start` says what the bundled backbone had seen, empty for others.
     """
 
     method: str
@@ -48,6 +48,7 @@ class Description(TypedDict):
     pooling: str
     template: str
     fingerprint: str
+    start: str
 
 
 def descriptions(models: Models) -> dict[str, Description | Failure]:
@@ -65,7 +66,7 @@ def description(column: Column, encoder: Encoder) -> Description:
         parameters=sum(tensor.numel() for tensor in encoder.parameters()),
         megabytes=round(weights / 1e6, 2), added=encoder.views[0][0].length + method.prefix,
         dimension=encoder.dim, pooling=where_read(method), template=method.template.text,
-        fingerprint=encoder.fingerprint,
+        fingerprint=encoder.fingerprint, start=START if encoder.backbone == BACKBONE else "",
     )  # fmt: skip
 
 
@@ -111,6 +112,7 @@ def details(found: Description) -> dict[str, str]:
         f"<code>{html.escape(found['template'])}</code>",
         "Cost": f"{found['added']} tokens beside the sentence's; {learned}{found['parameters']:,} parameters in all",
         "Fingerprint": f"<code>{found['fingerprint']}</code>",
+        "Start": html.escape(found["start"]),
     }
     return {what: value for what, value in facts.items() if value}
 
