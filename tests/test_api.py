@@ -25,6 +25,7 @@ SHOWN = (
     "map_points",
     "change",
     "find_pairs",
+    "look",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
@@ -68,6 +69,7 @@ def test_the_api_is_what_was_promised(client):
         "/search": ["query", "k", "corpus"],
         "/tokens": ["sentence", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
+        "/xray": ["s1", "s2", "off"],
         "/models": [],
         "/results": ["task"],
     }

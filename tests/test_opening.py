@@ -34,6 +34,13 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
     assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
     for ours, theirs in zip(stored["changes"], living["changes"], strict=True):
         assert ours[3] == pytest.approx(theirs[3], abs=1e-3)
+    inside = stored["xrays"]
+    assert inside["dcpcse"]["attention"]["read"] == pytest.approx(
+        living["xrays"]["dcpcse"]["attention"]["read"], abs=1e-3
+    )
+    for ours, theirs in zip(inside["dcpcse"]["ablations"], living["xrays"]["dcpcse"]["ablations"], strict=True):
+        assert ours == pytest.approx({**theirs, "layers": ours["layers"]}, abs=1e-3)
+    assert inside["conpvp"]["prototypes"][0]["template"] == living["xrays"]["conpvp"]["prototypes"][0]["template"]
     assert stored["disagreements"][0][0] == living["disagreements"][0][0]
     assert stored["disagreements"][0][1] == pytest.approx(living["disagreements"][0][1], abs=0.05)
     for name in BUNDLED_NAMES:
@@ -105,4 +112,5 @@ def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
+    assert shown["xray"].count("<tr>") == 1 + 5 + 1 + 17
     assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))

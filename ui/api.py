@@ -22,13 +22,14 @@ from ui.similarity import similarity
 from ui.state import AppState
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
+from ui.xray import plain_xray, xrays
 
 if TYPE_CHECKING:
     from index.store import Hit
 
 
 def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/models` and `/results` to the surrounding app."""
+    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/xray`, `/models` and `/results` to the surrounding app."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
@@ -59,6 +60,18 @@ def add_endpoints(state: AppState) -> None:
         maps = {name: coordinates(answer) for name, answer in answers.items()}
         return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
+    def xray_endpoint(s1: str, s2: str, off: list[int] | None = None) -> dict[str, Any]:
+        """What is inside the models: {"dcpcse": {"cosine": 0.8, "attention": {...}, "ablations": [...]}, ...}.
+
+        "attention" is the share on the prefix by layer (0 to 1), an ablation how far s1's vector "moved" (1 is as far
+        away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
+        and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
+        """
+        answers = xrays(state, s1, s2, off or ())
+        return plain(
+            {name: answer if isinstance(answer, Failure) else plain_xray(answer) for name, answer in answers.items()}
+        )
+
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
@@ -72,7 +85,14 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
+    for function in (
+        similarity_endpoint,
+        search_endpoint,
+        tokens_endpoint,
+        map_endpoint,
+        xray_endpoint,
+        models_endpoint,
+    ):
         lane = MAPS if function is map_endpoint else ENCODE
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
     gr.api(guarded(results_endpoint), api_name="results")

@@ -29,6 +29,8 @@ from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
+from ui.xray import PAIRS as XRAYED
+from ui.xray import XRay, opened_xray, plain_xray, xrays
 
 if TYPE_CHECKING:
     pass
@@ -48,6 +50,7 @@ class Opening(NamedTuple):
     descriptions: dict[str, Description] | None = None
     changes: list[Moved] | None = None
     disagreements: list[Disagreement] | None = None
+    xrays: dict[str, XRay] | None = None
 
 
 def read_opening(models: Models) -> Opening:
@@ -69,6 +72,7 @@ def read_opening(models: Models) -> Opening:
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
+        xrays=each("xrays", opened_xray),
         changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
         disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
     )
@@ -89,6 +93,7 @@ def compute_opening(state: AppState) -> dict[str, Any]:
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
         "descriptions": found(descriptions(state.models), dict),
+        "xrays": found(xrays(state, *XRAYED[0]), lambda answer: rounded_values(plain_xray(answer))),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
         "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
     }
@@ -121,6 +126,15 @@ def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
 def rounded(value: float) -> float:
     """A number as short as the page needs it."""
     return round(float(value), DECIMALS)
+
+
+def rounded_values(value: Any) -> Any:
+    """JSON values with their numbers as short as the page needs them."""
+    if isinstance(value, dict):
+        return {key: rounded_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded_values(item) for item in value]
+    return rounded(value) if isinstance(value, float) else value
 
 
 def reading_value(reading: Reading) -> list[Any]:

@@ -46,7 +46,7 @@ def page(state: AppState) -> gr.Blocks:
             with gr.Tab("Clusters", id="clusters") as tab:
                 linked["clusters"] = tab, clusters_tab(state, opening.maps)
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements)
+                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, results_tab(state)
         copy_button()

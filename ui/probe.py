@@ -18,6 +18,7 @@ from ui.events import HIDDEN, PROGRESS, Run, guarded, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, divided
 from ui.state import AppState
+from ui.xray import XRay, xray_section
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -170,10 +171,16 @@ def disagreements_html(
     return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
 
 
-def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> Linked:
+def probe_tab(
+    state: AppState,
+    moved: list[Moved] | None = None,
+    differing: list[Disagreement] | None = None,
+    xrayed: dict[str, XRay] | None = None,
+) -> Linked:
     """The tab's content with its first results, where there are some; what belongs into the address comes back."""
     linked = changes_section(state, moved)
     pairs_section(state, differing)
+    xray_section(state, xrayed)
     return linked
 
 
