@@ -26,6 +26,8 @@ SHOWN = (
     "change",
     "find_pairs",
     "look",
+    "put",
+    "take",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
@@ -71,6 +73,7 @@ def test_the_api_is_what_was_promised(client):
         "/map": ["source", "lines", "per_topic", "seed"],
         "/xray": ["s1", "s2", "off"],
         "/models": [],
+        "/add_model": ["name"],
         "/results": ["task"],
     }
     assert info["unnamed_endpoints"] == {}
@@ -85,6 +88,21 @@ def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, e
     for name, cosine in found.items():
         first, second = encoders[name].encode(PAIR)
         assert cosine == pytest.approx(first @ second / np.linalg.norm(first) / np.linalg.norm(second), abs=1e-5)
+
+
+def test_a_model_added_by_one_client_is_seen_by_no_other(client):
+    from gradio_client import Client
+
+    visitor = Client(client.src, verbose=False)
+    assert visitor.predict("bundled", api_name="/add_model")["name"] == "bundled"
+    mine, theirs = (each.predict(*PAIR, api_name="/similarity") for each in (visitor, client))
+    first, second = cse.load("bundled").encode(PAIR, normalize_embeddings=True)
+    assert mine.pop("bundled") == pytest.approx(first @ second, abs=1e-5)
+    assert mine.keys() == theirs.keys()
+    hits = visitor.predict(PAIR[0], 3, api_name="/search")
+    assert len(hits["bundled"]) == 3
+    with pytest.raises(Exception, match="There is no model"):
+        visitor.predict("../broken", api_name="/add_model")
 
 
 def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from ui.add_model import add_column
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/xray`, `/models` and `/results` to the surrounding app."""
+    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
@@ -75,6 +76,14 @@ def add_endpoints(state: AppState) -> None:
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
+
+    def add_model_endpoint(name: str) -> dict[str, Any]:
+        """Add a model to the columns of this client's session, and to no one else's; its description comes back.
+
+        name is a bundled name, a folder of the server's models, or a hub id where the server may fetch.
+        """
+        column, answer = add_column(state, name)
+        return {"name": column.name, **answer}
 
     def results_endpoint(task: str = "sts") -> dict[str, Any]:
         """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.

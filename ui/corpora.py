@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.model_names import BUNDLED
 from ui.models import Column, Models, free_name
+from ui.recent import Recent
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 DEMO = BUNDLED / "demo"
 DEMO_KEY = "demo"
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
+MOST_KEPT = 32  # models whose vectors and indexes are kept
 SPREAD = 200  # sentences whose pairs are the random ones
 
 Opener = Callable[[Column, "Encoder"], "VectorIndex"]
@@ -28,17 +30,19 @@ Opener = Callable[[Column, "Encoder"], "VectorIndex"]
 class Corpus:
     """Sentences to search, and each column's index of them, opened once."""
 
-    def __init__(self, key: str, label: str, columns: Sequence[Column], opener: Opener) -> None:
-        """`key` names the corpus to clients, `label` to readers."""
-        self.key, self.label, self.columns = key, label, tuple(columns)
+    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener) -> None:
+        """`key` names the corpus to clients, `label` to readers; no `columns` are those of whoever asks."""
+        self.key, self.label, self.columns = key, label, None if columns is None else tuple(columns)
         self._opener = opener
-        self._open: dict[Column, VectorIndex] = {}
+        self._open = Recent[VectorIndex](MOST_KEPT)
 
     def index(self, column: Column, encoder: Encoder) -> VectorIndex:
         """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
-        if column not in self._open:
-            self._open[column] = self._opener(column, encoder)
-        return self._open[column]
+        index = self._open.get(column)
+        if index is None:
+            index = self._opener(column, encoder)
+            self._open.put(column, index)
+        return index
 
 
 class Demo:
@@ -48,44 +52,48 @@ class Demo:
         """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
-        self._vectors: dict[Column, np.ndarray] = {}
-        self._random: dict[Column, np.ndarray] = {}
+        self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
         self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
-        if column not in self._vectors:
+        vectors = self._vectors.get(column)
+        if vectors is None:
             shipped = self._shipped(encoder)
-            self._vectors[column] = encoder.encode(self.sentences) if shipped is None else shipped
-        return self._vectors[column]
+            vectors = encoder.encode(self.sentences) if shipped is None else shipped
+            self._vectors.put(column, vectors)
+        return vectors
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
         from cse.calibration import random_cosines
 
-        if column not in self._random:
+        reference = self._random.get(column)
+        if reference is None:
             spread = slice(None, None, len(self.sentences) // SPREAD)
-            vectors = self._vectors.get(column, self._shipped(encoder))
+            known = self._vectors.get(column)
+            vectors = self._shipped(encoder) if known is None else known
             rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
-            self._random[column] = random_cosines(rows)
-        return self._random[column]
+            reference = random_cosines(rows)
+            self._random.put(column, reference)
+        return reference
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
         shipped = VECTORS / f"{encoder.fingerprint}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
-    def corpus(self, columns: Sequence[Column]) -> Corpus:
+    def corpus(self) -> Corpus:
         """The sentences as a corpus, indexed exactly and in a temporary folder when a column is first searched."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
             from index import BuildSettings, VectorIndex
 
             settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            folder = Path(self._folder.name) / str(list(columns).index(column))
+            folder = Path(tempfile.mkdtemp(dir=self._folder.name)) / DEMO_KEY
             return VectorIndex.build([(self.sentences, self.vectors(column, encoder))], folder, settings=settings)
 
-        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", columns, build)
+        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
 
 
 def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from ui.add_model import add_model_row, rerun
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
@@ -34,6 +35,7 @@ def page(state: AppState) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
+        added = add_model_row(state, strip)
         linked: dict[str, tuple[gr.Tab, Linked]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
@@ -49,6 +51,7 @@ def page(state: AppState) -> gr.Blocks:
                 linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, results_tab(state)
+        rerun(added, pair.run)
         copy_button()
         link(blocks, tabs, linked)
         runs = [pair.run, matrices, strip]

@@ -202,10 +202,10 @@ def opened_xray(value: dict[str, Any]) -> XRay:
     from cse.prototypes import Prototype
     from cse.xray import PrefixAttention
 
-    attention = value.get("attention")
+    found = value.get("attention")
     return XRay(
         value["cosine"],
-        PrefixAttention(*map(tuple, (attention["read"], attention["mean"])), attention["even"]) if attention else None,
+        PrefixAttention(tuple(found["read"]), tuple(found["mean"]), found["even"]) if found else None,
         [Ablation(**{**row, "layers": tuple(row["layers"])}) for row in value.get("ablations", ())],
         [Prototype(**row) for row in value.get("prototypes", ())],
     )
