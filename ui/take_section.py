@@ -1,0 +1,90 @@
+"""Take it away: the buttons beneath a tab that save its results as files, made in the page, or show how to repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from ui.events import PRIVATE, guarded
+from ui.models import divided
+from ui.takeaway import FORMS, Taken
+
+if TYPE_CHECKING:
+    from ui.state import AppState
+
+SCRIPT = Path(__file__).with_name("takeaway.js")
+PICTURE = Path(__file__).with_name("picture.js")
+TEMPLATE = (
+    '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
+    '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
+)
+Answers = Mapping[str, Callable[..., Any]]
+
+
+class Take(NamedTuple):
+    """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
+
+    `picture` finds the canvas that shows it, where there is one.
+    """
+
+    label: str
+    endpoint: str
+    inputs: Mapping[str, Any]
+    picture: str = ""
+
+
+def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
+    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
+    answer = answers[endpoint](**inputs)
+    if hasattr(answer, "__next__"):  # an endpoint that answers step by step ends with the whole
+        *_, answer = answer
+    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint))
+    return Taken(endpoint, inputs, named if endpoint not in UNUSED else {}, answer)
+
+
+UNUSED = ("results", "ledger")  # of endpoints that ask no model
+
+
+def address_of(request: gr.Request | None) -> str:
+    """Where the visitor's page is, as his browser says; the usual address where it does not."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
+    """The folded part at the end of a tab. Nothing is written to the server's disk."""
+    components = [
+        value for each in takes for value in each.inputs.values() if isinstance(value, gr.components.Component)
+    ]
+    labels = [each.label for each in takes]
+    with gr.Accordion("Take it away", open=False, elem_classes="cse-take"):
+        chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+        with gr.Row():
+            buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
+            pictured = {each.label: each.picture for each in takes if each.picture}
+            if pictured:
+                button = gr.Button("PNG", size="sm", min_width=80)
+                script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", repr(pictured)).strip()
+                button.click(None, [chosen], None, js=script, **PRIVATE)
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=SCRIPT.read_text(encoding="utf-8"))
+
+    def handler(form: str) -> Callable[..., dict[str, Any]]:
+        suffix, kind, make = FORMS[form]
+
+        def taken(label: str, *values: Any, request: gr.Request) -> dict[str, Any]:
+            given = dict(zip(components, values, strict=True))
+            asked = next((each for each in takes if each.label == label), takes[0])
+            inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
+            found = take(state, answers, asked.endpoint, inputs)
+            return {"file": f"{asked.endpoint}.{suffix}", "type": kind, "text": make(found, address_of(request))}
+
+        return guarded(taken)
+
+    for form, button in zip(FORMS, buttons, strict=True):
+        button.click(handler(form), [chosen, *components], output, **PRIVATE)
