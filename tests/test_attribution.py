@@ -90,6 +90,14 @@ def test_too_many_words_and_none_are_refused_in_one_line(text: str, message: str
 def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges() -> None:
     text = '"Don\'t!" - a well-known 5% of\N{NO-BREAK SPACE}C++ (\N{GRINNING FACE})'
     found = words(text)
-    assert [text[start:end] for start, end in found] == ["Don't", "a", "well-known", "5", "of", "C++", "\N{GRINNING FACE}"]
+    assert [text[start:end] for start, end in found] == [
+        "Don't",
+        "a",
+        "well-known",
+        "5",
+        "of",
+        "C++",
+        "\N{GRINNING FACE}",
+    ]
     assert without(text, [found[0], found[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
     assert without("One  two , three .", []) == "One two, three."

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from ui import validation
+from ui.all_pairs import all_pairs, plain_pairs
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
@@ -22,17 +24,36 @@ from ui.similarity import similarity
 from ui.state import AppState
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
+from ui.words import attributions, plain_words
 
 if TYPE_CHECKING:
     from index.store import Hit
 
 
 def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/models` and `/results` to the surrounding app."""
+    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
         return plain(similarity(state.models, s1, s2))
+
+    def words_endpoint(s1: str, s2: str) -> dict[str, Any]:
+        """What words add to a cosine: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}.
+
+        A word's number is the cosine minus the cosine without it. An error is the sum of a sentence's numbers minus
+        what leaving out all of its words at once takes away. A sentence has 1 to 64 words.
+        """
+        pair = validation.pair(s1, s2)
+        found = attributions(state.models, s1, s2)
+        return plain({name: plain_words(pair, answer) for name, answer in found.items()})
+
+    def pairs_endpoint(lines: str) -> dict[str, Any]:
+        """All pairs of a list: {"sentences": [...], "models": {"simcse": {"cosines": [[1, ...]], "percentiles": ...}}}.
+
+        lines are 2 to 40 sentences, separated by newlines. A percentile is among the model's random pairs.
+        """
+        sentences, answers = all_pairs(state, lines)
+        return {"sentences": sentences, "models": {name: plain_pairs(answer) for name, answer in answers.items()}}
 
     def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
@@ -72,7 +93,8 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
+    encoding = (similarity_endpoint, words_endpoint, pairs_endpoint, search_endpoint, tokens_endpoint, models_endpoint)
+    for function in (*encoding, map_endpoint):
         lane = MAPS if function is map_endpoint else ENCODE
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
     gr.api(guarded(results_endpoint), api_name="results")

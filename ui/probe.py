@@ -14,9 +14,10 @@ from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, PROGRESS, Run, guarded, private, reporter
+from ui.events import HIDDEN, PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
 
-    run = Run(guarded(change), [sentence], [output])
+    run = refusing(change, [sentence], [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
     return Linked(("sentence",), run, triggers)
@@ -211,6 +212,6 @@ def pairs_section(state: AppState, first: list[Disagreement] | None) -> None:
         pairs = pairs_of(source, lines)
         return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
 
-    run = Run(guarded(find_pairs), [source, lines], [output])
+    run = refusing(find_pairs, [source, lines], [output])
     private([button.click, source.change], run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)
