@@ -56,7 +56,7 @@ def test_similarity_follows_the_examples_and_the_list(browser, url):
         page.get_by_role("button", name="Which words?").click()
         expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
         shown = page.locator("#words .cse-words").first.inner_text()
-        assert re.fullmatch(r"the [+\u2212]?[.\d]+ cat [+\u2212]?[.\d]+", shown), shown
+        assert re.fullmatch(r"the\s[+\u2212]?[.\d]+ cat\s[+\u2212]?[.\d]+", shown), shown
         page.get_by_label("Sentence B").fill(" ")
         page.get_by_label("Sentence B").press("Enter")
         refusal = page.locator("[role=alert]", has_text="Sentence B is empty; write a few words.")

@@ -9,6 +9,7 @@ from app_models import MARKUP, write_model
 from conftest import ROOT
 
 from cse.attribution import Attribution
+from cse.words import words
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value
@@ -47,14 +48,14 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 
 def attribution(*counts: int) -> Attribution:
     first, second = (np.linspace(-0.25, 0.5, count) if count > 1 else np.array([0.125]) for count in counts)
-    return Attribution(0.8, (first, second), (0.5, 0.5))
+    return Attribution(0.75, (first, second), (0.5, 0.5))
 
 
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     pages = [
-        words_html([HOSTILE, "b"], {HOSTILE: attribution(7, 1), "other": Failure(HOSTILE)}),
+        words_html([HOSTILE, "b"], {HOSTILE: attribution(len(words(HOSTILE)), 1), "other": Failure(HOSTILE)}),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
@@ -118,13 +119,11 @@ def test_words_have_their_sign_and_one_scale_of_colours_in_all_models():
         "+1.50",
     ]
     half = tint(-0.5, DIFFERENCES)
-    first = f'<span class="cse-tint" style="{half}">A <small>\N{MINUS SIGN}.25</small></span> &quot;<span'
+    first = f'<span class="cse-tint" style="{half}">A&nbsp;<small>\N{MINUS SIGN}.25</small></span> &quot;<span'
     assert page.count(first) == 2
-    assert page.count(f'style="{tint(1.0, DIFFERENCES)}">sat <small>+.50</small></span>!') == 2
-    assert page.count(f'style="{tint(0.25, DIFFERENCES)}">Dog <small>+.12</small></span>.') == 2
-    assert (
-        page.count("Cosine 0.800; completeness error +.08 in A, \N{MINUS SIGN}.18 in B.") == 2
-    )  # .375 - .3, .125 - .3
+    assert page.count(f'style="{tint(1.0, DIFFERENCES)}">sat&nbsp;<small>+.50</small></span>!') == 2
+    assert page.count(f'style="{tint(0.25, DIFFERENCES)}">Dog&nbsp;<small>+.12</small></span>.') == 2
+    assert page.count("Cosine 0.750; completeness error +.12 in A, \N{MINUS SIGN}.12 in B.") == 2
     assert page.count("pushes them apart") == 1
 
 

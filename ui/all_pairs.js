@@ -42,6 +42,10 @@ function sentence(parent, place) {
   line.append(` ${props.value.sentences[place]}`);
 }
 
+function share(percentile) {  // as far as a sample of random pairs can tell it
+  return percentile >= 99.95 ? '> 99.9 %' : percentile < 0.05 ? '< 0.1 %' : `${percentile.toFixed(1)} %`;
+}
+
 function tell() {
   const [i, j] = active;
   readout.replaceChildren();
@@ -52,7 +56,7 @@ function tell() {
     const item = add(list, 'div');
     add(item, 'dt', '', model.name);
     const value = add(item, 'dd', '', model.cosines[i][j].toFixed(3).replace('-', '−'));
-    add(value, 'small', '', ` ${model.percentiles[i][j].toFixed(1)} %`);
+    add(value, 'small', '', ` ${share(model.percentiles[i][j])}`);
   });
 }
 
@@ -102,7 +106,7 @@ function table(parent, name, {matrix, span}) {
     add(label, 'b', '', `${place + 1}`);
     label.append(` ${props.value.sentences[place]}`);
     return values.map(value => {
-      const cell = add(row, 'td', '', written(value, span));
+      const cell = add(row, 'td', 'cse-tint', written(value, span));
       cell.style.cssText = style(value, span);
       cell.tabIndex = -1;
       return cell;
@@ -116,7 +120,7 @@ function legend(parent, span) {
   const {model, minus} = props.value, made = add(parent, 'div', 'cse-ramp'), bar = add(made, 'div');
   const low = span ? -span : percent() ? 0 : -1, high = span || (percent() ? 100 : 1);
   bar.setAttribute('aria-hidden', 'true');
-  for (let place = 0; place <= 20; place++) add(bar, 'i').style.cssText = style(low + (high - low) * place / 20, span);
+  for (let place = 0; place <= 20; place++) add(bar, 'i', 'cse-tint').style.cssText = style(low + (high - low) * place / 20, span);
   const ends = span ? [`${minus} closer`, `${model} closer`] : ['less alike', 'more alike'];
   add(made, 'span', '', `${written(low, span)} ${ends[0]}`);
   add(made, 'span', '', written((low + high) / 2, span));

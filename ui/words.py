@@ -66,7 +66,7 @@ def tinted(text: str, values: np.ndarray, largest: float) -> str:
     for (start, stop), value in zip(words(text), values.tolist(), strict=True):
         style, word = tint(value / largest if largest else 0.0, DIFFERENCES), html.escape(text[start:stop])
         parts.append(html.escape(text[end:start]))
-        parts.append(f'<span class="cse-tint" style="{style}">{word} <small>{signed(value)}</small></span>')
+        parts.append(f'<span class="cse-tint" style="{style}">{word}&nbsp;<small>{signed(value)}</small></span>')
         end = stop
     return "".join([*parts, html.escape(text[end:])])
 
