@@ -11,6 +11,7 @@ import cse
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 from ui.corpora import Demo
+from ui.models import Column
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -28,6 +29,7 @@ SHOWN = (
     "look",
     "put",
     "take",
+    "explain",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
@@ -68,9 +70,13 @@ def test_the_api_is_what_was_promised(client):
     found = {name: [p["parameter_name"] for p in end["parameters"]] for name, end in info["named_endpoints"].items()}
     assert found == {
         "/similarity": ["s1", "s2"],
+        "/words": ["s1", "s2"],
+        "/pairs": ["lines"],
         "/search": ["query", "k", "corpus"],
         "/tokens": ["sentence", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
+        "/changes": ["sentence"],
+        "/disagreements": ["source", "lines"],
         "/xray": ["s1", "s2", "off"],
         "/models": [],
         "/add_model": ["name"],
@@ -103,6 +109,42 @@ def test_a_model_added_by_one_client_is_seen_by_no_other(client):
     assert len(hits["bundled"]) == 3
     with pytest.raises(Exception, match="There is no model"):
         visitor.predict("../broken", api_name="/add_model")
+
+
+def test_words_are_the_cosines_lost_without_them_and_a_broken_model_says_why(client, encoders):
+    def cosine(encoder, *pair):
+        first, second = encoder.encode(list(pair)).astype(np.float64)
+        return first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+
+    found = client.predict("the big dog!", "a cat", api_name="/words")
+    assert "damaged" in found.pop("broken")["error"]
+    for name, answer in found.items():
+        whole, encoder = cosine(encoders[name], "the big dog!", "a cat"), encoders[name]
+        first, second = (dict(words) for words in answer["words"])
+        assert answer["cosine"] == pytest.approx(whole, abs=1e-5)
+        wanted = {"the": "big dog!", "big": "the dog!", "dog": "the big!"}
+        assert first == pytest.approx({w: whole - cosine(encoder, t, "a cat") for w, t in wanted.items()}, abs=1e-5)
+        wanted = {"a": "cat", "cat": "a"}
+        assert second == pytest.approx(
+            {w: whole - cosine(encoder, "the big dog!", t) for w, t in wanted.items()}, abs=1e-5
+        )
+        assert answer["errors"][0] == pytest.approx(
+            sum(first.values()) - whole + cosine(encoder, "!", "a cat"), abs=1e-5
+        )
+
+
+def test_all_pairs_of_a_list_have_each_models_cosines_and_percentiles(client, encoders):
+    from scipy.stats import percentileofscore
+
+    found, state = client.predict("\n".join(CORPUS), api_name="/pairs"), Demo()
+    assert found["sentences"] == CORPUS
+    assert "damaged" in found["models"]["broken"]["error"]
+    for name in ("simcse", "conpvp"):
+        rows = encoders[name].encode(CORPUS, normalize_embeddings=True)
+        np.testing.assert_allclose(found["models"][name]["cosines"], rows @ rows.T, atol=1e-4)
+        reference = state.random_cosines(Column(name, name), encoders[name])
+        wanted = [[percentileofscore(reference, cosine, "mean") for cosine in row] for row in rows @ rows.T]
+        np.testing.assert_allclose(found["models"][name]["percentiles"], wanted, atol=0.02)
 
 
 def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
@@ -209,6 +251,9 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/similarity", ["a", None], "Sentence B is not text; send a string."),
         ("/similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
         ("/similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
+        ("/words", ["a", "b " * 65], "Sentence B has 65 words; give at most 64, each is left out in turn."),
+        ("/words", ["?!", "b"], "Sentence A has no words, only punctuation; write a few."),
+        ("/pairs", ["a"], "The list has 1 sentence; paste 2 to 40, one per line."),
         ("/search", [" ", 5, "demo"], "The query is empty; write a few words."),
         ("/search", ["a", 0, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 51, "demo"], "k must be a whole number from 1 to 50."),
@@ -267,7 +312,7 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
-    assert public == {"similarity", "search", "tokens", "map", "models", "results"}
+    assert public == {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results"}
     for function in functions:
         if function.api_name in public - {"results"} or function.name in SHOWN:
             lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"

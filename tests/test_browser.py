@@ -1,5 +1,8 @@
 """The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
+import re
+
+import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
@@ -34,7 +37,7 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
         for number in page.locator("#similarity .cse-number").all_text_contents():
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         strip = page.locator("#models details", has_text="dcpcse").first
         expect(strip).to_contain_text("512 learned numbers")
         strip.locator("summary").click()
@@ -50,12 +53,62 @@ def test_similarity_follows_the_examples_and_the_list(browser, url):
         page.get_by_label("Sentence B").fill("the cat")
         page.get_by_label("Sentence B").press("Enter")
         expect(page.locator("#similarity .cse-number")).to_have_text(["1.000"] * 5)
+        page.get_by_role("button", name="Which words?").click()
+        expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
+        shown = page.locator("#words .cse-words").first.inner_text()
+        assert re.fullmatch(r"the\s[+\u2212]?[.\d]+ cat\s[+\u2212]?[.\d]+", shown), shown
+        page.get_by_label("Sentence B").fill(" ")
+        page.get_by_label("Sentence B").press("Enter")
+        refusal = page.locator("[role=alert]", has_text="Sentence B is empty; write a few words.")
+        expect(refusal).to_be_visible()
+        expect(page.get_by_label("Sentence B")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#similarity .cse-number, #words .cse-words")).to_have_count(0)  # they were another pair's
+        page.get_by_label("Sentence B").fill("the dog")
+        expect(refusal).to_have_count(0)
+        page.get_by_label("Sentence B").press("Enter")
+        expect(page.locator("#similarity .cse-number")).to_have_count(5)
+
+
+def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(browser, url):
+    models = Client(url, verbose=False).predict("\n".join(LINES), api_name="/pairs")["models"]
+    cosines = {name: found["cosines"] for name, found in models.items() if name != "broken"}
+
+    def readout(page, i, j):
+        shown = page.locator("#all-pairs .cse-readout")
+        expect(shown.locator("p")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
+        figures = [float(text.split()[0].replace("\u2212", "-")) for text in shown.locator("dd").all_text_contents()]
+        assert figures == pytest.approx([matrix[i][j] for matrix in cosines.values()], abs=6e-4)
+
+    with watched(browser, url) as page:
         page.get_by_label("Sentences, one per line").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw heat maps").click()
-        label = page.locator("#heat-maps .cse-heat").first.locator("th[scope=row]").first
-        expect(label).to_have_text(f"1 {HOSTILE}")
-        assert page.locator("#heat-maps .cse-heat").count() == 5
-        assert page.locator("#heat-maps .cse-heat").first.locator("td").count() == len(LINES) ** 2
+        page.get_by_role("button", name="Draw the map").click()
+        grid = page.locator("#all-pairs .cse-heat")
+        expect(grid.locator("tbody th").first).to_have_text(f"1 {HOSTILE}")
+        expect(grid.locator("td")).to_have_count(len(LINES) ** 2)
+        assert "damaged" in page.locator("#all-pairs .cse-failure").inner_text()
+        readout(page, 0, 1)
+        page.locator("#pairs-minus").get_by_label("dcpcse").check()
+        caption = grid.locator("caption")
+        expect(caption).to_have_text("Cosine of each two sentences: simcse minus dcpcse")
+        cells = grid.locator("td").all_text_contents()
+        wanted = np.subtract(cosines["simcse"], cosines["dcpcse"]).ravel()
+        shown = [float(text.replace("\u2212", "-")) for text in cells]
+        assert shown == pytest.approx(wanted, abs=6e-3)
+        grid.locator("tbody tr").nth(3).locator("td").nth(1).hover()
+        readout(page, 3, 1)
+        grid.locator("tbody tr").nth(2).locator("td").nth(2).click()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("End")
+        readout(page, 1, 4)
+        page.locator("#pairs-measure").get_by_label("Percentile").check()
+        page.locator("#pairs-model").get_by_label("broken").check()
+        expect(page.locator("#all-pairs .cse-hint")).to_have_text("No map of broken; choose another model.")
+        page.locator("#pairs-model").get_by_label("conpvp").check()
+        expect(caption).to_contain_text("in percent: conpvp minus dcpcse")
+        cells, address = grid.locator("td").all_text_contents(), page.url
+    with watched(browser, address) as page:
+        expect(page.locator("#all-pairs caption")).to_contain_text("in percent: conpvp minus dcpcse")
+        assert page.locator("#all-pairs td").all_text_contents() == cells
 
 
 def test_search_lists_hits_of_every_model(browser, url):
@@ -72,8 +125,8 @@ def test_search_lists_hits_of_every_model(browser, url):
             assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
-        page.get_by_text("The query is empty; write a few words.").wait_for()
-        expect(columns).to_have_count(6)
+        expect(page.locator("[role=alert]", has_text="The query is empty; write a few words.")).to_be_visible()
+        expect(columns).to_have_count(0)  # they were another query's
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):
@@ -135,7 +188,7 @@ def test_topics_have_a_legend_and_pairs_are_drawn(browser, url):
 @pytest.mark.parametrize("width", [320, 360])  # WCAG's narrowest: 1280 at 400 %
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
     with watched(browser, url, width=width) as page:
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         page.locator("#models summary").first.click()
         page.locator("#models dl").first.wait_for()
         for name in TABS:

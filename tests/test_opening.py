@@ -47,7 +47,8 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
         np.testing.assert_allclose(stored["similarity"][name][0], living["similarity"][name][0], atol=2e-4)
         np.testing.assert_allclose(stored["similarity"][name][1], living["similarity"][name][1], atol=0.1)
         np.testing.assert_allclose(stored["similarity"][name][2], living["similarity"][name][2], atol=5e-4)
-        np.testing.assert_allclose(stored["heat_maps"][name], living["heat_maps"][name], atol=2e-4)
+        for field, off in (("cosines", 2e-4), ("percentiles", 0.1)):
+            np.testing.assert_allclose(stored["all_pairs"][name][field], living["all_pairs"][name][field], atol=off)
         ours, theirs = stored["hits"][name], living["hits"][name]
         assert ([hit[2:] for hit in ours[0][:HITS]], ours[1]) == ([hit[2:] for hit in theirs[0][:HITS]], theirs[1])
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
@@ -106,9 +107,9 @@ def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
     shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
     assert shown["similarity"].count("<svg") == len(BUNDLED_NAMES)
     assert shown["hits"].count("(exact)") == len(BUNDLED_NAMES)
-    for place in ("heat-maps", "tokens"):
-        assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
-    assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
+    assert shown["tokens"].count('class="cse-card"') == len(BUNDLED_NAMES)
+    for drawn in (shown["maps"]["maps"], shown["all-pairs"]["models"]):
+        assert [model["name"] for model in drawn] == list(BUNDLED_NAMES)
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]

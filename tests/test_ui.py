@@ -8,14 +8,18 @@ import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
+from cse.attribution import Attribution
+from cse.words import words
 from index import Hit
 from ui import html, validation
+from ui.all_pairs import AllPairs, pairs_value
 from ui.canvas import ModelMap, canvas_value, pack
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
+from ui.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from ui.search import Found, search_html
-from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, heat_map_html
 from ui.tokens import Reading, readings_html
+from ui.words import words_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
@@ -42,11 +46,16 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
     assert free_name(("", "a", "b"), {"a"}) == "b"
 
 
+def attribution(*counts: int) -> Attribution:
+    first, second = (np.linspace(-0.25, 0.5, count) if count > 1 else np.array([0.125]) for count in counts)
+    return Attribution(0.75, (first, second), (0.5, 0.5))
+
+
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     pages = [
-        heat_map_html([HOSTILE, "b"], np.eye(2), HOSTILE),
+        words_html([HOSTILE, "b"], {HOSTILE: attribution(len(words(HOSTILE)), 1), "other": Failure(HOSTILE)}),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
@@ -61,33 +70,61 @@ def test_a_map_carries_texts_as_data():
     value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: ModelMap(np.zeros((2, 2)), 1.0)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
     assert json.loads(json.dumps(value)) == value
-    script = (ROOT / "ui" / "canvas.js").read_text()
-    assert "innerHTML" not in script
-    assert "insertAdjacent" not in script
+    pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
+    assert pairs["sentences"] == [HOSTILE, "b"]
+    assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
+    assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
+    assert json.loads(json.dumps(pairs)) == pairs
+    for script in (ROOT / "ui").glob("*.js"):
+        assert "innerHTML" not in script.read_text()
+        assert "insertAdjacent" not in script.read_text()
 
 
-def test_numbers_can_be_read_on_every_colour_of_the_heat_map():
-    for cosine in np.linspace(-1, 1, 401):
-        for ramp in (LIGHT_RAMP, DARK_RAMP):
-            background, text = cell_colours(float(cosine), ramp)
-            assert contrast(background, text) >= 4.5, cosine  # WCAG 2, level AA
-    assert cell_colours(1.0) == ((8, 48, 107), (255, 255, 255))
-    assert cell_colours(-1.0)[0] == (153, 52, 4)
+COLOURS = pytest.mark.parametrize("colours", [*COSINES, *DIFFERENCES])
+
+
+@COLOURS
+def test_numbers_can_be_read_on_every_colour_of_a_ramp(colours):
+    for value in np.linspace(-1, 1, 401):
+        background, text = cell_colours(float(value), colours)
+        assert contrast(background, text) >= 4.5, value  # WCAG 2, level AA
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
 
 
-@pytest.mark.parametrize("ramp", [LIGHT_RAMP, DARK_RAMP])
-def test_a_higher_cosine_stands_out_more_from_what_is_unrelated(ramp):
-    zero = cell_colours(0.0, ramp)[0]
+@COLOURS
+def test_what_is_further_from_zero_stands_out_more(colours):
+    zero = cell_colours(0.0, colours)[0]
     for sign in (-1, 1):
-        found = [contrast(cell_colours(sign * cosine, ramp)[0], zero) for cosine in np.linspace(0, 1, 21)]
+        found = [contrast(cell_colours(sign * value, colours)[0], zero) for value in np.linspace(0, 1, 21)]
         assert found == sorted(found)
         assert found[-1] >= 3
 
 
-def test_a_cell_has_its_colours_in_both_schemes():
-    assert cell_html(1.0) == '<td style="--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000">1</td>'
-    assert cell_html(-0.25).endswith(">-.25</td>")
+def test_a_tint_has_its_colours_in_both_schemes():
+    assert cell_colours(-1.0, COSINES.light)[0] == (153, 52, 4)
+    assert tint(1.0, COSINES) == "--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000"
+    ramp = tints(DIFFERENCES)
+    assert (ramp[0], ramp[20], ramp[40]) == tuple(tint(value, DIFFERENCES) for value in (-1.0, 0.0, 1.0))
+
+
+def test_words_have_their_sign_and_one_scale_of_colours_in_all_models():
+    page = words_html(
+        ['A "cat", sat!', "Dog."], {"a": attribution(3, 1), "b": attribution(3, 1), "c": Failure(HOSTILE)}
+    )
+    assert [signed(value) for value in (0.125, -0.3, 0.004, -0.0, 1.5)] == [
+        "+.12",
+        "\N{MINUS SIGN}.30",
+        "0",
+        "0",
+        "+1.50",
+    ]
+    half = tint(-0.5, DIFFERENCES)
+    first = f'<span class="cse-tint" style="{half}">A&nbsp;<small>\N{MINUS SIGN}.25</small></span> &quot;<span'
+    assert page.count(first) == 2
+    assert page.count(f'style="{tint(1.0, DIFFERENCES)}">sat&nbsp;<small>+.50</small></span>!') == 2
+    assert page.count(f'style="{tint(0.25, DIFFERENCES)}">Dog&nbsp;<small>+.12</small></span>.') == 2
+    assert page.count("Cosine 0.750; completeness error +.12 in A, \N{MINUS SIGN}.12 in B.") == 2
+    assert page.count("pushes them apart") == 1
 
 
 def test_a_pair_is_placed_among_random_pairs_on_one_axis():

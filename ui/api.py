@@ -5,17 +5,20 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from ui.add_model import add_column
+from ui import validation
+from ui.all_pairs import all_pairs, plain_pairs
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
 from ui.model_strip import descriptions
 from ui.models import Failure, plain
+from ui.probe_api import probe_endpoints
 from ui.scores import board_of, names_of, plain_board
 from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
@@ -23,18 +26,36 @@ from ui.similarity import similarity
 from ui.state import AppState
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
-from ui.xray import plain_xray, xrays
+from ui.words import attributions, plain_words
 
 if TYPE_CHECKING:
     from index.store import Hit
 
 
-def add_endpoints(state: AppState) -> None:
-    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"."""
+def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
+    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"; they come back."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
         return plain(similarity(state.models, s1, s2))
+
+    def words_endpoint(s1: str, s2: str) -> dict[str, Any]:
+        """What words add to a cosine: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}.
+
+        A word's number is the cosine minus the cosine without it. An error is the sum of a sentence's numbers minus
+        what leaving out all of its words at once takes away. A sentence has 1 to 64 words.
+        """
+        pair = validation.pair(s1, s2)
+        found = attributions(state.models, s1, s2)
+        return plain({name: plain_words(pair, answer) for name, answer in found.items()})
+
+    def pairs_endpoint(lines: str) -> dict[str, Any]:
+        """All pairs of a list: {"sentences": [...], "models": {"simcse": {"cosines": [[1, ...]], "percentiles": ...}}}.
+
+        lines are 2 to 40 sentences, separated by newlines. A percentile is among the model's random pairs.
+        """
+        sentences, answers = all_pairs(state, lines)
+        return {"sentences": sentences, "models": {name: plain_pairs(answer) for name, answer in answers.items()}}
 
     def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
@@ -61,29 +82,9 @@ def add_endpoints(state: AppState) -> None:
         maps = {name: coordinates(answer) for name, answer in answers.items()}
         return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
-    def xray_endpoint(s1: str, s2: str, off: list[int] | None = None) -> dict[str, Any]:
-        """What is inside the models: {"dcpcse": {"cosine": 0.8, "attention": {...}, "ablations": [...]}, ...}.
-
-        "attention" is the share on the prefix by layer (0 to 1), an ablation how far s1's vector "moved" (1 is as far
-        away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
-        and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
-        """
-        answers = xrays(state, s1, s2, off or ())
-        return plain(
-            {name: answer if isinstance(answer, Failure) else plain_xray(answer) for name, answer in answers.items()}
-        )
-
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
-
-    def add_model_endpoint(name: str) -> dict[str, Any]:
-        """Add a model to the columns of this client's session, and to no one else's; its description comes back.
-
-        name is a bundled name, a folder of the server's models, or a hub id where the server may fetch.
-        """
-        column, answer = add_column(state, name)
-        return {"name": column.name, **answer}
 
     def results_endpoint(task: str = "sts") -> dict[str, Any]:
         """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
@@ -94,17 +95,13 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    for function in (
-        similarity_endpoint,
-        search_endpoint,
-        tokens_endpoint,
-        map_endpoint,
-        xray_endpoint,
-        models_endpoint,
-    ):
-        lane = MAPS if function is map_endpoint else ENCODE
-        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
+    quick = [similarity_endpoint, words_endpoint, pairs_endpoint, search_endpoint, tokens_endpoint]
+    quick += [*probe_endpoints(state), models_endpoint]
+    found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, map_endpoint)}
+    for name, function in found.items():
+        gr.api(guarded(function), api_name=name, **(MAPS if function is map_endpoint else ENCODE))
     gr.api(guarded(results_endpoint), api_name="results")
+    return {**found, "results": results_endpoint}
 
 
 def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:

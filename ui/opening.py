@@ -15,6 +15,7 @@ import numpy as np
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
+from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
@@ -25,7 +26,7 @@ from ui.probe import SENTENCES as CHANGED
 from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
 from ui.search import DEFAULT as HITS
 from ui.search import QUERIES, Found, find_all
-from ui.similarity import LIST, PAIRS, heat_map, placed
+from ui.similarity import PAIRS, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
@@ -43,7 +44,7 @@ class Opening(NamedTuple):
     """The first result of each tab by model; None where the page has to compute it."""
 
     similarity: dict[str, Placed] | None = None
-    heat_maps: dict[str, np.ndarray] | None = None
+    all_pairs: dict[str, AllPairs] | None = None
     hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
     maps: dict[str, ModelMap] | None = None
@@ -67,7 +68,7 @@ def read_opening(models: Models) -> Opening:
     whole = names == list(BUNDLED_NAMES)  # models disagree with one another: with one more, in other places
     return Opening(
         similarity=each("similarity", lambda found: Placed(*found)),
-        heat_maps=each("heat_maps", np.array),
+        all_pairs=each("all_pairs", lambda found: AllPairs(*map(np.array, found.values()))),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
@@ -83,12 +84,12 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     moved, _ = perturbed(state, CHANGED[0])
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
-    _, matrices = heat_map(state.models, LIST)
+    _, matrices = all_pairs(state, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
     _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
-        "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
+        "all_pairs": found(matrices, plain_pairs),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),

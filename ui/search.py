@@ -14,9 +14,10 @@ from cse.rankings import overlap, rank_biased_overlap
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY
-from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked
     def find(query: str, k: int, corpus: str, progress: gr.Progress = PROGRESS) -> str:
         return search_html(*find_all(state, query, k, corpus, reporter(progress)))
 
-    run = Run(guarded(find), [query, k, corpus], [output])
+    run = refusing(find, [query, k, corpus], [output])
     triggers = (button.click, query.submit)
     private(triggers, run, examples)
     return Linked(("q", "k", "corpus"), run, triggers)

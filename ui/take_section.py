@@ -1,4 +1,4 @@
-"""Take it away: the buttons beneath a tab that save its results as files, made in the page, or show how to repeat them."""
+"""Take it away: buttons beneath a tab that save its results as files made in the page, or show how to repeat them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from ui.events import PRIVATE, guarded
-from ui.models import divided
+from ui.links import Linked
+from ui.models import Failure, divided
 from ui.takeaway import FORMS, Taken
 
 if TYPE_CHECKING:
@@ -22,6 +23,24 @@ TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
+UNUSED = ("results", "ledger")  # endpoints that ask no model
+# Of each tab's parts: what the result is called, its endpoint, and the endpoint's inputs in the order of the part's.
+PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
+    "similarity": (
+        (0, "The pair", "similarity", ("s1", "s2")),
+        (0, "Its words", "words", ("s1", "s2")),
+        (1, "All pairs of the list", "pairs", ("lines",)),
+    ),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus")),),
+    "tokens": ((0, "The tokens", "tokens", ("sentence", "k")),),
+    "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
+    "probe": (
+        (0, "What the changes move", "changes", ("sentence",)),
+        (1, "The disagreements", "disagreements", ("source", "lines")),
+        (2, "The X-ray", "xray", ("s1", "s2", "off")),
+    ),
+}
+PICTURES = {"map": "#maps canvas"}
 Answers = Mapping[str, Callable[..., Any]]
 
 
@@ -37,6 +56,17 @@ class Take(NamedTuple):
     picture: str = ""
 
 
+def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
+    """What can be taken away from a tab's parts."""
+    if tab == "results":
+        boards = {} if isinstance(state.boards, Failure) else state.boards
+        return [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+    return [
+        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES.get(endpoint, ""))  # noqa: B905
+        for part, label, endpoint, names in PARTS[tab]
+    ]
+
+
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
     """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
     answer = answers[endpoint](**inputs)
@@ -44,9 +74,6 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
         *_, answer = answer
     named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint))
     return Taken(endpoint, inputs, named if endpoint not in UNUSED else {}, answer)
-
-
-UNUSED = ("results", "ledger")  # of endpoints that ask no model
 
 
 def address_of(request: gr.Request | None) -> str:
@@ -58,7 +85,9 @@ def address_of(request: gr.Request | None) -> str:
 
 
 def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
-    """The folded part at the end of a tab. Nothing is written to the server's disk."""
+    """The folded part at the end of a tab, where it has something. Nothing is written to the server's disk."""
+    if not takes:
+        return
     components = [
         value for each in takes for value in each.inputs.values() if isinstance(value, gr.components.Component)
     ]
@@ -77,7 +106,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
     def handler(form: str) -> Callable[..., dict[str, Any]]:
         suffix, kind, make = FORMS[form]
 
-        def taken(label: str, *values: Any, request: gr.Request) -> dict[str, Any]:
+        def taken(request: gr.Request, label: str, *values: Any) -> dict[str, Any]:
             given = dict(zip(components, values, strict=True))
             asked = next((each for each in takes if each.label == label), takes[0])
             inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}

@@ -20,7 +20,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take for t
 MODEL, PART, VALUE = "model", "part", "value"
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
-    "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.2rem .7rem .2rem 0;"
+    "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.2rem .7rem;"
     "border-bottom:1px solid #8884;overflow-wrap:anywhere}pre{overflow:auto;padding:.7rem;border:1px solid #8884}"
 )
 
@@ -71,9 +71,7 @@ def table(answer: Any, models: Mapping[str, str]) -> list[list[Any]]:
     names = list(dict.fromkeys(name for _, record in rows for name in record))
     first = MODEL if rows and all(place and place[0] in models for place, _ in rows) else f"{PART} 1"
     heads = [first, *(f"{PART} {number}" for number in range(2, depth + 1))][:depth]
-    body = [
-        [*place, *[""] * (depth - len(place)), *(record.get(name, "") for name in names)] for place, record in rows
-    ]
+    body = [[*place, *[""] * (depth - len(place)), *(record.get(name, "") for name in names)] for place, record in rows]
     return [[*heads, *names], *body]
 
 
@@ -135,7 +133,7 @@ def curl_code(taken: Taken, address: str) -> str:
     call = shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{taken.endpoint}")
     return (
         f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {body} \\\n"
-        f"  | sed 's/.*\"event_id\": *\"\\([^\"]*\\)\".*/\\1/')\n"
+        f'  | sed \'s/.*"event_id": *"\\([^"]*\\)".*/\\1/\')\n'
         f'curl -sN {call}/"$event"\n'
     )
 

@@ -10,9 +10,10 @@ import gradio as gr
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
-from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, Models, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
         return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
-    run = Run(guarded(show), [sentence, k, share], [output])
+    run = refusing(show, [sentence, k, share], [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
     return Linked(("sentence", "k", "share"), run, triggers)

@@ -10,8 +10,10 @@ import gradio as gr
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
-from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.events import PROGRESS, private, reporter
+from ui.links import Linked
 from ui.models import Column, Failure, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def xrays(
     state: AppState, first: str, second: str, off: Sequence[int] = (), report: Report = silent
 ) -> dict[str, XRay | Failure]:
     """What is inside each model, seen with a pair of sentences; `off` are layers to switch off together."""
-    pair = [validation.sentence(first, "The first sentence"), validation.sentence(second, "The second sentence")]
+    pair = [validation.sentence(first, "The sentence"), validation.sentence(second, "The other sentence")]
     chosen = layers_of(off)
 
     def look(column: Column, encoder: Encoder) -> XRay:
@@ -218,13 +220,13 @@ def layer_choices(answers: Mapping[str, XRay | Failure]) -> list[tuple[str, int]
     return [(str(layer), layer) for layer in range(1, depth + 1)]
 
 
-def xray_section(state: AppState, first: dict[str, XRay] | None) -> None:
-    """A pair of sentences, layers to switch off, and what is inside the models."""
+def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
+    """A pair of sentences, layers to switch off, and what is inside the models; what belongs into the address."""
     heading("What do prefixes and prototypes do?")
     gr.HTML(html.hint(INTRODUCTION), apply_default_css=False)
     with gr.Row(equal_height=True):
         sentence = gr.Textbox(PAIRS[0][0], label="Sentence", scale=4, min_width=240)
-        other = gr.Textbox(PAIRS[0][1], label="Compared with", scale=4, min_width=240)
+        other = gr.Textbox(PAIRS[0][1], label="Other sentence", scale=4, min_width=240)
         button = submit("X-ray")
     examples = gr.Examples([list(pair) for pair in PAIRS], [sentence, other], label="Try", api_visibility="private")
     choices = layer_choices(first or {})
@@ -237,5 +239,7 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> None:
         found = layer_choices(answers)
         return xray_html(answers, layers_of(off or ())), gr.CheckboxGroup(found, visible=bool(found))
 
-    run = Run(guarded(look), [sentence, other, off], [output, off])
-    private([button.click, sentence.submit, other.submit, off.input], run, examples)
+    run = refusing(look, [sentence, other, off], [output, off])
+    triggers = (button.click, sentence.submit, other.submit, off.input)
+    private(triggers, run, examples)
+    return Linked(("one", "other"), run, triggers)
