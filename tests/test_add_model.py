@@ -14,6 +14,7 @@ from cse import hub
 from ui.add_model import add_column
 from ui.admission import Admission
 from ui.models import Failure, told
+from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState, open_state
 
@@ -59,23 +60,15 @@ def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.M
     assert admission.model("deep/dcpcse") == str((root / "deep" / "dcpcse").resolve())
     assert admission.model(" near ") == admission.model("deep/../simcse") == str((root / "simcse").resolve())
     assert admission.model("bundled") == "bundled"
-    wrong = (
-        "../outside",
-        "..",
-        ".",
-        str(root / "simcse"),
-        "/",
-        "away",
-        "away/",
-        "part",
-        "loop",
-        "simcse/../../outside",
-    )
-    for name in (*wrong, "a\0b", "x" * 199, "~", "file:///etc", "cse", "ui", "cse/bundled", "deep\\dcpcse", "-x"):
+    paths = ("../outside", "..", ".", "/", "simcse/../../outside", "deep\\dcpcse", "file:///etc", "a\0b", "~", "-x")
+    for name in (*paths, str(root / "simcse"), "cse", "ui", "cse/bundled"):  # the last ones are where the server runs
         with pytest.raises(ValueError, match="There is no model") as refused:
             Admission(root, fetch=True).model(name)
         assert str(root) not in str(refused.value).replace(name, "")
-    assert admission.offered()[5:] == ["broken", "fourth", "near", "other", "simcse", "third", "deep/dcpcse"]
+    for name in ("away", "away/", "part", "loop", "x" * 199):
+        with pytest.raises(ValueError, match=r"There is no model|it fetches none") as refused:
+            admission.model(name)
+    assert admission.offered()[5:] == ["broken", "deep/dcpcse", "fourth", "near", "other", "third"]
     for name, said in ((7, "not text"), ("", "is empty"), ("x" * 201, "at most 200")):
         with pytest.raises(ValueError, match=said):
             admission.model(name)
@@ -94,18 +87,19 @@ def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
     with asking("a"):
-        column, description = add_column(state, "simcse")
-        assert (column.name, description["method"]) == ("simcse", "simcse")
+        column, description = add_column(state, "other")
+        assert (column.name, description["method"]) == ("other", "dcpcse")
         found = similarity(state.models, *PAIR)
-        first, second = cse.load(str(root / "simcse")).encode(PAIR, normalize_embeddings=True)
-        assert found["simcse"] == pytest.approx(first @ second, abs=1e-5)
-        with pytest.raises(ValueError, match="simcse is on your page already"):
-            add_column(state, "near")
+        first, second = cse.load(str(root / "other")).encode(PAIR, normalize_embeddings=True)
+        assert found["other"] == pytest.approx(first @ second, abs=1e-5)
+        assert len(search(state, PAIR[0], 3, "demo")["other"]) == 3
+        with pytest.raises(ValueError, match="other is on your page already"):
+            add_column(state, "deep/../other")
     for visitor in ("b", None):
         with asking(visitor):
             assert list(similarity(state.models, *PAIR)) == ["third"]
     with asking(None), pytest.raises(ValueError, match="has none"):
-        add_column(state, "simcse")
+        add_column(state, "other")
     assert [column.name for column in state.models.columns] == ["third"]
 
 
@@ -113,7 +107,7 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
     monkeypatch.setattr("ui.visitors.MOST_COLUMNS", 2)
     monkeypatch.setattr(state.models._visiting, "_most", 1)
     with asking("a"):
-        added = [add_column(state, name)[0] for name in ("simcse", "deep/dcpcse")]
+        added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]
         with pytest.raises(ValueError, match="remove yours"):
             add_column(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]

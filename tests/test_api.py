@@ -105,8 +105,6 @@ def test_a_model_added_by_one_client_is_seen_by_no_other(client):
     first, second = cse.load("bundled").encode(PAIR, normalize_embeddings=True)
     assert mine.pop("bundled") == pytest.approx(first @ second, abs=1e-5)
     assert mine.keys() == theirs.keys()
-    hits = visitor.predict(PAIR[0], 3, api_name="/search")
-    assert len(hits["bundled"]) == 3
     with pytest.raises(Exception, match="There is no model"):
         visitor.predict("../broken", api_name="/add_model")
 
@@ -312,7 +310,8 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
-    assert public == {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results"}
+    probed = {"changes", "disagreements", "xray", "add_model"}
+    assert public == probed | {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results"}
     for function in functions:
         if function.api_name in public - {"results"} or function.name in SHOWN:
             lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"

@@ -56,7 +56,7 @@ class Admission:
         levels = ("/".join("*" * depth) for depth in range(1, DEEPEST + 1))
         found = sorted(path.parent for level in levels for path in self.root.glob(f"{level}/{CONFIG}"))
         names = [str(path.relative_to(self.root)) for path in found[:MOST_OFFERED]]
-        return [*BUNDLED, *(name for name in names if self._folder(name))]
+        return [*BUNDLED, *(name for name in names if name not in BUNDLED and self._folder(name))]
 
     def _folder(self, asked: str) -> Path | None:
         """The folder of that name within the root; None where there is none, or where anything in it leads outside."""

@@ -95,7 +95,13 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    quick = [similarity_endpoint, words_endpoint, pairs_endpoint, search_endpoint, tokens_endpoint]
+    quick: list[Callable[..., Any]] = [
+        similarity_endpoint,
+        words_endpoint,
+        pairs_endpoint,
+        search_endpoint,
+        tokens_endpoint,
+    ]
     quick += [*probe_endpoints(state), models_endpoint]
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, map_endpoint)}
     for name, function in found.items():

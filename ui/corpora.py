@@ -34,7 +34,7 @@ class Corpus:
         """`key` names the corpus to clients, `label` to readers; no `columns` are those of whoever asks."""
         self.key, self.label, self.columns = key, label, None if columns is None else tuple(columns)
         self._opener = opener
-        self._open = Recent[VectorIndex](MOST_KEPT)
+        self._open: Recent[VectorIndex] = Recent(MOST_KEPT)
 
     def index(self, column: Column, encoder: Encoder) -> VectorIndex:
         """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""

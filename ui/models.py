@@ -65,7 +65,7 @@ class Models:
         """
         self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
-        self._visiting = Recent[Encoder](MOST_OPEN)
+        self._visiting: Recent[Encoder] = Recent(MOST_OPEN)
         self._locks: dict[tuple[str, str | None, str | None], threading.RLock] = {}
 
     @property
