@@ -81,6 +81,7 @@ def test_the_api_is_what_was_promised(client):
         "/models": [],
         "/add_model": ["name"],
         "/results": ["task"],
+        "/ledger": [],
     }
     assert info["unnamed_endpoints"] == {}
     kinds = {p["parameter_name"]: p["type"]["type"] for p in info["named_endpoints"]["/map"]["parameters"]}
@@ -311,8 +312,8 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
-    assert public == probed | {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results"}
+    assert public == probed | {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results", "ledger"}
     for function in functions:
-        if function.api_name in public - {"results"} or function.name in SHOWN:
+        if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
             lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"
             assert (function.concurrency_id, function.concurrency_limit) == (lane, {"maps": 1, "encode": 8}[lane])

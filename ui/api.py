@@ -16,10 +16,9 @@ from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
-from ui.model_strip import descriptions
 from ui.models import Failure, plain
 from ui.probe_api import probe_endpoints
-from ui.scores import board_of, names_of, plain_board
+from ui.record_api import record_endpoints
 from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
@@ -82,19 +81,6 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         maps = {name: coordinates(answer) for name, answer in answers.items()}
         return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
-    def models_endpoint() -> list[dict[str, Any]]:
-        """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
-        return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
-
-    def results_endpoint(task: str = "sts") -> dict[str, Any]:
-        """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
-
-        task is sts, transfer, few-shot, clustering, retrieval or geometry. A model has a figure for each column:
-        {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
-        """
-        board = board_of(state, task)
-        return plain_board(board, names_of(board, state.models.columns))
-
     quick: list[Callable[..., Any]] = [
         similarity_endpoint,
         words_endpoint,
@@ -102,12 +88,15 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         search_endpoint,
         tokens_endpoint,
     ]
-    quick += [*probe_endpoints(state), models_endpoint]
+    quick += probe_endpoints(state)
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, map_endpoint)}
     for name, function in found.items():
         gr.api(guarded(function), api_name=name, **(MAPS if function is map_endpoint else ENCODE))
-    gr.api(guarded(results_endpoint), api_name="results")
-    return {**found, "results": results_endpoint}
+
+    for function in record_endpoints(state):
+        found[function.__name__.removesuffix("_endpoint")] = function
+        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"))
+    return found
 
 
 def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:

@@ -1,4 +1,4 @@
-"""The endpoints of the Probe tab, and the one that adds a model."""
+"""The endpoints of the Probe tab, and those that describe and add models."""
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ui.add_model import add_column
+from ui.model_strip import descriptions
 from ui.models import Failure, plain
 from ui.probe import disagreeing, pairs_of, perturbed
 from ui.state import AppState
@@ -47,6 +48,10 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
             {name: answer if isinstance(answer, Failure) else plain_xray(answer) for name, answer in answers.items()}
         )
 
+    def models_endpoint() -> list[dict[str, Any]]:
+        """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
+        return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
+
     def add_model_endpoint(name: str) -> dict[str, Any]:
         """Add a model to the columns of this client's session, and to no one else's; its description comes back.
 
@@ -55,7 +60,7 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         column, answer = add_column(state, name)
         return {"name": column.name, **answer}
 
-    return [changes_endpoint, disagreements_endpoint, xray_endpoint, add_model_endpoint]
+    return [changes_endpoint, disagreements_endpoint, xray_endpoint, models_endpoint, add_model_endpoint]
 
 
 def reasons(failures: Mapping[str, Failure]) -> dict[str, str]:

@@ -60,7 +60,8 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
     """What can be taken away from a tab's parts."""
     if tab == "results":
         boards = {} if isinstance(state.boards, Failure) else state.boards
-        return [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
     return [
         Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES.get(endpoint, ""))  # noqa: B905
         for part, label, endpoint, names in PARTS[tab]
