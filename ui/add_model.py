@@ -12,6 +12,7 @@ from ui.components import submit
 from ui.events import PRIVATE, Run, guarded
 from ui.model_strip import Description, description
 from ui.models import Column, Failure, free_name, opened_by
+from ui.speed import speeds
 from ui.visitors import MOST_COLUMNS
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def add_model_row(state: AppState, strip: Run) -> Any:
             column, _ = add_column(state, name)
         except ValueError as error:
             return gr.skip(), html.failure(Failure(str(error)))
+        speeds(state)
         return strip.fn(), html.hint(f"{column.name} is on your page. {NOTE}")
 
     def take() -> tuple[Any, str]:

@@ -91,10 +91,6 @@ class Models:
             self._visiting.put(key, found)
         return found
 
-    def warm_up(self) -> None:
-        """Open every encoder, so that the first question need not wait for it."""
-        self.apply(lambda column, encoder: None)
-
     def apply(
         self,
         function: Callable[[Column, Encoder], T],

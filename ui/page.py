@@ -18,6 +18,7 @@ from ui.probe import probe_tab
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
+from ui.speed import speed_filler, speeds
 from ui.state import AppState
 from ui.take_section import take_section, takes_of
 from ui.tokens import tokens_tab
@@ -60,11 +61,17 @@ def page(state: AppState) -> gr.Blocks:
         copy_button()
         link(blocks, tabs, linked)
         runs = [pair.run, matrices.run, strip]
-        if opening.similarity:
-            blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
-        else:
-            for run in runs:
-                blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
+        first = [] if opening.similarity else [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
+        after = first[-1].then if first else blocks.load
+        after(
+            lambda: speeds(state),
+            None,
+            speed_filler(),
+            show_progress="hidden",
+            **HIDDEN,
+            concurrency_id="warm-up",
+            concurrency_limit=1,
+        )
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 
 

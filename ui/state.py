@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RESULTS = BUNDLED / "results"
 
 MOST_MAPS = 16
+MOST_SPEEDS = 64
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class AppState:
     """What one app works with.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which
-    models visitors may add; `maps` are kept by fingerprints, texts, seed.
+    models visitors may add; `speeds` are
+    milliseconds a sentence by what a model is opened by; `maps` are kept by fingerprints, texts, seed.
     """
 
     models: Models
@@ -35,6 +37,7 @@ class AppState:
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
+    speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
 
 
