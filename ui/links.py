@@ -30,16 +30,12 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
-
-    `more` are further parts of the tab, each with inputs and a run of its own.
-    """
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`."""
 
     names: Sequence[str]
     run: Run
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
-    more: Sequence[Linked] = ()
 
     def named(self) -> list[gr.components.Component]:
         """The inputs that have a name."""
@@ -52,22 +48,21 @@ def copy_button() -> None:
     button.click(None, None, button, js=COPY, **HIDDEN)
 
 
-def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Linked]]) -> None:
+def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names when the page is opened."""
-    parts = [(name, part) for name, (_, content) in linked.items() for part in (content, *content.more)]
-    asked = [(part, gr.State(False)) for _, part in parts if part.names]
-    for name, (tab, content) in linked.items():
-        contents = (content, *content.more)
-        names = [each for part in contents for each in part.names]
-        inputs = [component for part in contents for component in part.named()]
-        triggers = [tab.select, *(trigger for part in contents for trigger in part.triggers)]
+    parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
+    asked = [(content, gr.State(False)) for _, content in parts if content.names]
+    for name, (tab, contents) in linked.items():
+        names = [each for content in contents for each in content.names]
+        inputs = [component for content in contents for component in content.named()]
+        triggers = [tab.select, *(trigger for content in contents for trigger in content.triggers)]
         script = WRITE % {"tab": json.dumps(name), "names": json.dumps(names), "longest": LONGEST}
         gr.on(triggers, None, inputs, None, js=script, **HIDDEN)
-    for part, state in asked:
-        state.change(part.run.fn, list(part.run.inputs), list(part.run.outputs), **part.lane)
+    for content, state in asked:
+        state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
     outputs = [
         tabs,
-        *(component for _, part in parts for component in part.named()),
+        *(component for _, content in parts for component in content.named()),
         *(state for _, state in asked),
     ]
     restored = blocks.load(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)

@@ -34,21 +34,21 @@ def page(state: AppState) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
-        linked: dict[str, tuple[gr.Tab, Linked]] = {}
+        linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
-                linked["similarity"] = tab, pair._replace(more=(matrices,))
+                linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                linked["search"] = tab, search_tab(state, opening.hits)
+                linked["search"] = tab, [search_tab(state, opening.hits)]
             with gr.Tab("Tokens", id="tokens") as tab:
-                linked["tokens"] = tab, tokens_tab(state, opening.tokens)
+                linked["tokens"] = tab, [tokens_tab(state, opening.tokens)]
             with gr.Tab("Clusters", id="clusters") as tab:
-                linked["clusters"] = tab, clusters_tab(state, opening.maps)
+                linked["clusters"] = tab, [clusters_tab(state, opening.maps)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements)
+                linked["probe"] = tab, [probe_tab(state, opening.changes, opening.disagreements)]
             with gr.Tab("Results", id="results") as tab:
-                linked["results"] = tab, results_tab(state)
+                linked["results"] = tab, [results_tab(state)]
         copy_button()
         link(blocks, tabs, linked)
         runs = [pair.run, matrices.run, strip]
