@@ -108,7 +108,7 @@ def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(brow
         cells, address = grid.locator("td").all_text_contents(), page.url
     with watched(browser, address) as page:
         expect(page.locator("#all-pairs caption")).to_contain_text("in percent: conpvp minus dcpcse")
-        assert page.locator("#all-pairs td").all_text_contents() == cells
+        expect(page.locator("#all-pairs td")).to_have_text(cells)
 
 
 def test_search_lists_hits_of_every_model(browser, url):

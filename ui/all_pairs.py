@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +30,7 @@ The restaurant is open on Sundays.
 You can eat there on Sundays.
 She planted tomatoes in the garden.
 The train to Berlin leaves at noon."""
-MEASURES = {"cosine": "Cosine", "percentile": "Percentile among random pairs"}
+MEASURES = {"cosine": "Cosine", "percentile": "Percentile"}
 NOTHING = ""  # is taken off a model
 SCRIPT = Path(__file__).with_name("all_pairs.js")
 SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
@@ -83,6 +83,11 @@ def pairs_map(value: dict[str, Any]) -> gr.HTML:
     )  # fmt: skip
 
 
+def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
+    """What can be taken off a model, as choices: nothing, or a model."""
+    return [("nothing", NOTHING), *((name, name) for name in names)]
+
+
 def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     """A list of sentences, the map of their pairs and what it shows; what belongs into the address comes back."""
     heading("All pairs of a list")
@@ -94,18 +99,18 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     names = [column.name for column in state.models.columns]
     with gr.Row():
         model = gr.Radio(names, value=names[0], label="Model", min_width=240, elem_id="pairs-model")
-        minus = gr.Radio(
-            [("nothing", NOTHING), *names], value=NOTHING, label="Minus", min_width=240, elem_id="pairs-minus"
-        )
+        minus = gr.Radio(subtrahends(names), value=NOTHING, label="Minus", min_width=240, elem_id="pairs-minus")
         choices = [(label, key) for key, label in MEASURES.items()]
         measure = gr.Radio(choices, value="cosine", label="Value", min_width=240, elem_id="pairs-measure")
     output = pairs_map(pairs_value(LIST.splitlines(), first, names[0]) if first else {})
 
-    def draw(text: str, model: str, minus: str, measure: str, progress: gr.Progress = PROGRESS) -> dict[str, Any]:
-        return pairs_value(*all_pairs(state, text, reporter(progress)), model, minus, measure)
+    def draw(text: str, model: str, minus: str, measure: str, progress: gr.Progress = PROGRESS) -> tuple[Any, ...]:
+        sentences, answers = all_pairs(state, text, reporter(progress))
+        value = pairs_value(sentences, answers, model, minus, measure)
+        return value, gr.update(choices=list(answers)), gr.update(choices=subtrahends(answers))
 
     switches = [model, minus, measure]
-    run = refusing(draw, [box, *switches], [output])
+    run = refusing(draw, [box, *switches], [output, model, minus])
     asked, switched = (button.click, box.submit), [switch.input for switch in switches]
     private(asked, run)
     gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser

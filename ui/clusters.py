@@ -13,9 +13,10 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import heading, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, MAPS, PROGRESS, Newest, Run, one_line_errors, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, Newest, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -147,20 +148,18 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> L
     ) -> Iterator[dict[str, Any]]:
         if newest.replaced(request, number):
             return
-        with one_line_errors():
-            points = points_of(state, source, lines, per_topic)
-            for maps in draw_maps(state, points, seed, reporter(progress)):
-                yield maps_value(points, maps)
-                if newest.replaced(request, number):
-                    return
+        points = points_of(state, source, lines, per_topic)
+        for maps in draw_maps(state, points, seed, reporter(progress)):
+            yield maps_value(points, maps)
+            if newest.replaced(request, number):
+                return
 
-    inputs = [source, lines, per_topic, seed]
+    run = refusing(map_points, [source, lines, per_topic, seed, number], [output])
     triggers = (button.click, lines.submit)
     asked = gr.on(list(triggers), newest.ask, None, number, queue=False, trigger_mode="multiple", **HIDDEN)
-    asked.then(map_points, [*inputs, number], [output], trigger_mode="multiple", **HIDDEN, **MAPS)
+    asked.then(run.fn, list(run.inputs), list(run.outputs), trigger_mode="multiple", **HIDDEN, **MAPS)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
         source, [per_topic, lines], api_visibility="private", show_progress="hidden",
     )  # fmt: skip
-    run = Run(map_points, [*inputs, number], [output])
     return Linked(("source", "lines", "per_topic", "seed"), run, triggers, {**HIDDEN, **MAPS})
