@@ -63,10 +63,16 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
         page.locator("#models dl").first.wait_for()
         page.get_by_role("button", name="Which words?").click()
         page.locator("#words .cse-words").first.wait_for()
+        page.get_by_role("button", name="+ model").click()
         for tab in TABS:
             open_tab(page, tab)
             if tab == "Clusters":
                 page.locator("#maps .cse-frame canvas").nth(3).wait_for()
+            page.get_by_role("button", name="Take it away").locator("visible=true").click()
+            page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
+            if tab == "Results":
+                page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
+                page.locator(".cse-taken pre:visible").wait_for()
             assert violations(page) == [], tab
             assert page.locator("h1:visible").count() == 1
             assert page.locator("h2:visible").count() >= 1
@@ -133,7 +139,7 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
             names += [c.get_attribute("aria-label") for c in page.locator("canvas[role=img]:visible").all()]
             assert page.locator("table:visible").count() == page.locator("table:visible caption").count()
             assert page.locator("canvas:visible:not([role=img]):not([aria-hidden=true])").count() == 0
-        assert len(names) == len(set(names)) == 1 + 1 + 1 + 4 + 2 + 6
+        assert len(names) == len(set(names)) == 1 + 1 + 1 + 4 + 4 + 7
         assert all(names)
 
 

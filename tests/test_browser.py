@@ -1,10 +1,11 @@
 """The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
+import json
 import re
 
 import numpy as np
 import pytest
-from app_models import GOOD, MARKUP, serving, write_models
+from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
 from gradio_client import Client
 from playwright.sync_api import expect
@@ -17,7 +18,8 @@ LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is ha
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, bert_folder):
     folders = write_models(tmp_path_factory.mktemp("columns"), bert_folder)
-    with serving([str(folder) for folder in folders]) as address:
+    root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
+    with serving([str(folder) for folder in folders], root=root) as address:
         yield address
 
 
@@ -250,3 +252,40 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
     page.go_back()
     expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
     page.close()
+
+
+def visible(page, button):
+    """Of all tabs' buttons the one that is shown; an accordion's name ends with its arrow."""
+    return page.get_by_role("button", name=re.compile(f"^{re.escape(button)}")).locator("visible=true")
+
+
+def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
+    with watched(browser, url, accept_downloads=True) as page:
+        visible(page, "+ model").click()
+        page.get_by_label("A model: ").fill("extra")
+        page.get_by_label("A model: ").press("Enter")
+        visible(page, "Add it").click()
+        expect(page.locator("#added")).to_contain_text("extra is on your page")
+        expect(page.locator("#similarity tbody th")).to_have_text(
+            [*GOOD, MARKUP, "extra", "broken"], use_inner_text=True
+        )
+        page.locator("#models details").last.locator("summary").click()
+        expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
+        visible(page, "Take it away").click()
+        with page.expect_download() as saved:
+            visible(page, "JSON").click()
+        taken = json.loads(saved.value.path().read_text())
+        assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
+        shown = dict(zip(taken["answer"], page.locator("#similarity .cse-number").all_text_contents(), strict=False))
+        assert shown == {name: f"{taken['answer'][name]:.3f}" for name in shown}
+        page.get_by_label("All pairs of the list").check()
+        with page.expect_download() as saved:
+            visible(page, "PNG").click()
+        assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
+        with watched(browser, url) as other:
+            assert other.locator("#models .cse-card").count() == 6
+        visible(page, "Remove mine").click()
+        expect(page.locator("#models .cse-card")).to_have_count(6)
+        open_tab(page, "Probe")
+        page.get_by_label("1", exact=True).check()
+        expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

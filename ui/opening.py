@@ -30,7 +30,7 @@ from ui.similarity import PAIRS, placed
 from ui.state import AppState
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
-from ui.xray import PAIRS as XRAYED
+from ui.xray import FIRST as XRAYED
 from ui.xray import XRay, opened_xray, plain_xray, xrays
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def compute_opening(state: AppState) -> dict[str, Any]:
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
         "descriptions": found(descriptions(state.models), dict),
-        "xrays": found(xrays(state, *XRAYED[0]), lambda answer: rounded_values(plain_xray(answer))),
+        "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
         "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
     }

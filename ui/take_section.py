@@ -40,14 +40,14 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (2, "The X-ray", "xray", ("s1", "s2", "off")),
     ),
 }
-PICTURES = {"map": "#maps canvas"}
+PICTURES = {"map": "#maps canvas", "pairs": "#all-pairs table"}
 Answers = Mapping[str, Callable[..., Any]]
 
 
 class Take(NamedTuple):
     """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
 
-    `picture` finds the canvas that shows it, where there is one.
+    `picture` finds the canvas or the table of coloured cells that shows it, where there is one.
     """
 
     label: str

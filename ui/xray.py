@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from cse.prototypes import Prototype
     from cse.xray import PrefixAttention
 
-PAIRS = [
-    ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),
-    ("The dog chased the cat through the garden.", "The cat chased the dog through the garden."),
-    ("He arrived before noon.", "He came in the morning."),
-]
+PAIRS = {
+    "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),
+    "roles exchanged": ("The dog chased the cat through the garden.", "The cat chased the dog through the garden."),
+    "paraphrase": ("He arrived before noon.", "He came in the morning."),
+}
+FIRST = PAIRS["negation"]
 MOST_LAYERS = 48
 INTRODUCTION = (
     "DCPCSE learns a prefix: keys and values that every layer of a frozen backbone may attend to. ConPVP is trained "
@@ -225,10 +226,13 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     heading("What do prefixes and prototypes do?")
     gr.HTML(html.hint(INTRODUCTION), apply_default_css=False)
     with gr.Row(equal_height=True):
-        sentence = gr.Textbox(PAIRS[0][0], label="Sentence", scale=4, min_width=240)
-        other = gr.Textbox(PAIRS[0][1], label="Other sentence", scale=4, min_width=240)
+        sentence = gr.Textbox(FIRST[0], label="Sentence", scale=4, min_width=240)
+        other = gr.Textbox(FIRST[1], label="Other sentence", scale=4, min_width=240)
         button = submit("X-ray")
-    examples = gr.Examples([list(pair) for pair in PAIRS], [sentence, other], label="Try", api_visibility="private")
+    examples = gr.Examples(
+        [list(pair) for pair in PAIRS.values()], [sentence, other], label="Try", example_labels=list(PAIRS),
+        api_visibility="private",
+    )  # fmt: skip
     choices = layer_choices(first or {})
     off = gr.CheckboxGroup(choices, label="Switch the prefix off together in layers", visible=bool(choices))
     gr.HTML(html.hint(READING), apply_default_css=False)
