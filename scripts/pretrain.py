@@ -33,6 +33,10 @@ def main(
     frozen_layers: Annotated[
         int, typer.Option(min=0, help="With --init: lowest layers that stay as they are, and the embeddings with them.")
     ] = 0,
+    start_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="With --init: share of its weights averaged into the result, below the head."),
+    ] = 0.0,
     untied: Annotated[
         bool, typer.Option("--untied", help="Give the decoder a matrix of its own (PromptBERT's Table 12).")
     ] = False,
@@ -41,6 +45,10 @@ def main(
     ] = 1.0,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
+    file_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Largest file of the model in MB; larger matrices in parts that only cse opens."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last saved state.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run was made.")] = False,
@@ -57,11 +65,11 @@ def main(
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
-        frozen_layers=frozen_layers, bag_weight=bag_weight, untied=untied, seed=seed,
+        frozen_layers=frozen_layers, start_share=start_share, bag_weight=bag_weight, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,
-        init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
+        init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision, file_size=file_size,
     )  # fmt: skip
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
@@ -69,7 +77,7 @@ def main(
     if json_output:
         print_json(record)
     else:
-        last = record["curve"][-1]
+        last = record.get("averaged", record["curve"][-1])
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
 
 
