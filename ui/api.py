@@ -5,6 +5,7 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -20,6 +21,8 @@ from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState
+from ui.template_lab import WORDS as DEFAULT_TRIED
+from ui.template_lab import Tried, try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
 
@@ -28,18 +31,21 @@ if TYPE_CHECKING:
 
 
 def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/models` and `/results` to the surrounding app."""
+    """Add `/similarity`, `/search`, `/tokens`, `/template`, `/map`, `/models` and `/results` to the surrounding app."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
         return plain(similarity(state.models, s1, s2))
 
-    def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
+    def search_endpoint(
+        query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0
+    ) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
 
-        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with.
+        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with. threshold is the percentile
+        among random pairs of the model, 0 to 100, that a sentence has to reach.
         """
-        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus).items()})
+        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus, threshold).items()})
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
@@ -47,6 +53,14 @@ def add_endpoints(state: AppState) -> None:
         k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that.
         """
         return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
+
+    def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
+        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}}}.
+
+        Each is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's graded
+        pairs, and the k (1 to 30) likeliest denoised tokens. The template has one [X] (the sentence) and one [MASK].
+        """
+        return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
 
     def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
@@ -72,7 +86,8 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
+    lanes = [similarity_endpoint, search_endpoint, tokens_endpoint, template_endpoint, map_endpoint, models_endpoint]
+    for function in lanes:
         lane = MAPS if function is map_endpoint else ENCODE
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
     gr.api(guarded(results_endpoint), api_name="results")
@@ -91,6 +106,13 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
         return answer
     named = {"before": answer.before, "alone": answer.alone, "after": answer.after}
     return {name: [list(pair) for pair in found] for name, found in named.items()}
+
+
+def trials(answer: Tried | Failure) -> dict[str, Any] | Failure:
+    """Both templates' trials as JSON values."""
+    if isinstance(answer, Failure):
+        return answer
+    return {name: asdict(each) for name, each in answer._asdict().items()}
 
 
 def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:

@@ -15,6 +15,7 @@ import numpy as np
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
+from cse.template_lab import Trial
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
@@ -23,10 +24,12 @@ from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
 from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
+from ui.ranks import Found
 from ui.search import DEFAULT as HITS
-from ui.search import QUERIES, Found, find_all
+from ui.search import QUERIES, find_all
 from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
+from ui.template_lab import OTHER, Tried, try_template
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
 
@@ -44,6 +47,7 @@ class Opening(NamedTuple):
     heat_maps: dict[str, np.ndarray] | None = None
     hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
+    trials: dict[str, Tried] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
     changes: list[Moved] | None = None
@@ -66,6 +70,7 @@ def read_opening(models: Models) -> Opening:
         similarity=each("similarity", lambda found: Placed(*found)),
         heat_maps=each("heat_maps", np.array),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
+        trials=each("trials", lambda tried: Tried(*(Trial(*one) for one in tried))),
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
@@ -81,13 +86,14 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = heat_map(state.models, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
-    _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
+    hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
         "descriptions": found(descriptions(state.models), dict),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
         "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
@@ -129,6 +135,11 @@ def reading_value(reading: Reading) -> list[Any]:
     return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
+def trial_values(tried: Tried) -> list[Any]:
+    """Both trials' fields as JSON values."""
+    return [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in tried]
+
+
 def found_value(found: Found) -> list[Any]:
-    """The sentences found and the type of index as JSON values; how long it took is another machine's."""
-    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory]
+    """The sentences found, index and recall as JSON values; how long it took is another machine's."""
+    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]

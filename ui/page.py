@@ -18,6 +18,7 @@ from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
 from ui.state import AppState
+from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
 
 TITLE = "Sentence embeddings, side by side"
@@ -42,7 +43,9 @@ def page(state: AppState) -> gr.Blocks:
             with gr.Tab("Search", id="search") as tab:
                 linked["search"] = tab, search_tab(state, opening.hits)
             with gr.Tab("Tokens", id="tokens") as tab:
-                linked["tokens"] = tab, tokens_tab(state, opening.tokens)
+                words = tokens_tab(state, opening.tokens)
+                lab_section(state, words.run.inputs[0], opening.trials)
+                linked["tokens"] = tab, words
             with gr.Tab("Clusters", id="clusters") as tab:
                 linked["clusters"] = tab, clusters_tab(state, opening.maps)
             with gr.Tab("Probe", id="probe") as tab:

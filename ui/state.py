@@ -20,6 +20,7 @@ RESULTS = BUNDLED / "results"
 
 T = TypeVar("T")
 MOST_MAPS = 16
+MOST_OWN = 8  # visitors' corpora in memory
 
 
 class Recent(Generic[T]):
@@ -40,12 +41,17 @@ class Recent(Generic[T]):
         while len(self._results) > self._most:
             self._results.popitem(last=False)
 
+    def drop(self, key: Hashable) -> None:
+        """Keep a result no longer."""
+        self._results.pop(key, None)
+
 
 @dataclass(frozen=True)
 class AppState:
     """What one app works with.
 
-    `boards` are the shipped results by task, or why they cannot be read; `maps` are kept by fingerprints, texts, seed.
+    `boards` are the shipped results by task, or why they cannot be read; `maps` are kept by fingerprints, texts and
+    seed, `own_corpora` by a secret of the visitor's.
     """
 
     models: Models
@@ -53,6 +59,7 @@ class AppState:
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
+    own_corpora: Recent[Corpus] = field(default_factory=lambda: Recent(MOST_OWN))
 
 
 def open_state(

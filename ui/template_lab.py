@@ -1,0 +1,105 @@
+"""The template lab: what a template of the visitor's makes of every model, beside the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import gradio as gr
+
+from cse.progress import Report, silent
+from cse.template_lab import Trial, template_of, trial
+from cse.templates import MANUAL, MEANS, MEANS_OF
+from ui import html, validation
+from ui.components import heading, result, submit
+from ui.corpora import DEMO
+from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.models import Column, Failure, divided
+from ui.state import AppState
+from ui.tokens import MOST, template_html, token_list
+
+if TYPE_CHECKING:
+    from cse.encoder import Encoder
+
+LONGEST = 300  # characters of a template
+WORDS = 6
+WIDTH = 20.0  # rem of a model's two lists
+OTHER = '"[X]" is a [MASK] one'
+TEMPLATES = [OTHER, MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
+EXPLANATION = (
+    "What if a model read another template? **[X]** is the sentence, **[MASK]** where the vector is read; the weights "
+    "stay as they are. The score is Spearman's correlation × 100 of cosines with the grades of the demo's 60 graded "
+    "pairs. Every checkpoint was trained with its own template, so another one is an experiment on it."
+)
+FIRST_TOKEN = (
+    "Trained without a [MASK]: its own score is that of the first token's vector, its own words are asked for as above."
+)
+
+
+class Tried(NamedTuple):
+    """A model's own template and another one on the same sentence and pairs."""
+
+    own: Trial
+    other: Trial
+
+
+def try_template(
+    state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
+) -> dict[str, Tried | Failure]:
+    """What each model makes of a sentence and of the graded pairs, under its own template and under another."""
+    from cse.data import scored_pairs
+
+    spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
+    if len(text) > LONGEST:
+        raise ValueError(f"The template has {len(text):,} characters; give at most {LONGEST}.")
+    if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
+        raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
+    count, pairs = validation.whole(k, "k", 1, MOST), scored_pairs(DEMO / "pairs.tsv")
+
+    def tried(column: Column, encoder: Encoder) -> Tried:
+        edited = template_of(encoder, text)
+        own, other = (trial(encoder, each, spoken, pairs, count) for each in (encoder.method.template, edited))
+        return Tried(own, other)
+
+    return state.models.apply(tried, report=report)
+
+
+def tried_html(sentence: str, answers: Mapping[str, Tried | Failure]) -> str:
+    """A column per model: its own template and the other one, with their scores and denoised words."""
+    words = (probability for answer in divided(answers)[0].values() for each in answer for _, probability in each.words)
+    top = max(words, default=1.0)
+    return html.columns(answers, lambda tried: both_html(sentence, tried, top), width=WIDTH)
+
+
+def both_html(sentence: str, tried: Tried, top: float) -> str:
+    """A model's two trials side by side, and what the other template gains or loses."""
+    change = tried.other.score - tried.own.score
+    said = "no difference" if abs(change) < 0.005 else f"{change:+.1f}".replace("-", "\N{MINUS SIGN}")
+    note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{FIRST_TOKEN}</p>'
+    sides = (("Its own", tried.own, ""), ("Yours", tried.other, f' <span class="cse-score">{said}</span>'))
+    return f'<div class="cse-three">{"".join(trial_html(sentence, top, *side) for side in sides)}</div>{note}'
+
+
+def trial_html(sentence: str, top: float, title: str, found: Trial, change: str) -> str:
+    """A template around the sentence, its score and its words, the bars relative to the probability `top`."""
+    return (
+        f'<div><h4>{title}</h4><p class="cse-number">{found.score:.1f}{change}</p>'
+        f"{template_html(found.template, sentence)}{token_list(found.words, top)}</div>"
+    )
+
+
+def lab_section(state: AppState, sentence: gr.Textbox, first: dict[str, Tried] | None = None) -> None:
+    """The lab beneath the words of the `sentence`, with its first result where there is one."""
+    heading("Template lab")
+    gr.Markdown(EXPLANATION)
+    with gr.Row(equal_height=True):
+        template = gr.Textbox(OTHER, label="Template", scale=4, min_width=240)
+        button = submit("Try template")
+    examples = gr.Examples([[text] for text in TEMPLATES], [template], label="Try", api_visibility="private")
+    opened = tried_html(str(sentence.value), first) if first else html.hint("Press Enter or Try template.")
+    output = result("template-lab", opened)
+
+    def try_it(sentence: str, template: str, progress: gr.Progress = PROGRESS) -> str:
+        return tried_html(sentence, try_template(state, sentence, template, report=reporter(progress)))
+
+    private((button.click, template.submit), Run(guarded(try_it), [sentence, template], [output]), examples)
