@@ -10,8 +10,11 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from cse.benchmark.significance import Difference, paired_bootstrap
 from cse.data import Pair
-from cse.evaluation.metrics import spearman
+from cse.evaluation.metrics import correlation, pair_cosines
 from cse.methods import Pooling
 from cse.templates import Template
 
@@ -26,6 +29,15 @@ class Trial:
     template: str
     score: float
     words: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model's own template and another one on the same pairs, and what the other gains in points."""
+
+    own: Trial
+    other: Trial
+    gain: Difference
 
 
 def under(encoder: Encoder, template: Template) -> Encoder:
@@ -45,10 +57,16 @@ def under(encoder: Encoder, template: Template) -> Encoder:
     return other
 
 
-def trial(encoder: Encoder, template: Template, sentence: str, pairs: Sequence[Pair], k: int) -> Trial:
-    """What an encoder makes of graded pairs and of a sentence under a template; `k` words."""
-    other = under(encoder, template)
-    return Trial(template.text, round(spearman(other.encode, pairs), 2), other.top_tokens(sentence, k))
+def compare(encoder: Encoder, template: Template, sentence: str, pairs: Sequence[Pair], k: int) -> Comparison:
+    """What an encoder makes of graded pairs and of a sentence, in `k` words, under its own and another template."""
+    readers = (encoder, under(encoder, template))
+    grades = np.array([grade for grade, _, _ in pairs])
+    cosines = [pair_cosines(reader.encode, pairs) for reader in readers]
+    own, other = (
+        Trial(reader.method.template.text, round(correlation(found, grades), 2), reader.top_tokens(sentence, k))
+        for reader, found in zip(readers, cosines, strict=True)
+    )
+    return Comparison(own, other, paired_bootstrap({"pairs": (cosines[1], cosines[0], grades)}))
 
 
 def template_of(encoder: Encoder, text: str) -> Template:

@@ -46,7 +46,7 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
         for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
             assert [word for word, _ in before] == [word for word, _ in after]
-        for ours, theirs in zip(stored["trials"][name], living["trials"][name], strict=True):
+        for ours, theirs in zip(stored["trials"][name][:2], living["trials"][name][:2], strict=True):
             assert ours[0] == theirs[0]
             assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
             assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]

@@ -8,7 +8,8 @@ import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
-from cse.template_lab import Trial
+from cse.benchmark.significance import Difference
+from cse.template_lab import Comparison, Trial
 from index import Hit
 from ui import html, validation
 from ui.canvas import ModelMap, canvas_value, pack
@@ -17,7 +18,7 @@ from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.ranks import Found, search_html
 from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, heat_map_html
-from ui.template_lab import Tried, tried_html
+from ui.template_lab import tried_html
 from ui.tokens import Reading, readings_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
@@ -48,10 +49,11 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
+    trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
         heat_map_html([HOSTILE, "b"], np.eye(2), HOSTILE),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}, findable=True),
-        tried_html(HOSTILE, {HOSTILE: Tried(*[Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])] * 2)}),
+        tried_html(HOSTILE, {HOSTILE: Comparison(trial, trial, Difference(-1.25, -3, 0.5))}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
     ]
@@ -169,6 +171,17 @@ def test_the_words_of_all_models_have_bars_on_one_scale():
     assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
     assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
     assert page.count("reads no [MASK] itself") == 1
+
+
+def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():
+    own, other = Trial("[X]", 64.0, [("cat", 0.2)]), Trial("[X] [MASK]", 62.75, [("dog", 0.4)])
+    page = tried_html("cats", {"a": Comparison(own, other, Difference(-1.25, -3, 0.5)), MARKUP: Failure("broken")})
+    minus = "\N{MINUS SIGN}"
+    assert f"<b>{minus}1.2</b>" in page
+    assert f"{minus}3.0 to +0.5, inside the noise" in page
+    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "100.0"]
+    assert "Trained without a [MASK]" in page
+    assert "<img" not in page
 
 
 def test_packed_points_come_back():

@@ -5,11 +5,13 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from cse.template_lab import Comparison
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
@@ -22,7 +24,7 @@ from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState
 from ui.template_lab import WORDS as DEFAULT_TRIED
-from ui.template_lab import Tried, try_template
+from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
 
@@ -55,10 +57,11 @@ def add_endpoints(state: AppState) -> None:
         return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
 
     def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
-        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}}}.
+        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
 
-        Each is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's graded
-        pairs, and the k (1 to 30) likeliest denoised tokens. The template has one [X] (the sentence) and one [MASK].
+        Each template is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's
+        graded pairs, and the k (1 to 30) likeliest denoised tokens. "gain" has the bounds, "low" and "high", of 95 % of
+        a bootstrap's evidence. The template has one [X], for the sentence, and one [MASK].
         """
         return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
 
@@ -86,8 +89,10 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    lanes = [similarity_endpoint, search_endpoint, tokens_endpoint, template_endpoint, map_endpoint, models_endpoint]
-    for function in lanes:
+    running: list[Callable[..., Any]] = [
+        similarity_endpoint, search_endpoint, tokens_endpoint, template_endpoint, map_endpoint, models_endpoint,
+    ]  # fmt: skip
+    for function in running:
         lane = MAPS if function is map_endpoint else ENCODE
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
     gr.api(guarded(results_endpoint), api_name="results")
@@ -108,11 +113,11 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
     return {name: [list(pair) for pair in found] for name, found in named.items()}
 
 
-def trials(answer: Tried | Failure) -> dict[str, Any] | Failure:
-    """Both templates' trials as JSON values."""
+def trials(answer: Comparison | Failure) -> dict[str, Any] | Failure:
+    """A comparison of templates as JSON values."""
     if isinstance(answer, Failure):
         return answer
-    return {name: asdict(each) for name, each in answer._asdict().items()}
+    return asdict(answer)
 
 
 def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:

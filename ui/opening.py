@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cse.benchmark.significance import Difference
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
-from cse.template_lab import Trial
+from cse.template_lab import Comparison, Trial
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
@@ -29,7 +30,7 @@ from ui.search import DEFAULT as HITS
 from ui.search import QUERIES, find_all
 from ui.similarity import LIST, PAIRS, heat_map, placed
 from ui.state import AppState
-from ui.template_lab import OTHER, Tried, try_template
+from ui.template_lab import OTHER, try_template
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
 
@@ -47,7 +48,7 @@ class Opening(NamedTuple):
     heat_maps: dict[str, np.ndarray] | None = None
     hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
-    trials: dict[str, Tried] | None = None
+    trials: dict[str, Comparison] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
     changes: list[Moved] | None = None
@@ -70,7 +71,7 @@ def read_opening(models: Models) -> Opening:
         similarity=each("similarity", lambda found: Placed(*found)),
         heat_maps=each("heat_maps", np.array),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
-        trials=each("trials", lambda tried: Tried(*(Trial(*one) for one in tried))),
+        trials=each("trials", lambda own: Comparison(Trial(*own[0]), Trial(*own[1]), Difference(*own[2]))),
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
@@ -135,9 +136,11 @@ def reading_value(reading: Reading) -> list[Any]:
     return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
-def trial_values(tried: Tried) -> list[Any]:
-    """Both trials' fields as JSON values."""
-    return [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in tried]
+def trial_values(tried: Comparison) -> list[Any]:
+    """A comparison's fields as JSON values."""
+    trials = (tried.own, tried.other)
+    values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
+    return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
 
 
 def found_value(found: Found) -> list[Any]:

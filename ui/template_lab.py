@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from cse.progress import Report, silent
-from cse.template_lab import Trial, template_of, trial
+from cse.template_lab import Comparison, Trial, compare, template_of
 from cse.templates import MANUAL, MEANS, MEANS_OF
 from ui import html, validation
 from ui.components import heading, result, submit
@@ -16,9 +16,10 @@ from ui.corpora import DEMO
 from ui.events import PROGRESS, Run, guarded, private, reporter
 from ui.models import Column, Failure, divided
 from ui.state import AppState
-from ui.tokens import MOST, template_html, token_list
+from ui.tokens import MOST, SENTENCES, template_html, token_list
 
 if TYPE_CHECKING:
+    from cse.benchmark.significance import Difference
     from cse.encoder import Encoder
 
 LONGEST = 300  # characters of a template
@@ -36,16 +37,9 @@ FIRST_TOKEN = (
 )
 
 
-class Tried(NamedTuple):
-    """A model's own template and another one on the same sentence and pairs."""
-
-    own: Trial
-    other: Trial
-
-
 def try_template(
     state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
-) -> dict[str, Tried | Failure]:
+) -> dict[str, Comparison | Failure]:
     """What each model makes of a sentence and of the graded pairs, under its own template and under another."""
     from cse.data import scored_pairs
 
@@ -56,39 +50,49 @@ def try_template(
         raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
     count, pairs = validation.whole(k, "k", 1, MOST), scored_pairs(DEMO / "pairs.tsv")
 
-    def tried(column: Column, encoder: Encoder) -> Tried:
-        edited = template_of(encoder, text)
-        own, other = (trial(encoder, each, spoken, pairs, count) for each in (encoder.method.template, edited))
-        return Tried(own, other)
+    def tried(column: Column, encoder: Encoder) -> Comparison:
+        return compare(encoder, template_of(encoder, text), spoken, pairs, count)
 
     return state.models.apply(tried, report=report)
 
 
-def tried_html(sentence: str, answers: Mapping[str, Tried | Failure]) -> str:
+def tried_html(sentence: str, answers: Mapping[str, Comparison | Failure]) -> str:
     """A column per model: its own template and the other one, with their scores and denoised words."""
-    words = (probability for answer in divided(answers)[0].values() for each in answer for _, probability in each.words)
+    words = (
+        probability
+        for answer in divided(answers)[0].values()
+        for each in (answer.own, answer.other)
+        for _, probability in each.words
+    )
     top = max(words, default=1.0)
     return html.columns(answers, lambda tried: both_html(sentence, tried, top), width=WIDTH)
 
 
-def both_html(sentence: str, tried: Tried, top: float) -> str:
+def both_html(sentence: str, tried: Comparison, top: float) -> str:
     """A model's two trials side by side, and what the other template gains or loses."""
-    change = tried.other.score - tried.own.score
-    said = "no difference" if abs(change) < 0.005 else f"{change:+.1f}".replace("-", "\N{MINUS SIGN}")
     note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{FIRST_TOKEN}</p>'
-    sides = (("Its own", tried.own, ""), ("Yours", tried.other, f' <span class="cse-score">{said}</span>'))
-    return f'<div class="cse-three">{"".join(trial_html(sentence, top, *side) for side in sides)}</div>{note}'
+    sides = "".join(
+        trial_html(sentence, top, title, found) for title, found in (("Its own", tried.own), ("Yours", tried.other))
+    )
+    return f'<p>{gain_html(tried.gain)}</p><div class="cse-three">{sides}</div>{note}'
 
 
-def trial_html(sentence: str, top: float, title: str, found: Trial, change: str) -> str:
+def gain_html(gain: Difference) -> str:
+    """What the other template gains, and whether so few pairs can tell."""
+    value, low, high = (f"{bound:+.1f}".replace("-", "\N{MINUS SIGN}") for bound in (gain.value, gain.low, gain.high))
+    verdict = "inside the noise" if gain.noise else "a difference"
+    return f'<b>{value}</b> <span class="cse-score">95 % of the evidence: {low} to {high}, {verdict}</span>'
+
+
+def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
     """A template around the sentence, its score and its words, the bars relative to the probability `top`."""
     return (
-        f'<div><h4>{title}</h4><p class="cse-number">{found.score:.1f}{change}</p>'
+        f'<div><h4>{title}</h4><p class="cse-number">{found.score:.1f}</p>'
         f"{template_html(found.template, sentence)}{token_list(found.words, top)}</div>"
     )
 
 
-def lab_section(state: AppState, sentence: gr.Textbox, first: dict[str, Tried] | None = None) -> None:
+def lab_section(state: AppState, sentence: gr.components.Component, first: dict[str, Comparison] | None = None) -> None:
     """The lab beneath the words of the `sentence`, with its first result where there is one."""
     heading("Template lab")
     gr.Markdown(EXPLANATION)
@@ -96,7 +100,7 @@ def lab_section(state: AppState, sentence: gr.Textbox, first: dict[str, Tried] |
         template = gr.Textbox(OTHER, label="Template", scale=4, min_width=240)
         button = submit("Try template")
     examples = gr.Examples([[text] for text in TEMPLATES], [template], label="Try", api_visibility="private")
-    opened = tried_html(str(sentence.value), first) if first else html.hint("Press Enter or Try template.")
+    opened = tried_html(SENTENCES[0], first) if first else html.hint("Press Enter or Try template.")
     output = result("template-lab", opened)
 
     def try_it(sentence: str, template: str, progress: gr.Progress = PROGRESS) -> str:
