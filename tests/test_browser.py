@@ -69,7 +69,7 @@ def test_search_lists_hits_of_every_model(browser, url):
         assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
         assert "damaged" in page.locator("#hits .cse-failure").inner_text()
         for model in range(5):
-            assert page.locator(f"#hits td:nth-child({model + 3}) .cse-found").count() == 5
+            assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
         page.get_by_text("The query is empty; write a few words.").wait_for()
@@ -198,20 +198,20 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
         page.get_by_label("Query").fill("the cat & a dog?")
         page.get_by_label("number input for Results").fill("3")
         page.get_by_role("button", name="Search", exact=True).click()
-        expect(page.locator("#hits td:nth-child(3) .cse-found")).to_have_count(3)
+        expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
         address = page.url
         assert "tab=search" in address
-        shown = page.locator("#hits tbody").inner_text()
+        shown = page.locator("#hits .cse-ranks tbody").inner_text()
     with watched(browser, address) as page:
         expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
-        expect(page.locator("#hits td:nth-child(3) .cse-found")).to_have_count(3)
-        assert page.locator("#hits tbody").inner_text() == shown
+        expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
+        assert page.locator("#hits .cse-ranks tbody").inner_text() == shown
     page = browser.new_page()  # not watched: Gradio calls it an error where a page is left
     page.set_default_timeout(WAIT)
     page.goto(address)
     expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
-    expect(page.locator("#hits td:nth-child(3) .cse-found")).to_have_count(3)
+    expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
     open_tab(page, "Tokens")
     page.wait_for_url("**tab=tokens**")
     page.go_back()

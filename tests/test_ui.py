@@ -120,8 +120,9 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     page = search_html(
         2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
     )
-    rows = [row.split("</tr>")[0] for row in page.split('</td><th scope="row">')[1:]]
-    assert [row.split("<")[0].strip() for row in rows] == ["both", "deep", "mine"]  # the mean rank decides
+    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row"><span class="cse-place">')[1:]]
+    shown = [row.replace("</span>", "").split("<")[0].strip() for row in rows]
+    assert shown == ["1 both", "2 deep", "3 mine"]  # the mean rank decides
     assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
     assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
     assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)

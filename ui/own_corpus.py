@@ -148,7 +148,7 @@ def own_section(state: AppState, corpus: gr.Dropdown) -> gr.State:
                 column = gr.Textbox(label="Column of a table", placeholder="sentence or text")
                 factory = gr.Dropdown([(said, key) for key, said in FACTORIES.items()], value="Flat", label="Index")
         with gr.Row():
-            start = gr.Button("Index for this visit", variant="primary", scale=0, min_width=180)
+            start = gr.Button("Index for this visit", variant="primary", scale=0, min_width=240)
             stop = gr.Button("Stop", scale=0, min_width=100)
         status = gr.HTML("", apply_default_css=False, elem_id="own-corpus")
 

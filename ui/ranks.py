@@ -56,7 +56,7 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
         return f"{failures}{kept_html(count, found)}{html.hint('Nothing is near enough; lower the threshold.')}"
     heads = "".join(head(name, answer) for name, answer in found.items())
     body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
-    inside = f'<thead><tr><td></td><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
+    inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
     table = html.table(inside, "Ranks of the sentences found", "cse-table cse-ranks")
     return (
         f'{failures}{kept_html(count, found)}<div class="cse-found-by"><div>{table}</div>'
@@ -106,7 +106,8 @@ def row_html(number: int, row: int, found: Mapping[str, Found], count: int, find
     text = next(hit.text for hit in hits.values() if hit)
     link = f' <a class="cse-on-map" href="?tab=clusters&amp;pin={row}">on the map</a>' if findable else ""
     cells = "".join(f"<td>{rank_html(hit, name in finders)}</td>" for name, hit in hits.items())
-    return f'<tr><td class="cse-place">{number}</td><th scope="row">{html.escape(text)}{badge}{link}</th>{cells}</tr>'
+    place = f'<span class="cse-place">{number}</span> '
+    return f'<tr><th scope="row">{place}{html.escape(text)}{badge}{link}</th>{cells}</tr>'
 
 
 def rank_html(hit: Hit | None, chosen: bool) -> str:

@@ -82,7 +82,7 @@ def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked
     """The tab's content with its first results, where there are some; what belongs into the address comes back."""
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
-        query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
+        query = gr.Textbox(QUERIES[0], label="Query", scale=4, min_width=240)
         choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]
         corpus = gr.Dropdown(choices, value=DEMO_KEY, label="Corpus", scale=3, min_width=280)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)

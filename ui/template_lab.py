@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LONGEST = 300  # characters of a template
 WORDS = 6
-WIDTH = 20.0  # rem of a model's two lists
+WIDTH = 18.0  # rem of a model's two lists
 OTHER = '"[X]" is a [MASK] one'
 TEMPLATES = [OTHER, MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
 EXPLANATION = (
@@ -74,7 +74,7 @@ def both_html(sentence: str, tried: Comparison, top: float) -> str:
     sides = "".join(
         trial_html(sentence, top, title, found) for title, found in (("Its own", tried.own), ("Yours", tried.other))
     )
-    return f'<p>{gain_html(tried.gain)}</p><div class="cse-three">{sides}</div>{note}'
+    return f'<p class="cse-gain">{gain_html(tried.gain)}</p><div class="cse-three">{sides}</div>{note}'
 
 
 def gain_html(gain: Difference) -> str:
