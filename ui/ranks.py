@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST = 50  # ranks that are looked up
 STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges
 READING = (
-    f"A number is the sentence's rank in a model, grey where it is beyond the results asked for, a dot beyond {MOST}. "
+    f"A number is the sentence's rank in a model, grey where it is no result, a dot beyond {MOST}. "
     "The lines follow each sentence from model to model; below the dashed line it is beyond the results."
 )
 AGREEING = (

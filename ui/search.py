@@ -49,7 +49,7 @@ def find_all(
 
     wanted = validation.sentence(query, "The query")
     count = validation.whole(k, "k", 1, MOST)
-    place = validation.between(threshold, "The threshold", 0.0, 100.0)
+    place = validation.between(threshold, "The least percentile", 0.0, 100.0)
 
     def hits(column: Column, encoder: Encoder) -> Found:
         index = corpus.index(column, encoder)
@@ -82,11 +82,11 @@ def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked
     """The tab's content with its first results, where there are some; what belongs into the address comes back."""
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
-        query = gr.Textbox(QUERIES[0], label="Query", scale=4, min_width=240)
+        query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
         choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]
-        corpus = gr.Dropdown(choices, value=DEMO_KEY, label="Corpus", scale=3, min_width=280)
+        corpus = gr.Dropdown(choices, value=DEMO_KEY, label="Corpus", scale=3, min_width=300)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
-        threshold = gr.Slider(0, 100, 0, step=0.5, label="Threshold (percentile)", scale=2, min_width=160)
+        threshold = gr.Slider(0, 100, 0, step=0.5, label="Least percentile", scale=3, min_width=160)
         button = submit("Search")
     examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
     own = own_section(state, corpus)

@@ -81,7 +81,7 @@ def gain_html(gain: Difference) -> str:
     """What the other template gains, and whether so few pairs can tell."""
     value, low, high = (f"{bound:+.1f}".replace("-", "\N{MINUS SIGN}") for bound in (gain.value, gain.low, gain.high))
     verdict = "inside the noise" if gain.noise else "a difference"
-    return f'<b>{value}</b> <span class="cse-score">95 % of the evidence: {low} to {high}, {verdict}</span>'
+    return f"<b>{value}</b> <small>95 % of the evidence: {low} to {high}, {verdict}</small>"
 
 
 def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
