@@ -30,6 +30,11 @@ def percentiles(cosines: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return 50 * (below + within) / len(reference)
 
 
+def cosine_at(place: float, reference: np.ndarray) -> float:
+    """The cosine that has the share `place`, 0 to 100, of the ascending `reference` (P,) below it."""
+    return float(np.quantile(reference, place / 100))
+
+
 def displacement(cosine: float, reference: np.ndarray) -> float:
     """How far a change moved a vector: 0 not at all, 1 as far away as the median of random pairs (P,)."""
     apart = 1 - float(np.median(reference))

@@ -30,6 +30,8 @@ SHOWN = (
     "put",
     "take",
     "explain",
+    "try_it",
+    "index_own",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
@@ -72,8 +74,9 @@ def test_the_api_is_what_was_promised(client):
         "/similarity": ["s1", "s2"],
         "/words": ["s1", "s2"],
         "/pairs": ["lines"],
-        "/search": ["query", "k", "corpus"],
+        "/search": ["query", "k", "corpus", "threshold"],
         "/tokens": ["sentence", "k"],
+        "/template": ["sentence", "template", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
         "/changes": ["sentence"],
         "/disagreements": ["source", "lines"],
@@ -163,11 +166,38 @@ def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
 def test_search_of_an_index_folder_has_a_column_per_model_that_indexed_it(client):
     found = client.predict(CORPUS[2], k=50, corpus="pets.txt", api_name="/search")
     assert list(found) == ["simcse", "promptbert", "dcpcse"]
-    assert "built by" in found["dcpcse"]["error"]  # another fingerprint than the model's
+    assert found["dcpcse"]["error"].startswith("dcpcse: built by dcpcse (00000000")  # of another fingerprint
+    assert "/" not in found["dcpcse"]["error"]  # where the server has them is its own affair
     for name in ("simcse", "promptbert"):
         assert sorted(hit["text"] for hit in found[name]) == sorted(CORPUS)  # k is cut to what there is
         assert found[name][0]["text"] == CORPUS[2]
         assert found[name][0]["score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_threshold_leaves_what_is_closer_than_that_share_of_random_pairs(client, encoders):
+    demo, query = Demo(), "my dog is happy in the park"
+    everything = client.predict(query, 50, "demo", api_name="/search")
+    found = client.predict(query, 50, "demo", 90, api_name="/search")
+    for name in ("simcse", "conpvp"):
+        reference = demo.random_cosines(Column(name, name), encoders[name])
+        least = np.sort(reference)[int(0.9 * len(reference))]
+        assert found[name] == [hit for hit in everything[name] if hit["score"] >= least]
+    assert 0 < sum(len(found[name]) for name in GOOD) < 50 * len(GOOD)
+
+
+def test_a_template_is_tried_beside_each_models_own(client, encoders):
+    from cse.data import scored_pairs
+    from cse.evaluation.metrics import spearman
+
+    pairs = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
+    found = client.predict(PAIR[0], '"[X]" is a [MASK] one', 3, api_name="/template")
+    assert "damaged" in found["broken"]["error"]
+    for name in ("simcse", "conpvp"):
+        own, other = found[name]["own"], found[name]["other"]
+        assert (own["template"], other["template"]) == (encoders[name].method.template.text, '"[X]" is a [MASK] one')
+        assert own["score"] == pytest.approx(spearman(encoders[name].encode, pairs), abs=0.006)
+        assert [word for word, _ in own["words"]] == [word for word, _ in encoders[name].top_tokens(PAIR[0], 3)]
+        assert other["score"] != own["score"]
 
 
 def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
@@ -261,6 +291,10 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", True, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or pets.txt."),
         ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or pets.txt."),
+        ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
+        ("/search", ["a", 5, "own", 0], "The corpus is unknown; choose demo or pets.txt."),
+        ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
+        ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("/tokens", ["", 5], "The sentence is empty; write a few words."),
         ("/tokens", ["a", 31], "k must be a whole number from 1 to 30."),
         ("/map", ["moon", "", 25, 0], "The source is unknown; choose demo or pairs or lines."),
@@ -312,8 +346,11 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
-    assert public == probed | {"similarity", "words", "pairs", "search", "tokens", "map", "models", "results", "ledger"}
+    compared = {"similarity", "words", "pairs", "search", "tokens", "template", "map"}
+    assert public == probed | compared | {"models", "results", "ledger"}
+    lanes = {"maps": 1, "corpora": 1, "encode": 8}
     for function in functions:
         if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
-            lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"
-            assert (function.concurrency_id, function.concurrency_limit) == (lane, {"maps": 1, "encode": 8}[lane])
+            lane = {"map": "maps", "map_points": "maps", "index_own": "corpora"}.get(function.name, "encode")
+            lane = "maps" if function.api_name == "map" else lane
+            assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])

@@ -119,7 +119,7 @@ def test_search_lists_hits_of_every_model(browser, url):
         query = page.get_by_label("Query")
         query.fill(HOSTILE)
         query.press("Enter")
-        columns = page.locator("#hits thead th")
+        columns = page.locator("#hits .cse-ranks thead th")
         expect(columns).to_have_count(6)
         assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
         assert "damaged" in page.locator("#hits .cse-failure").inner_text()
@@ -129,6 +129,26 @@ def test_search_lists_hits_of_every_model(browser, url):
         query.press("Enter")
         expect(page.locator("[role=alert]", has_text="The query is empty; write a few words.")).to_be_visible()
         expect(columns).to_have_count(0)  # they were another query's
+
+
+def test_a_visitors_own_sentences_are_searched_and_a_bad_file_is_refused_where_it_was_given(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Search")
+        page.get_by_role("button", name="Your own sentences").click()
+        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index for this visit")
+        file = page.locator(".cse-own input[type=file]")
+        file.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"caf\xe9 au lait"})
+        page.get_by_text("a.txt").first.wait_for()
+        index.click()
+        expect(status.get_by_role("alert")).to_contain_text("a.txt: line 1 is not UTF-8")
+        file.set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": "\n".join(LINES).encode()})
+        page.get_by_text("b.txt").first.wait_for()
+        index.click()
+        expect(status).to_contain_text("Your sentences (5) indexed")
+        page.get_by_role("button", name="Search", exact=True).click()
+        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)
+        assert page.locator("#hits .cse-on-map").count() == 0
+        expect(page.locator("#hits tbody th", has_text=LINES[1])).to_have_count(1)
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):
@@ -232,16 +252,16 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
         open_tab(page, "Search")
         page.get_by_label("Query").fill("the cat & a dog?")
         page.get_by_label("number input for Results").fill("3")
-        page.get_by_role("button", name="Search").click()
+        page.get_by_role("button", name="Search", exact=True).click()
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
         address = page.url
         assert "tab=search" in address
-        shown = page.locator("#hits tbody").inner_text()
+        shown = page.locator("#hits .cse-ranks tbody").inner_text()
     with watched(browser, address) as page:
         expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
-        assert page.locator("#hits tbody").inner_text() == shown
+        assert page.locator("#hits .cse-ranks tbody").inner_text() == shown
     page = browser.new_page()  # not watched: Gradio calls it an error where a page is left
     page.set_default_timeout(WAIT)
     page.goto(address)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.calibration import BINS, displacement, histogram, percentile, percentiles, random_cosines
+from cse.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
 from cse.encoder import Encoder
 from cse.input_notes import foreign_share, input_notes
 from cse.model_names import BUNDLED_NAMES
@@ -29,6 +29,13 @@ def test_a_percentile_is_scipys_mean_percentile() -> None:
     assert percentiles(cosines, reference).tolist() == [
         [percentile(each, reference) for each in row] for row in cosines
     ]
+
+
+def test_a_threshold_is_the_cosine_that_has_its_percentile() -> None:
+    reference = random_cosines(np.random.default_rng(2).normal(size=(80, 6)))
+    for place in (1, 50, 99, 99.5):
+        assert percentile(cosine_at(place, reference), reference) == pytest.approx(place, abs=0.05)
+    assert cosine_at(100, reference) == pytest.approx(reference[-1])
 
 
 def test_a_histogram_holds_every_pair_once() -> None:

@@ -18,8 +18,8 @@ from ui.corpora import VECTORS
 from ui.models import Models
 from ui.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from ui.page import page
+from ui.ranks import MOST
 from ui.search import DEFAULT as HITS
-from ui.search import MOST
 from ui.state import AppState, open_state
 
 
@@ -54,6 +54,10 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
         for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
             assert [word for word, _ in before] == [word for word, _ in after]
+        for ours, theirs in zip(stored["trials"][name][:2], living["trials"][name][:2], strict=True):
+            assert ours[0] == theirs[0]
+            assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
+            assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
         column = next(column for column in state.models.columns if column.name == name)
         vectors = state.demo.vectors(column, state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
         xy, faithful = stored["maps"][name]  # t-SNE multiplies the last bit of a machine, so places may differ
@@ -107,7 +111,8 @@ def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
     shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
     assert shown["similarity"].count("<svg") == len(BUNDLED_NAMES)
     assert shown["hits"].count("(exact)") == len(BUNDLED_NAMES)
-    assert shown["tokens"].count('class="cse-card"') == len(BUNDLED_NAMES)
+    for place in ("tokens", "template-lab"):
+        assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
     for drawn in (shown["maps"]["maps"], shown["all-pairs"]["models"]):
         assert [model["name"] for model in drawn] == list(BUNDLED_NAMES)
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)

@@ -99,6 +99,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "tokens": {"sentence": HOSTILE, "k": 3}, "changes": {"sentence": "the dog is happy."},
         "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "per_topic": 10, "seed": 3},
         "disagreements": {"source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun"},
+        "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
     }  # fmt: skip
     assert {part[1] for tab in PARTS.values() for part in [row[1:] for row in tab]} <= given.keys()

@@ -9,15 +9,19 @@ from app_models import MARKUP, write_model
 from conftest import ROOT
 
 from cse.attribution import Attribution
+from cse.benchmark.significance import Difference
+from cse.template_lab import Comparison, Trial
 from cse.words import words
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value
 from ui.canvas import ModelMap, canvas_value, pack
+from ui.corpora import strangers
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
-from ui.search import Found, search_html
+from ui.ranks import Found, search_html
+from ui.template_lab import tried_html
 from ui.tokens import Reading, readings_html
 from ui.words import words_html
 
@@ -54,9 +58,11 @@ def attribution(*counts: int) -> Attribution:
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
+    trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
         words_html([HOSTILE, "b"], {HOSTILE: attribution(len(words(HOSTILE)), 1), "other": Failure(HOSTILE)}),
-        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
+        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}, findable=True),
+        tried_html(HOSTILE, {HOSTILE: Comparison(trial, trial, Difference(-1.25, -3, 0.5))}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
     ]
@@ -144,24 +150,54 @@ def test_a_pair_is_placed_among_random_pairs_on_one_axis():
 def found(*texts: str) -> Found:
     corpus = ["both", "mine", "deep", "x", "one"]
     hits = [Hit(rank, 1 - rank / 10, corpus.index(text), text) for rank, text in enumerate(texts, start=1)]
-    return Found(hits, "Flat", 3.2)
+    return Found(hits, "Flat", 1.0, 3.2)
 
 
 def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     page = search_html(
         2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
     )
-    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row">')[1:]]
-    assert [row.split("<")[0].strip() for row in rows] == ["both", "deep", "mine"]  # the mean rank decides
+    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row"><span class="cse-place">')[1:]]
+    shown = [row.replace("</span>", "").split("<")[0].strip() for row in rows]
+    assert shown == ["1 both", "2 deep", "3 mine"]  # the mean rank decides
     assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
     assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
     assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)
     assert "·</span>" in rows[2]  # b does not have it at all
-    assert "1 of 2, 0.55" in page  # 0.1 * 1 + 0.1 * 0.9 * 0.5, and 0.81 * 0.5 for what would follow
-    assert "Flat (exact), 3 ms" in page
+    weighted = '<td>0.55<span class="cse-hidden"> rank-biased</span></td><td>1.00</td>'  # 0.1 + 0.045 + 0.81 / 2
+    assert f'<th scope="row">b</th>{weighted}' in page
+    assert '<th scope="row">a</th><td>1.00</td><td>0.50<span class="cse-hidden"> shared</span></td>' in page
+    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3 ms</small>" in page
+    assert "map" not in page
     assert "broken" in page
     assert "<img" not in page
     assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
+
+
+def test_lines_join_a_sentences_ranks_and_end_beneath_the_results():
+    page = search_html(2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x")}, findable=True)
+    lines = [line.split('"')[0] for line in page.split('<polyline points="')[1:]]
+    assert lines == ["16,16 106,16", "16,60 106,38", "16,38 106,60"]  # both: 1, 1; deep: 3, 2; mine: 2, none
+    assert page.count('<svg class="cse-lines" aria-hidden="true"') == 1
+    assert 'href="?tab=clusters&amp;pin=2"' in page  # deep's row of the corpus
+    assert "<svg" not in search_html(2, {"a": found("both")})
+
+
+def test_what_is_under_the_threshold_is_no_result_and_every_model_says_how_many_are_left():
+    low, high = (found("both", "mine", "deep")._replace(least=least) for least in (0.75, 0.85))
+    page = search_html(3, {"a": low, "b": high})
+    assert "<li><b>a</b>: 2 of 3 (cosine 0.750 or more)</li><li><b>b</b>: 1 of 3 (cosine 0.850 or more)</li>" in page
+    assert (page.count('cse-found"'), page.count("only a"), "deep" in page) == (3, 1, False)
+    none = search_html(3, {"a": low._replace(least=0.95), "b": high._replace(least=0.95)})
+    assert "Nothing is near enough; lower the threshold." in none
+    assert "0 of 3" in none
+
+
+def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
+    models = Models(["simcse", "dcpcse"])
+    assert strangers(models.columns, models) == ""
+    note = strangers([models.columns[0], Column("bert-mean", "bert", "mean")], models)
+    assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")
 
 
 def test_the_words_of_all_models_have_bars_on_one_scale():
@@ -173,6 +209,17 @@ def test_the_words_of_all_models_have_bars_on_one_scale():
     assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
     assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
     assert page.count("reads no [MASK] itself") == 1
+
+
+def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():
+    own, other = Trial("[X]", 64.0, [("cat", 0.2)]), Trial("[X] [MASK]", 62.75, [("dog", 0.4)])
+    page = tried_html("cats", {"a": Comparison(own, other, Difference(-1.25, -3, 0.5)), MARKUP: Failure("broken")})
+    minus = "\N{MINUS SIGN}"
+    assert f"<b>{minus}1.2</b>" in page
+    assert f"{minus}3.0 to +0.5, inside the noise" in page
+    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "100.0"]
+    assert "Trained without a [MASK]" in page
+    assert "<img" not in page
 
 
 def test_packed_points_come_back():

@@ -6,10 +6,12 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from cse.template_lab import Comparison
 from ui import validation
 from ui.all_pairs import all_pairs, plain_pairs
 from ui.canvas import ModelMap
@@ -23,6 +25,8 @@ from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState
+from ui.template_lab import WORDS as DEFAULT_TRIED
+from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import Reading, tokens
 from ui.words import attributions, plain_words
@@ -56,12 +60,15 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         sentences, answers = all_pairs(state, lines)
         return {"sentences": sentences, "models": {name: plain_pairs(answer) for name, answer in answers.items()}}
 
-    def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
+    def search_endpoint(
+        query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0
+    ) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
 
-        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with.
+        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with. threshold is the percentile
+        among random pairs of the model, 0 to 100, that a sentence has to reach.
         """
-        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus).items()})
+        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus, threshold).items()})
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
@@ -69,6 +76,15 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that.
         """
         return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
+
+    def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
+        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
+
+        Each template is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's
+        graded pairs, and the k (1 to 30) likeliest denoised tokens. "gain" has the bounds, "low" and "high", of 95 % of
+        a bootstrap's evidence. The template has one [X], for the sentence, and one [MASK].
+        """
+        return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
 
     def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
@@ -87,6 +103,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         pairs_endpoint,
         search_endpoint,
         tokens_endpoint,
+        template_endpoint,
     ]
     quick += probe_endpoints(state)
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, map_endpoint)}
@@ -112,6 +129,13 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
         return answer
     named = {"before": answer.before, "alone": answer.alone, "after": answer.after}
     return {name: [list(pair) for pair in found] for name, found in named.items()}
+
+
+def trials(answer: Comparison | Failure) -> dict[str, Any] | Failure:
+    """A comparison of templates as JSON values."""
+    if isinstance(answer, Failure):
+        return answer
+    return asdict(answer)
 
 
 def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:

@@ -30,9 +30,13 @@ Opener = Callable[[Column, "Encoder"], "VectorIndex"]
 class Corpus:
     """Sentences to search, and each column's index of them, opened once."""
 
-    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener) -> None:
-        """`key` names the corpus to clients, `label` to readers; no `columns` are those of whoever asks."""
-        self.key, self.label, self.columns = key, label, None if columns is None else tuple(columns)
+    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener, note: str = "") -> None:
+        """`key` names the corpus to clients, `label` to readers, who also read the `note` above its results.
+
+        No `columns` are those of whoever asks.
+        """
+        self.key, self.label, self.note = key, label, note
+        self.columns = None if columns is None else tuple(columns)
         self._opener = opener
         self._open: Recent[VectorIndex] = Recent(MOST_KEPT)
 
@@ -110,8 +114,20 @@ def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
         name = " + ".join(Path(source).name for source in first.corpora if source)
         key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, *found})
         sources = index_columns({folder: manifests[folder] for folder in members}, models)
-        found[key] = Corpus(key, f"{key} ({first.count:,} sentences)", list(sources), folder_opener(sources))
+        label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
+        found[key] = Corpus(key, label, list(sources), folder_opener(sources), note)
     return list(found.values())
+
+
+def strangers(columns: Sequence[Column], models: Models) -> str:
+    """What a reader should know where some of an index's columns are none of the page; nothing where all are."""
+    odd = ", ".join(column.name for column in columns if column not in models.columns)
+    if not odd:
+        return ""
+    return (
+        f"Indexed with {odd}, which is no column of this page. To compare, start the app with that --model, or index "
+        "the same sentences with the page's models (scripts.build_index) and give each folder with --index."
+    )
 
 
 def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Column, Path]:
@@ -128,11 +144,19 @@ def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Colum
 
 
 def folder_opener(sources: dict[Column, Path]) -> Opener:
-    """Opens a column's index folder, refusing another model than the one that built it."""
+    """Opens a column's index folder, refusing another model than the one that built it.
+
+    A visitor is told the folder's and the model's names, and not where the server has them.
+    """
 
     def load(column: Column, encoder: Encoder) -> VectorIndex:
-        from index import VectorIndex
+        from index import IndexFolderError, VectorIndex
 
-        return VectorIndex.load(sources[column], encoder.fingerprint, model=encoder.name)
+        folder = sources[column]
+        try:
+            return VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
+        except IndexFolderError as error:
+            said = str(error).replace(str(folder), folder.name).replace(column.model, Path(column.model).name)
+            raise IndexFolderError(said) from error
 
     return load

@@ -1,4 +1,4 @@
-"""How handlers meet Gradio: errors as one line, progress, a lane for answers and another for maps, which take long."""
+"""How handlers meet Gradio: errors as one line, progress, a lane for answers and one for each thing that takes long."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ R = TypeVar("R")
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
+CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
 MOST_VISITORS = 1000  # whose newest request is remembered

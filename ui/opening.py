@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cse.benchmark.significance import Difference
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
+from cse.template_lab import Comparison, Trial
 from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps
@@ -24,10 +26,12 @@ from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
 from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
+from ui.ranks import Found
 from ui.search import DEFAULT as HITS
-from ui.search import QUERIES, Found, find_all
+from ui.search import QUERIES, find_all
 from ui.similarity import PAIRS, placed
 from ui.state import AppState
+from ui.template_lab import OTHER, try_template
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
 from ui.xray import FIRST as XRAYED
@@ -47,6 +51,7 @@ class Opening(NamedTuple):
     all_pairs: dict[str, AllPairs] | None = None
     hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
+    trials: dict[str, Comparison] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
     changes: list[Moved] | None = None
@@ -70,6 +75,7 @@ def read_opening(models: Models) -> Opening:
         similarity=each("similarity", lambda found: Placed(*found)),
         all_pairs=each("all_pairs", lambda found: AllPairs(*map(np.array, found.values()))),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
+        trials=each("trials", lambda own: Comparison(Trial(*own[0]), Trial(*own[1]), Difference(*own[2]))),
         tokens=each("tokens", lambda reading: Reading(*reading)),
         maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
         descriptions=each("descriptions", lambda found: found),
@@ -86,13 +92,14 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = all_pairs(state, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
-    _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
+    hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "all_pairs": found(matrices, plain_pairs),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
         "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
         "descriptions": found(descriptions(state.models), dict),
         "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
@@ -144,6 +151,13 @@ def reading_value(reading: Reading) -> list[Any]:
     return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
+def trial_values(tried: Comparison) -> list[Any]:
+    """A comparison's fields as JSON values."""
+    trials = (tried.own, tried.other)
+    values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
+    return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
+
+
 def found_value(found: Found) -> list[Any]:
-    """The sentences found and the type of index as JSON values; how long it took is another machine's."""
-    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory]
+    """The sentences found, index and recall as JSON values; how long it took is another machine's."""
+    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]

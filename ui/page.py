@@ -21,6 +21,7 @@ from ui.similarity import similarity_tab
 from ui.speed import speed_filler, speeds
 from ui.state import AppState
 from ui.take_section import take_section, takes_of
+from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
 
 TITLE = "Sentence embeddings, side by side"
@@ -46,7 +47,9 @@ def page(state: AppState) -> gr.Blocks:
             with gr.Tab("Search", id="search") as tab:
                 linked["search"] = tab, [search_tab(state, opening.hits)]
             with gr.Tab("Tokens", id="tokens") as tab:
-                linked["tokens"] = tab, [tokens_tab(state, opening.tokens)]
+                words = tokens_tab(state, opening.tokens)
+                lab = lab_section(state, words.run.inputs[0], opening.trials)
+                linked["tokens"] = tab, [words, lab]
             with gr.Tab("Clusters", id="clusters") as tab:
                 linked["clusters"] = tab, [clusters_tab(state, opening.maps)]
             with gr.Tab("Probe", id="probe") as tab:

@@ -26,3 +26,7 @@ class Recent(Generic[T]):
         self._results[key] = result
         while len(self._results) > self._most:
             self._results.popitem(last=False)
+
+    def drop(self, key: Hashable) -> None:
+        """Keep a result no longer."""
+        self._results.pop(key, None)

@@ -21,15 +21,16 @@ RESULTS = BUNDLED / "results"
 
 MOST_MAPS = 16
 MOST_SPEEDS = 64
+MOST_OWN = 8  # visitors' corpora in memory
 
 
 @dataclass(frozen=True)
 class AppState:
     """What one app works with.
 
-    `boards` are the shipped results by task, or why they cannot be read; `admission` says which
-    models visitors may add; `speeds` are
-    milliseconds a sentence by what a model is opened by; `maps` are kept by fingerprints, texts, seed.
+    `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
+    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by fingerprints, texts and
+    seed, `own_corpora` by a secret of the visitor's.
     """
 
     models: Models
@@ -39,6 +40,7 @@ class AppState:
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
+    own_corpora: Recent[Corpus] = field(default_factory=lambda: Recent(MOST_OWN))
 
 
 def open_state(

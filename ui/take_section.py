@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +32,11 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (0, "Its words", "words", ("s1", "s2")),
         (1, "All pairs of the list", "pairs", ("lines",)),
     ),
-    "search": ((0, "The sentences found", "search", ("query", "k", "corpus")),),
-    "tokens": ((0, "The tokens", "tokens", ("sentence", "k")),),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold")),),
+    "tokens": (
+        (0, "The tokens", "tokens", ("sentence", "k")),
+        (1, "The template lab", "template", ("template", "sentence")),
+    ),
     "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
     "probe": (
         (0, "What the changes move", "changes", ("sentence",)),
@@ -70,11 +74,13 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
     """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
-    answer = answers[endpoint](**inputs)
+    order = list(inspect.signature(answers[endpoint]).parameters)
+    given = {name: inputs[name] for name in sorted(inputs, key=order.index)}
+    answer = answers[endpoint](**given)
     if hasattr(answer, "__next__"):  # an endpoint that answers step by step ends with the whole
         *_, answer = answer
     named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint))
-    return Taken(endpoint, inputs, named if endpoint not in UNUSED else {}, answer)
+    return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
 
 
 def address_of(request: gr.Request | None) -> str:
