@@ -9,7 +9,7 @@ from app_models import MARKUP, write_model
 from conftest import ROOT
 
 from cse.benchmark.significance import Difference
-from cse.template_lab import Comparison, Trial
+from cse.benchmark.template_lab import Comparison, Trial
 from index import Hit
 from ui import html, validation
 from ui.canvas import ModelMap, canvas_value, pack

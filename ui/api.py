@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from cse.template_lab import Comparison
+from cse.benchmark.template_lab import Comparison
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
