@@ -10,8 +10,8 @@ from conftest import SENTENCES
 from scipy.stats import spearmanr
 
 import cse
+from cse.benchmark.template_lab import compare, template_of, under
 from cse.encoder import Encoder
-from cse.template_lab import compare, template_of, under
 from cse.templates import Template
 from cse.vectors import cosines
 

@@ -10,7 +10,7 @@ from conftest import ROOT
 
 from cse.attribution import Attribution
 from cse.benchmark.significance import Difference
-from cse.template_lab import Comparison, Trial
+from cse.benchmark.template_lab import Comparison, Trial
 from cse.words import words
 from index import Hit
 from ui import html, validation

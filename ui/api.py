@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from cse.template_lab import Comparison
+from cse.benchmark.template_lab import Comparison
 from ui import validation
 from ui.all_pairs import all_pairs, plain_pairs
 from ui.canvas import ModelMap

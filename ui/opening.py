@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cse.benchmark.significance import Difference
+from cse.benchmark.template_lab import Comparison, Trial
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
-from cse.template_lab import Comparison, Trial
 from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from ui.canvas import ModelMap, pack, unpack
 from ui.clusters import PER_TOPIC, demo_points, draw_maps

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from cse.benchmark.template_lab import Comparison, Trial, compare, template_of
 from cse.progress import Report, silent
-from cse.template_lab import Comparison, Trial, compare, template_of
 from cse.templates import MANUAL, MEANS, MEANS_OF
 from ui import html, validation
 from ui.components import heading, result, submit
