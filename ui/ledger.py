@@ -8,7 +8,7 @@ from ui import html
 from ui.models import Failure
 
 if TYPE_CHECKING:
-    from cse.benchmark.ledger import LedgerEntry
+    from cse.benchmark.ledger_entry import LedgerEntry
     from ui.state import AppState
 
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")

@@ -74,8 +74,8 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
     """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
-    order = list(inspect.signature(answers[endpoint]).parameters)
-    given = {name: inputs[name] for name in sorted(inputs, key=order.index)}
+    known = inspect.signature(answers[endpoint]).parameters
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
     answer = answers[endpoint](**given)
     if hasattr(answer, "__next__"):  # an endpoint that answers step by step ends with the whole
         *_, answer = answer
