@@ -10,7 +10,7 @@ import gradio as gr
 from ui.add_model import add_model_row, rerun
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
-from ui.events import HIDDEN, PRIVATE
+from ui.events import HIDDEN, PRIVATE, Run
 from ui.links import Linked, copy_button, link
 from ui.model_strip import model_strip
 from ui.opening import read_opening
@@ -63,19 +63,16 @@ def page(state: AppState) -> gr.Blocks:
         rerun(added, pair.run)
         copy_button()
         link(blocks, tabs, linked)
-        runs = [pair.run, matrices.run, strip]
-        first = [] if opening.similarity else [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
-        after = first[-1].then if first else blocks.load
-        after(
-            lambda: speeds(state),
-            None,
-            speed_filler(),
-            show_progress="hidden",
-            **HIDDEN,
-            concurrency_id="warm-up",
-            concurrency_limit=1,
-        )
+        when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
+
+
+def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
+    """Once the page is there, compute what is not shipped; then open the models and measure their speed."""
+    events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
+    after = events[-1].then if events else blocks.load
+    lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
+    after(lambda: speeds(state), None, speed_filler(), **lane)
 
 
 def theme() -> gr.themes.Base:
