@@ -5,14 +5,16 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from ui.canvas import ModelMap
-from ui.clusters import PER_TOPIC, draw_maps, points_of
+from ui.clusters import PER_TOPIC, points_of
 from ui.corpora import DEMO_KEY
-from ui.events import ENCODE, MAPS, guarded
+from ui.events import ENCODE, MAPS, guarded, one_line_errors
+from ui.maps import draw_maps
 from ui.model_strip import descriptions
 from ui.models import Failure, plain
 from ui.scores import board_of, names_of, plain_board
@@ -48,16 +50,20 @@ def add_endpoints(state: AppState) -> None:
         """
         return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
 
-    def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
-        """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
+    def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> Iterator[dict]:
+        """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.
 
         source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1.
+        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
+        five sentences whose vectors are nearest to each one's, "lost" the share of its ten nearest that are not near on
+        the map; "trustworthiness", "continuity" and "same_topic" are null where they say nothing. The maps done so far
+        come as each is done; a client that leaves stops the rest.
         """
-        points = points_of(state, source, lines, per_topic)
-        *_, answers = draw_maps(state, points, seed)
-        maps = {name: coordinates(answer) for name, answer in answers.items()}
-        return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
+        with one_line_errors():
+            points = points_of(state, source, lines, per_topic)
+            for answers in draw_maps(state, points, seed):
+                maps = {name: map_fields(answer) for name, answer in answers.items()}
+                yield {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
 
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
@@ -72,9 +78,9 @@ def add_endpoints(state: AppState) -> None:
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))
 
-    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
-        lane = MAPS if function is map_endpoint else ENCODE
-        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
+    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, models_endpoint):
+        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **ENCODE)
+    gr.api(map_endpoint, api_name="map", **MAPS)
     gr.api(guarded(results_endpoint), api_name="results")
 
 
@@ -93,8 +99,9 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
     return {name: [list(pair) for pair in found] for name, found in named.items()}
 
 
-def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
+def map_fields(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
     """A map as JSON values."""
     if isinstance(answer, Failure):
         return answer
-    return {"xy": answer.xy.tolist(), "trustworthiness": answer.trustworthiness}
+    arrays = {"xy": answer.xy.tolist(), "near": answer.near.tolist(), "lost": answer.lost.tolist()}
+    return {**answer._asdict(), **arrays}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -15,6 +15,7 @@ from cse.progress import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
@@ -69,6 +70,15 @@ class Newest:
     def replaced(self, request: gr.Request, number: int) -> bool:
         """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
         return self._requests.get(request.session_hash, number) != number
+
+    def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
+        """The results of the request of this number as they come, while the visitor has not asked again."""
+        for result in results:
+            if self.replaced(request, number):
+                return
+            yield result
+            if self.replaced(request, number):  # before the next is computed
+                return
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:

@@ -17,11 +17,11 @@ WRITE = """(...values) => {
   const query = new URLSearchParams({tab: %(tab)s});
   %(names)s.forEach((name, place) => {
     const text = String(values[place] ?? '');
-    if (text.length <= %(longest)d) query.set(name, text);
+    if (values[place] != null && text.length <= %(longest)d) query.set(name, text);
   });
   if (theme) query.set('__theme', theme);
   if (query.toString() === address.searchParams.toString()) return;
-  const change = address.searchParams.has('tab') ? 'pushState' : 'replaceState';
+  const change = address.searchParams.has('tab') && !%(quiet)s ? 'pushState' : 'replaceState';
   history[change](null, '', `?${query}`);
 }"""
 # Gradio reports the first tab as chosen while it draws the page, before the address was read.
@@ -30,12 +30,16 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`."""
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
+
+    What is written on `quiet` triggers is no step to go back to.
+    """
 
     names: Sequence[str]
     run: Run
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
+    quiet: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """The inputs that have a name."""
@@ -52,8 +56,10 @@ def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Li
     """Keep the address up to date, and fill and run the tab that it names when the page is opened."""
     asked = {name: gr.State(False) for name, (_, content) in linked.items() if content.names}
     for name, (tab, content) in linked.items():
-        script = WRITE % {"tab": json.dumps(name), "names": json.dumps(list(content.names)), "longest": LONGEST}
-        gr.on([tab.select, *content.triggers], None, content.named(), None, js=script, **HIDDEN)
+        values = {"tab": json.dumps(name), "names": json.dumps(list(content.names)), "longest": LONGEST}
+        for triggers, quiet in (([tab.select, *content.triggers], "false"), (list(content.quiet), "true")):
+            if triggers:
+                gr.on(triggers, None, content.named(), None, js=WRITE % {**values, "quiet": quiet}, **HIDDEN)
         if name in asked:
             run = content.run
             asked[name].change(run.fn, list(run.inputs), list(run.outputs), **content.lane)

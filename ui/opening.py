@@ -15,10 +15,11 @@ import numpy as np
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
-from ui.canvas import ModelMap, pack, unpack
-from ui.clusters import PER_TOPIC, demo_points, draw_maps
+from ui.canvas import ModelMap, map_of, map_value
+from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
+from ui.maps import draw_maps, maps_key
 from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
+SEED = 0
 
 
 class Opening(NamedTuple):
@@ -67,11 +69,18 @@ def read_opening(models: Models) -> Opening:
         heat_maps=each("heat_maps", np.array),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
         tokens=each("tokens", lambda reading: Reading(*reading)),
-        maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
+        maps=each("maps", map_of),
         descriptions=each("descriptions", lambda found: found),
         changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
         disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
     )
+
+
+def keep_maps(state: AppState, opening: Opening) -> None:
+    """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
+    if opening.maps and opening.descriptions:
+        fingerprints = {name: opening.descriptions[name]["fingerprint"] for name in opening.maps}
+        state.maps.put(maps_key(fingerprints, demo_points(state, PER_TOPIC), SEED), opening.maps)
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:
@@ -80,14 +89,14 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = heat_map(state.models, LIST)
-    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
     _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
-        "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "maps": found(maps, map_value),
         "descriptions": found(descriptions(state.models), dict),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
         "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
