@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-
 import numpy as np
 
 from cse.vectors import unit_rows
@@ -35,13 +33,6 @@ def preserved(rows: np.ndarray, others: np.ndarray) -> float:
     from sklearn.manifold import trustworthiness as measure
 
     return float(measure(rows, others, n_neighbors=neighbours))
-
-
-def same_label(near: np.ndarray, labels: Sequence[Hashable]) -> float:
-    """Mean share of the neighbours `near` (N, k) of each point that have the label (N) of the point."""
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    numbered = np.array([numbers[label] for label in labels])
-    return float((numbered[near] == numbered[:, None]).mean())
 
 
 def lost(vectors: np.ndarray, xy: np.ndarray) -> np.ndarray:

@@ -98,6 +98,7 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
 
 def spot(page, xy):
     """Where a point of the large map is on the page while all of it is seen."""
+    page.locator("#maps .cse-frame").scroll_into_view_if_needed()
     box = page.locator("#maps .cse-frame canvas").bounding_box()
     return box["x"] + xy[0] * box["width"], box["y"] + xy[1] * box["height"]
 
@@ -105,7 +106,7 @@ def spot(page, xy):
 def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
     expected = Client(url, verbose=False).predict("lines", "\n".join(LINES), api_name="/map")["maps"]
     one, other = (expected[name]["xy"] for name in GOOD[:2])
-    with watched(browser, url) as page:
+    with watched(browser, url, has_touch=True) as page:
         open_tab(page, "Clusters")
         page.get_by_label("Your lines", exact=True).check()
         expect(page.locator("#maps")).to_have_text("Draw maps shows these sentences.")
@@ -115,7 +116,6 @@ def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
         expect(small).to_have_text([*GOOD, MARKUP])
         assert "damaged" in page.locator("#maps .cse-failure").inner_text()
         expect(page.locator("#maps .cse-scores-part")).to_contain_text("No scores of fewer than ten points")
-        page.locator("#maps .cse-frame").scroll_into_view_if_needed()
         page.mouse.move(*spot(page, one[0]))
         expect(tip).to_have_text(HOSTILE)
         page.mouse.wheel(0, -600)  # the point under the pointer stays there
@@ -142,14 +142,18 @@ def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
         page.locator("#maps .cse-frame canvas").focus()
         page.keyboard.press("Escape")
         expect(pinned).to_have_count(0)
+        page.mouse.move(5, 5)
         page.mouse.move(*spot(page, other[0]))
+        expect(tip).to_have_text(HOSTILE)
         right = [(x - other[0][0], abs(y - other[0][1]), place) for place, (x, y) in enumerate(other)]
-        ahead = [(x * x + y * y + (y > x), place) for x, y, place in right if x > 0]
+        ahead = [(x * x + y * y + 9 * (y > x), place) for x, y, place in right if x > 0]
         page.keyboard.press("ArrowRight")
         expect(tip).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
         page.keyboard.press("Enter")
         expect(page.locator("#maps .cse-quote")).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
-        page.get_by_label("Find").fill("the EATING")
+        page.touchscreen.tap(*spot(page, other[1]))  # a finger that is lifted unpins nothing
+        expect(page.locator("#maps .cse-quote")).to_have_text(LINES[1])
+        page.get_by_role("searchbox").fill("the EATING")
         expect(page.locator("#maps .cse-tools [role=status]")).to_have_text("1 found")
         page.get_by_role("button", name="Lasso").click()
         page.mouse.move(*spot(page, (0.001, 0.001)))
@@ -162,7 +166,7 @@ def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
 
 def test_topics_have_names_and_an_address_or_another_tab_pins_a_sentence(browser, url):
     sentences = Demo().sentences
-    with watched(browser, f"{url}?tab=clusters&per_topic=10&pin=57", has_touch=True, reduced_motion="reduce") as page:
+    with watched(browser, f"{url}?tab=clusters&per_topic=10&pin=57", reduced_motion="reduce") as page:
         legend, quote = page.locator("#maps .cse-legend button"), page.locator("#maps .cse-quote")
         expect(page.locator("#maps .cse-faithful tbody tr")).to_have_count(5)  # one after the other
         expect(quote).to_have_text(sentences[57])
@@ -170,10 +174,10 @@ def test_topics_have_names_and_an_address_or_another_tab_pins_a_sentence(browser
         names = [name.bounding_box() for name in page.locator("#maps .cse-name:visible").all()]
         assert len(names) >= 6
         for one, other in combinations(names, 2):
-            beside = abs(one["x"] - other["x"]) >= min(one["width"], other["width"]) / 2
-            assert beside or abs(one["y"] - other["y"]) >= one["height"] - 1
+            left, right = sorted((one, other), key=lambda name: name["x"])
+            assert left["x"] + left["width"] <= right["x"] + 1 or abs(one["y"] - other["y"]) >= one["height"] - 1
         assert "only " in page.locator("#maps .cse-near").inner_text()
-        page.locator("#maps .cse-near button").first.tap()  # a finger that is lifted unpins nothing
+        page.locator("#maps .cse-near button").first.click()
         expect(quote).not_to_have_text(sentences[57])
         page.wait_for_url(lambda address: "pin=57" not in address and "pin=" in address)
         page.locator("#maps .cse-small").nth(1).click()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from cse.faithfulness import continuity, lost, nearest, same_label, trustworthiness
+from cse.faithfulness import continuity, lost, nearest, trustworthiness
 
 
 def circle(count: int) -> np.ndarray:
@@ -70,12 +70,6 @@ def test_nearest_are_the_vectors_with_the_highest_cosines_without_the_point_itse
         assert [ranks[row, other] for other in found] == [0, 1, 2, 3, 4]
     assert nearest(rows[:3], 5).shape == (3, 2)
     assert nearest(rows[:1], 5).shape == (1, 0)
-
-
-def test_neighbours_of_the_same_label_are_counted():
-    near = np.array([[1, 2], [0, 2], [3, 0], [2, 1]])
-    assert same_label(near, ["a", "a", "b", "b"]) == pytest.approx((1 + 1 + 1 + 1) / 8)
-    assert same_label(near, ["a"] * 4) == 1.0
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

@@ -12,7 +12,7 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import heading, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, MAPS, PROGRESS, Newest, Run, one_line_errors, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, Run, one_line_errors, reporter
 from ui.links import Linked
 from ui.map_link import chosen_row
 from ui.maps import MOST_SEED, Points, draw_maps
@@ -85,6 +85,52 @@ def maps_value(
     )  # fmt: skip
 
 
+class Requests:
+    """What visitors ask of the tab: maps, a sentence to pin, another source. A newer request replaces an older one."""
+
+    def __init__(self, state: AppState) -> None:
+        """Nobody has asked yet."""
+        self._state, self._newest = state, Newest()
+
+    def ask(self, request: gr.Request) -> int:
+        """The number of a visitor's new request, given before it waits for its turn."""
+        return self._newest.ask(request)
+
+    def map_points(
+        self,
+        source: str,
+        lines: str,
+        per_topic: int,
+        seed: int,
+        pin: int | None,
+        number: int,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[dict[str, Any]]:
+        """What the canvas shows, as each map is done."""
+        if self._newest.replaced(request, number):
+            return
+        with one_line_errors():
+            row = pinned(self._state, pin)
+            points = points_of(self._state, source, lines, per_topic, row)
+            maps = draw_maps(self._state, points, seed, reporter(progress))
+            for done in self._newest.until_replaced(maps, request, number):
+                yield maps_value(points, done, row, number)
+
+    def clear(self, request: gr.Request) -> tuple[dict[str, Any], None, int]:
+        """No maps, no pinned sentence, and a request that replaces what is being drawn."""
+        return EMPTY, None, self._newest.ask(request)
+
+    def choose(self, event: gr.EventData) -> int | None:
+        """The sentence pinned on the canvas."""
+        with one_line_errors():
+            return pinned(self._state, chosen_row(event))
+
+    def show(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        """This tab with a sentence of the demo corpus pinned."""
+        return gr.Tabs(selected="clusters"), "demo", self.choose(event), self._newest.ask(request)
+
+
 def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Tabs, hook: gr.HTML) -> Linked:
     """The tab's content with its first maps, where there are some; what belongs into the address comes back.
 
@@ -102,47 +148,20 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
-    pin = gr.Number(None, label="Pinned", precision=0, minimum=0, visible="hidden")  # the address reads it
-    newest, number = Newest(), gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
+    pin = gr.Number(None, label="Pinned", precision=0, visible="hidden")  # the address has it
+    number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
-    def map_points(
-        source: str,
-        lines: str,
-        per_topic: int,
-        seed: int,
-        pin: int | None,
-        number: int,
-        request: gr.Request,
-        progress: gr.Progress = PROGRESS,
-    ) -> Iterator[dict[str, Any]]:
-        if newest.replaced(request, number):
-            return
-        with one_line_errors():
-            row = pinned(state, pin)
-            points = points_of(state, source, lines, per_topic, row)
-            for maps in newest.until_replaced(draw_maps(state, points, seed, reporter(progress)), request, number):
-                yield maps_value(points, maps, row, number)
-
-    def clear(chosen: str, request: gr.Request) -> tuple[Any, ...]:
-        return EMPTY, None, newest.ask(request)
-
-    def show(event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
-        with one_line_errors():
-            row = validation.whole(chosen_row(event), "The sentence", 0, len(state.demo.sentences) - 1)
-        return gr.Tabs(selected="clusters"), "demo", row, newest.ask(request)
-
-    inputs, quick = [source, lines, per_topic, seed, pin], {"queue": False, "show_progress": "hidden", **HIDDEN}
-    run, lane = Run(map_points, [*inputs, number], [output]), {"trigger_mode": "multiple", **HIDDEN, **MAPS}
-    triggers = (button.click, lines.submit)
-    asked = gr.on(list(triggers), newest.ask, None, number, trigger_mode="multiple", **quick)
-    asked.then(run.fn, run.inputs, run.outputs, **lane)
-    hook.select(show, None, [tabs, source, pin, number], **quick).then(run.fn, run.inputs, run.outputs, **lane)
-    output.select(lambda event: chosen_row(event), None, pin, **quick)
-    source.input(clear, source, [output, pin, number], **quick)
+    requests, triggers = Requests(state), (button.click, lines.submit)
+    run = Run(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
+    lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
+    asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
+    shown = hook.select(requests.show, None, [tabs, source, pin, number], **QUICK)
+    for event in (asked, shown):
+        event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    output.select(requests.choose, None, pin, **QUICK)
+    source.input(requests.clear, None, [output, pin, number], **QUICK)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
-        source, [per_topic, lines], **quick,
+        source, [per_topic, lines], **QUICK,
     )  # fmt: skip
-    return Linked(
-        ("source", "lines", "per_topic", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, quiet=(pin.change,)
-    )
+    return Linked(("source", "lines", "per_topic", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))

@@ -22,6 +22,7 @@ ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  #
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
+QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
 MOST_VISITORS = 1000  # whose newest request is remembered
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, same_label, trustworthiness
+from cse.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
 from cse.progress import Report, silent
 from ui import validation
 from ui.canvas import ModelMap
@@ -67,14 +67,14 @@ def draw_maps(
 
 
 def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -> ModelMap:
-    """The map `xy` (N, 2) of `vectors` (N, d) with its neighbours; a map of few points has no scores."""
-    near, scored = nearest(directions(vectors), NEIGHBOURS), len(vectors) >= LEAST
-    return ModelMap(
-        xy, near, lost(vectors, xy),
-        trustworthiness(vectors, xy) if scored else None,
-        continuity(vectors, xy) if scored else None,
-        same_label(near, topics) if scored and topics else None,
-    )  # fmt: skip
+    """The map `xy` (N, 2) of `vectors` (N, d) with its neighbours and scores; a map of few points has no scores."""
+    from cse.evaluation.clustering import same_label_neighbours
+
+    neighbourhoods = nearest(directions(vectors), NEIGHBOURS), lost(vectors, xy)
+    if len(vectors) < LEAST:
+        return ModelMap(xy, *neighbourhoods)
+    same = same_label_neighbours(vectors, np.array(topics)) if topics else None
+    return ModelMap(xy, *neighbourhoods, trustworthiness(vectors, xy), continuity(vectors, xy), same)
 
 
 def maps_key(fingerprints: Mapping[str, str], points: Points, seed: int) -> Hashable:

@@ -15,10 +15,10 @@ function select(index) {
 }
 
 // A visitor's own choice goes into the address, by the number that is the sentence's own (ui/clusters.py).
-function pin(index, chosen = true) {
+function pin(index) {
   if (index === state.pinned) return;
   state.pinned = index;
-  if (chosen) trigger('select', {row: index < 0 ? null : props.value.rows[index]});
+  trigger('select', {row: index < 0 ? null : props.value.rows[index]});
   showDetails();
   redraw();
 }
@@ -154,7 +154,7 @@ function update() {
   if (others) build();
   drawnTexts = texts;
   maps = value.maps.map(read);
-  if (others || value.request !== lastRequest) pin(value.pin, false);
+  if (others || value.request !== lastRequest) state.pinned = value.pin;
   lastRequest = value.request;
   showSmall();
   showScores();

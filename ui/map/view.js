@@ -42,7 +42,7 @@ function reveal(index) {
 function glideTo(points) {
   cancelAnimationFrame(frame);
   const from = shown, start = performance.now();
-  const moves = !still.matches && from.length === points.length && side() > 0;
+  const moves = !still.matches && from.length === points.length && points.some((end, place) => Math.abs(end - from[place]) > 0.005);
   const step = now => {
     const share = moves ? Math.min(Math.max((now - start) / GLIDE, 0), 1) : 1, eased = share * share * (3 - 2 * share);
     shown = points.map((end, place) => (share < 1 ? from[place] + (end - from[place]) * eased : end));
