@@ -33,9 +33,11 @@ def save(
     training: TrainingRecord,
     *,
     storage: Storage = Storage.FLOAT32,
-    max_shard_size: str = "2GB",
+    max_shard_size: str | None = None,
 ) -> None:
     """Write a checkpoint folder, replacing an earlier one at once; `training` goes into its config.
+
+    No file is larger than `max_shard_size`: of int8 ones, which are made to travel, what hosts take without Git LFS.
 
     Raises ValueError where `folder` holds anything but a checkpoint, ArtefactError where int8 differences are asked
     for and the backbone cannot be opened again.
@@ -51,7 +53,8 @@ def save(
     )  # fmt: skip
 
     def fill(target: Path) -> None:
-        save_torch_state_dict(tensors, target, max_shard_size=max_shard_size)
+        shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
+        save_torch_state_dict(tensors, target, max_shard_size=shard)
         (target / CONFIG).write_text(json.dumps(config.to_json(), indent=1))
         (target / "README.md").write_text(config.model_card())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse import hub
+from cse import hub, parts
 from cse.errors import ArtefactError
 from cse.files import read_json
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SAFE = (INDEX, SINGLE)
-ANY = (SINGLE, INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
+ANY = (SINGLE, INDEX, parts.INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None = None) -> list[Path]:
@@ -42,7 +42,7 @@ def available(model: str) -> bool:
 
 def stored_keys(paths: Iterable[Path]) -> frozenset[str]:
     """The names of the tensors in weight files; no tensor of a safetensors file is read."""
-    return frozenset(key for path in paths for key in _keys(path))
+    return frozenset(parts.whole_name(key) for path in paths for key in _keys(path))
 
 
 def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
@@ -60,15 +60,15 @@ def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
             tensors |= load_file(path) if path.suffix == ".safetensors" else _unpickled(path)
         except SafetensorError as error:
             raise _damaged(path, error) from error
-    return tensors
+    return parts.join(tensors)
 
 
 def _shards(model: str, index: Path, revision: str | None) -> list[Path]:
-    parts = read_json(index).get("weight_map")
-    if not isinstance(parts, dict):
+    files = read_json(index).get("weight_map")
+    if not isinstance(files, dict):
         raise ArtefactError(f"{index}: damaged (no weight_map); copy or train it again")
     found: list[Path] = []
-    for name in sorted({Path(str(name)).name for name in parts.values()}):  # a name in a file stays inside the folder
+    for name in sorted({Path(str(name)).name for name in files.values()}):  # a name in a file stays inside the folder
         path = hub.cached_file(model, name, revision)
         if path is None:
             raise ArtefactError(f"{model}: no {name}; copy or train it again")

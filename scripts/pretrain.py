@@ -41,6 +41,10 @@ def main(
     ] = 1.0,
     eval_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations and saved states.")] = 500,
     precision: Annotated[str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).")] = "auto",
+    file_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Largest file of the model in MB; larger matrices in parts that only cse opens."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0)] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last saved state.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run was made.")] = False,
@@ -61,7 +65,7 @@ def main(
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,
-        init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
+        init=init, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision, file_size=file_size,
     )  # fmt: skip
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")

@@ -58,7 +58,8 @@ class PretrainRequest:
     `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without its
     masked-LM head is given one. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
     Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
-    bf16 (`cse.training_state.start_accelerator`).
+    bf16 (`cse.training_state.start_accelerator`). With `file_size` no file of the model is larger than that many MB,
+    and a matrix that is comes in parts that this project alone can open (`cse.parts`).
     """
 
     corpora: Sequence[Path]
@@ -69,6 +70,7 @@ class PretrainRequest:
     overwrite: bool = False
     eval_every: int = 500
     precision: str = "auto"
+    file_size: int | None = None
 
     def recipe(self) -> dict[str, object]:
         """What decides the result, as JSON values: the fields of `config`, `init` and the names of the corpora."""

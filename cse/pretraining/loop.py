@@ -82,7 +82,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
         "model": describe(training.model),
         "torch": torch.__version__,
     }
-    save_model(request.output, training.model, setup.tokenizer, record)
+    save_model(request, training.model, setup.tokenizer, record)
     return record
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from cse.backbone import set_dropout
 from cse.files import read_json, write_folder, write_json
 from cse.model_names import location
+from cse.parts import save_parts
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
+from cse.weights import SINGLE, find_weights, read_tensors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from cse.pretraining.records import PretrainingRecord, Report
 
 MODEL_FOLDER, RECORD, SOURCE = "model", "pretraining.json", "source.json"
+MEGABYTE = 10**6  # bytes
 DROPOUT = 0.1  # BERT's; contrastive training needs the noise
 
 
@@ -74,14 +77,23 @@ def read_record(init: str | None) -> PretrainingRecord | None:
     return cast("PretrainingRecord", read_json(path)) if init and path.is_file() else None
 
 
-def save_model(output: Path, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord) -> None:
-    """Write the model in float16, its tokenizer and the record to `output / "model"`, in place of an earlier one."""
+def save_model(
+    request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
+) -> None:
+    """Write the model in float16, its tokenizer and the record to `output / "model"`, in place of an earlier one.
+
+    Raises ValueError where a row of the model is longer than the largest file asked for.
+    """
     set_dropout(model, DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
 
     def fill(folder: Path) -> None:
-        model.half().save_pretrained(folder, max_shard_size="9MB")
+        model.half().save_pretrained(folder)
+        if request.file_size is not None:
+            (whole,) = find_weights(str(folder), [SINGLE])
+            save_parts(read_tensors([whole]), folder, request.file_size * MEGABYTE)
+            whole.unlink()
         tokenizer.save_pretrained(folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1))
 
-    write_folder(output / MODEL_FOLDER, fill)
+    write_folder(request.output / MODEL_FOLDER, fill)
