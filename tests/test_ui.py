@@ -11,7 +11,7 @@ from app_models import MARKUP, write_model
 from index import Hit
 from ui import html, validation
 from ui.canvas import FOLDER, SCRIPTS, ModelMap, canvas_value, map_of, map_value, pack
-from ui.clusters import demo_points, maps_value
+from ui.clusters import demo_points, maps_value, pinned
 from ui.corpora import Demo
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
@@ -95,6 +95,14 @@ def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
     assert demo_points(state, 10, pin=5).texts == few.texts
     assert maps_value(more, {}, pin=1199)["pin"] == 120
     assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
+
+
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "1200", "999999999", 1200, 2.5, True, [], {}])
+def test_what_names_no_sentence_pins_none(pin):
+    state = SimpleNamespace(demo=Demo())
+    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 57)) == (None, None, 57, 57)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1199"):
+        pinned(state, pin)
 
 
 def test_numbers_can_be_read_on_every_colour_of_the_heat_map():

@@ -69,8 +69,14 @@ def graded_points() -> Points:
 
 
 def pinned(state: AppState, pin: Any) -> int | None:
-    """Which sentence is pinned: a row of the demo corpus, or the place in another list; None where there is none."""
-    return None if pin is None else validation.whole(pin, "The pinned sentence", 0, len(state.demo.sentences) - 1)
+    """Which sentence is pinned, as number or digits: a row of the demo corpus or the place in another list; None: none.
+
+    Raises ValueError for anything else.
+    """
+    if pin is None or pin == "":
+        return None
+    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
+    return validation.whole(number, "The pinned sentence", 0, len(state.demo.sentences) - 1)
 
 
 def maps_value(
@@ -102,7 +108,7 @@ class Requests:
         lines: str,
         per_topic: int,
         seed: int,
-        pin: int | None,
+        pin: str,
         number: int,
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
@@ -117,14 +123,15 @@ class Requests:
             for done in self._newest.until_replaced(maps, request, number):
                 yield maps_value(points, done, row, number)
 
-    def clear(self, request: gr.Request) -> tuple[dict[str, Any], None, int]:
+    def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """No maps, no pinned sentence, and a request that replaces what is being drawn."""
-        return EMPTY, None, self._newest.ask(request)
+        return EMPTY, "", self._newest.ask(request)
 
-    def choose(self, event: gr.EventData) -> int | None:
-        """The sentence pinned on the canvas."""
+    def choose(self, event: gr.EventData) -> str:
+        """The sentence pinned on the canvas, or none."""
         with one_line_errors():
-            return pinned(self._state, chosen_row(event))
+            row = pinned(self._state, chosen_row(event))
+        return "" if row is None else str(row)
 
     def show(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """This tab with a sentence of the demo corpus pinned."""
@@ -148,7 +155,7 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
-    pin = gr.Number(None, label="Pinned", precision=0, visible="hidden")  # the address has it
+    pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty
     number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
     requests, triggers = Requests(state), (button.click, lines.submit)

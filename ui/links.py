@@ -17,7 +17,7 @@ WRITE = """(...values) => {
   const query = new URLSearchParams({tab: %(tab)s});
   %(names)s.forEach((name, place) => {
     const text = String(values[place] ?? '');
-    if (values[place] != null && text.length <= %(longest)d) query.set(name, text);
+    if (text.length <= %(longest)d) query.set(name, text);
   });
   if (theme) query.set('__theme', theme);
   if (query.toString() === address.searchParams.toString()) return;

@@ -58,7 +58,7 @@ function addTools(parent) {
   const words = add(label, 'input');
   words.type = 'search';
   words.addEventListener('input', () => find(words.value));
-  parts.count = add(bar, 'span', 'cse-score');
+  parts.count = add(label, 'span', 'cse-score');
   parts.count.setAttribute('role', 'status');
   parts.lasso = addButton(bar, 'cse-tool', 'Lasso', () => lasso(!state.lassoing));
   parts.lossy = addButton(bar, 'cse-tool', 'Lost neighbours', () => {
