@@ -133,7 +133,7 @@ class Requests:
             row = pinned(self._state, chosen_row(event))
         return "" if row is None else str(row)
 
-    def show(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+    def bring(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """This tab with a sentence of the demo corpus pinned."""
         return gr.Tabs(selected="clusters"), "demo", self.choose(event), self._newest.ask(request)
 
@@ -162,7 +162,7 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     run = Run(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
     asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
-    shown = hook.select(requests.show, None, [tabs, source, pin, number], **QUICK)
+    shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (asked, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
     output.select(requests.choose, None, pin, **QUICK)
