@@ -33,6 +33,10 @@ def main(
     frozen_layers: Annotated[
         int, typer.Option(min=0, help="With --init: lowest layers that stay as they are, and the embeddings with them.")
     ] = 0,
+    start_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="With --init: share of its weights averaged into the result, below the head."),
+    ] = 0.0,
     untied: Annotated[
         bool, typer.Option("--untied", help="Give the decoder a matrix of its own (PromptBERT's Table 12).")
     ] = False,
@@ -61,7 +65,7 @@ def main(
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
-        frozen_layers=frozen_layers, bag_weight=bag_weight, untied=untied, seed=seed,
+        frozen_layers=frozen_layers, start_share=start_share, bag_weight=bag_weight, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,
@@ -73,7 +77,7 @@ def main(
     if json_output:
         print_json(record)
     else:
-        last = record["curve"][-1]
+        last = record.get("averaged", record["curve"][-1])
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
 
 

@@ -1,7 +1,8 @@
 """The learning-rate schedule and the command's defaults."""
 
 import inspect
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,13 @@ def test_the_rate_warms_up_and_decays_to_nothing() -> None:
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == pytest.approx(rates[10])
     assert rates[-1] == pytest.approx(1 / 90)
+
+
+def test_a_recipe_knows_models_and_texts_by_name_wherever_they_lie(tmp_path: Path) -> None:
+    request = PretrainRequest([tmp_path / "text.txt"], tmp_path / "out", init=str(tmp_path / "start"))
+    assert (request.recipe()["init"], request.recipe()["corpora"]) == ("start", ["text.txt"])
+    assert replace(request, init="google/bert").recipe()["init"] == "google/bert"
+    assert replace(request, init=None).recipe()["init"] is None
 
 
 def test_the_commands_options_default_to_the_recipe() -> None:

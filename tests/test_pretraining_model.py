@@ -11,9 +11,11 @@ from pretraining_runs import CONFIG as NEW
 from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from cse.backbone import load_backbone
+from cse.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
+from cse.pretraining.corpus import TokenFile
+from cse.pretraining.held_out import evaluate
 from cse.pretraining.setup import PretrainingSetup, prepare
 from scripts.pretrain import app
 
@@ -107,6 +109,36 @@ def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp
     changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
     assert changed
     assert all(name.startswith("encoder.layer.1.") for name in changed)
+
+
+def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(
+    corpus: Path, tmp_path: Path, encoder: str
+) -> None:
+    """Against the same run without it; killed before its end it comes out the same."""
+    config = replace(CONFIG, learning_rate=1e-2)
+    run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
+    trained, _ = load_backbone(tmp_path / "whole" / "model")
+    start = load_backbone(encoder)[0].state_dict()
+    config = replace(config, start_share=0.25)
+
+    def kill(entry: dict) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, report=kill)
+    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, resume=True)
+    averaged, tokenizer = load_backbone(tmp_path / "out" / "model")
+    for name, tensor in averaged.base_model.state_dict().items():
+        expected = 0.25 * start[name] + 0.75 * trained.base_model.state_dict()[name]
+        torch.testing.assert_close(tensor, expected, atol=2e-3, rtol=2e-3)  # both stored in half precision
+    head, trained_head = mlm_head(averaged).state_dict(), mlm_head(trained).state_dict()
+    assert all(torch.equal(head[name], trained_head[name]) for name in head if "transform" in name)
+    valid = TokenFile.open(tmp_path / "out" / "corpus", "valid")
+    scores = evaluate(averaged, tokenizer, valid)
+    assert record["averaged"]["held_out_loss"] == pytest.approx(scores["held_out_loss"], abs=2e-3)
+    assert record["averaged"]["held_out_loss"] != record["curve"][-1]["held_out_loss"]
+    with pytest.raises(ValueError, match="`start_share` is of a model that is continued from; give an `init`"):
+        run_pretraining(corpus, tmp_path / "new", config)
 
 
 @pytest.mark.parametrize(("layers", "init", "message"), [(2, True, "has 2 layers"), (1, False, "give an `init`")])

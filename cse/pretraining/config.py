@@ -23,8 +23,9 @@ class PretrainConfig:
     (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
     of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
     initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
-    stay as they are, and so do its embeddings, which a tied decoder shares. `untied` gives a new model a decoder of
-    its own (PromptBERT's Table 12), which starts as a copy of the word embeddings.
+    stay as they are, and so do its embeddings, which a tied decoder shares. `start_share` of the weights of a model
+    continued from is averaged into the result, below the head (`cse.pretraining.model.average_in`). `untied` gives a
+    new model a decoder of its own (PromptBERT's Table 12), which starts as a copy of the word embeddings.
     """
 
     vocabulary: int | None = None
@@ -41,6 +42,7 @@ class PretrainConfig:
     weight_decay: float = 0.01
     head_start: bool = True
     frozen_layers: int = 0
+    start_share: float = 0.0
     untied: bool = False
     bag_weight: float = 1.0
     seed: int = 42
@@ -73,8 +75,9 @@ class PretrainRequest:
     file_size: int | None = None
 
     def recipe(self) -> dict[str, object]:
-        """What decides the result, as JSON values: the fields of `config`, `init` and the names of the corpora."""
-        recipe = {**asdict(self.config), "init": self.init, "corpora": [path.name for path in self.corpora]}
+        """What decides the result, as JSON values: the fields of `config` and the names of `init` and the corpora."""
+        init = Path(self.init).name if self.init and Path(self.init).is_absolute() else self.init
+        recipe = {**asdict(self.config), "init": init, "corpora": [path.name for path in self.corpora]}
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:

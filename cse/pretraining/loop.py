@@ -22,7 +22,7 @@ from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.flops import matrix_rate, training_flops
 from cse.pretraining.held_out import evaluate
-from cse.pretraining.model import configure_for_device
+from cse.pretraining.model import average_in, configure_for_device, encoder_tensors
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.pretraining.output import read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
@@ -72,7 +72,8 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     request = replace(request, output=Path(request.output), init=init)
     resumed = reserve_output(request, report)
     before = read_record(request.init)
-    setup = prepare(request, resumed)
+    setup, share = prepare(request, resumed), request.config.start_share
+    start = encoder_tensors(setup.model) if share else {}
     training = _start(request, setup)
     state = _run(request, training, setup.valid, _state(request, training, resumed), report)
     record: PretrainingRecord = {
@@ -82,6 +83,10 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
         "model": describe(training.model),
         "torch": torch.__version__,
     }
+    if share:
+        average_in(training.model, start, share)
+        with training.accelerator.autocast():
+            record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
     save_model(request, training.model, setup.tokenizer, record)
     return record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,22 @@ def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
     frozen = (model.base_model.embeddings, *blocks[:layers]) if layers else ()
     for part in frozen:
         part.requires_grad_(False)
+
+
+def encoder_tensors(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """A copy of the weights below the masked-LM head, by name."""
+    return {name: tensor.detach().clone() for name, tensor in model.base_model.named_parameters()}
+
+
+def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share: float) -> None:
+    """Make the weights below the head `share` x `start` + (1 - `share`) x what they are.
+
+    `start` holds the `encoder_tensors` of the model before its training. Weights between those before and those after
+    fine-tuning keep much of both abilities (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+    """
+    with torch.no_grad():
+        for name, tensor in model.base_model.named_parameters():
+            tensor.lerp_(start[name].to(tensor.device), share)
 
 
 def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:

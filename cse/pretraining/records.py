@@ -60,10 +60,11 @@ class PretrainingRecord(PretrainingState):
     """A finished run, as in a model folder's `pretraining.json`.
 
     `before` is the record of the model that the run continued from, None where there is none; `device` is torch's
-    name and `torch` its version.
+    name and `torch` its version. `averaged` scores the model that is saved where weights of its start are averaged in.
     """
 
     before: NotRequired[PretrainingRecord | None]
+    averaged: NotRequired[HeldOutScores]
     device: str
     model: ModelDescription
     torch: str

@@ -43,6 +43,8 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     if not request.init:
         if request.config.frozen_layers:
             raise ValueError("`frozen_layers` keeps layers of a model that is continued from; give an `init`")
+        if request.config.start_share:
+            raise ValueError("`start_share` is of a model that is continued from; give an `init`")
         tokenizer = _saved(
             request, partial(train_tokenizer, request.corpora, request.config.vocabulary or NEW_VOCABULARY)
         )
