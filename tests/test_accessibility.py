@@ -71,6 +71,12 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
             assert page.evaluate(SKIPPED_LEVELS) == []
 
 
+def test_axe_finds_nothing_beside_a_sentence_that_an_address_pins_on_the_shipped_maps(browser, url):
+    with watched(browser, f"{url}?tab=clusters&pin=3") as page:
+        page.locator("#maps .cse-quote").wait_for()
+        assert violations(page) == []
+
+
 @SCHEMES
 def test_axe_finds_nothing_where_a_model_has_no_result(browser, bert_folder, tmp_path, scheme):
     broken = write_model(tmp_path / "broken", bert_folder, "simcse")

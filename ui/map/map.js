@@ -1,7 +1,7 @@
 // The parts of the map and what they do: one large map, the others as buttons beside it.
 const HELP = 'Click or tap a point to pin it, drag to move, wheel or pinch to zoom, shift and drag to circle points. '
   + 'Keys: arrows go from point to point, Enter pins, Escape unpins, + and - zoom, 0 shows all.';
-let drawnTexts = null, lastRequest = null;
+let drawnTexts = null, lastAsked = '';
 
 function select(index) {
   if (index === state.active) return;
@@ -154,8 +154,9 @@ function update() {
   if (others) build();
   drawnTexts = texts;
   maps = value.maps.map(read);
-  if (others || value.request !== lastRequest) state.pinned = value.pin;
-  lastRequest = value.request;
+  const asked = `${value.request} ${value.pin}`;  // a page's first request has the number of what it opened with
+  if (others || asked !== lastAsked) state.pinned = value.pin;
+  lastAsked = asked;
   showSmall();
   showScores();
   showDetails();
