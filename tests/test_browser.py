@@ -1,9 +1,12 @@
 """The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
+import json
+import re
 from itertools import combinations
 
+import numpy as np
 import pytest
-from app_models import GOOD, MARKUP, serving, write_models
+from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
 from gradio_client import Client
 from playwright.sync_api import expect
@@ -18,7 +21,8 @@ LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is ha
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, bert_folder):
     folders = write_models(tmp_path_factory.mktemp("columns"), bert_folder)
-    with serving([str(folder) for folder in folders]) as address:
+    root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
+    with serving([str(folder) for folder in folders], root=root) as address:
         yield address
 
 
@@ -38,7 +42,7 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
         for number in page.locator("#similarity .cse-number").all_text_contents():
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         strip = page.locator("#models details", has_text="dcpcse").first
         expect(strip).to_contain_text("512 learned numbers")
         strip.locator("summary").click()
@@ -54,12 +58,62 @@ def test_similarity_follows_the_examples_and_the_list(browser, url):
         page.get_by_label("Sentence B").fill("the cat")
         page.get_by_label("Sentence B").press("Enter")
         expect(page.locator("#similarity .cse-number")).to_have_text(["1.000"] * 5)
+        page.get_by_role("button", name="Which words?").click()
+        expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
+        shown = page.locator("#words .cse-words").first.inner_text()
+        assert re.fullmatch(r"the\s[+\u2212]?[.\d]+ cat\s[+\u2212]?[.\d]+", shown), shown
+        page.get_by_label("Sentence B").fill(" ")
+        page.get_by_label("Sentence B").press("Enter")
+        refusal = page.locator("[role=alert]", has_text="Sentence B is empty; write a few words.")
+        expect(refusal).to_be_visible()
+        expect(page.get_by_label("Sentence B")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#similarity .cse-number, #words .cse-words")).to_have_count(0)  # they were another pair's
+        page.get_by_label("Sentence B").fill("the dog")
+        expect(refusal).to_have_count(0)
+        page.get_by_label("Sentence B").press("Enter")
+        expect(page.locator("#similarity .cse-number")).to_have_count(5)
+
+
+def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(browser, url):
+    models = Client(url, verbose=False).predict("\n".join(LINES), api_name="/pairs")["models"]
+    cosines = {name: found["cosines"] for name, found in models.items() if name != "broken"}
+
+    def readout(page, i, j):
+        shown = page.locator("#all-pairs .cse-readout")
+        expect(shown.locator("p")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
+        figures = [float(text.split()[0].replace("\u2212", "-")) for text in shown.locator("dd").all_text_contents()]
+        assert figures == pytest.approx([matrix[i][j] for matrix in cosines.values()], abs=6e-4)
+
+    with watched(browser, url) as page:
         page.get_by_label("Sentences, one per line").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw heat maps").click()
-        label = page.locator("#heat-maps .cse-heat").first.locator("th[scope=row]").first
-        expect(label).to_have_text(f"1 {HOSTILE}")
-        assert page.locator("#heat-maps .cse-heat").count() == 5
-        assert page.locator("#heat-maps .cse-heat").first.locator("td").count() == len(LINES) ** 2
+        page.get_by_role("button", name="Draw the map").click()
+        grid = page.locator("#all-pairs .cse-heat")
+        expect(grid.locator("tbody th").first).to_have_text(f"1 {HOSTILE}")
+        expect(grid.locator("td")).to_have_count(len(LINES) ** 2)
+        assert "damaged" in page.locator("#all-pairs .cse-failure").inner_text()
+        readout(page, 0, 1)
+        page.locator("#pairs-minus").get_by_label("dcpcse").check()
+        caption = grid.locator("caption")
+        expect(caption).to_have_text("Cosine of each two sentences: simcse minus dcpcse")
+        cells = grid.locator("td").all_text_contents()
+        wanted = np.subtract(cosines["simcse"], cosines["dcpcse"]).ravel()
+        shown = [float(text.replace("\u2212", "-")) for text in cells]
+        assert shown == pytest.approx(wanted, abs=6e-3)
+        grid.locator("tbody tr").nth(3).locator("td").nth(1).hover()
+        readout(page, 3, 1)
+        grid.locator("tbody tr").nth(2).locator("td").nth(2).click()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("End")
+        readout(page, 1, 4)
+        page.locator("#pairs-measure").get_by_label("Percentile").check()
+        page.locator("#pairs-model").get_by_label("broken").check()
+        expect(page.locator("#all-pairs .cse-hint")).to_have_text("No map of broken; choose another model.")
+        page.locator("#pairs-model").get_by_label("conpvp").check()
+        expect(caption).to_contain_text("in percent: conpvp minus dcpcse")
+        cells, address = grid.locator("td").all_text_contents(), page.url
+    with watched(browser, address) as page:
+        expect(page.locator("#all-pairs caption")).to_contain_text("in percent: conpvp minus dcpcse")
+        expect(page.locator("#all-pairs td")).to_have_text(cells)
 
 
 def test_search_lists_hits_of_every_model(browser, url):
@@ -68,7 +122,7 @@ def test_search_lists_hits_of_every_model(browser, url):
         query = page.get_by_label("Query")
         query.fill(HOSTILE)
         query.press("Enter")
-        columns = page.locator("#hits thead th")
+        columns = page.locator("#hits .cse-ranks thead th")
         expect(columns).to_have_count(6)
         assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
         assert "damaged" in page.locator("#hits .cse-failure").inner_text()
@@ -76,8 +130,28 @@ def test_search_lists_hits_of_every_model(browser, url):
             assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
-        page.get_by_text("The query is empty; write a few words.").wait_for()
-        expect(columns).to_have_count(6)
+        expect(page.locator("[role=alert]", has_text="The query is empty; write a few words.")).to_be_visible()
+        expect(columns).to_have_count(0)  # they were another query's
+
+
+def test_a_visitors_own_sentences_are_searched_and_a_bad_file_is_refused_where_it_was_given(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Search")
+        page.get_by_role("button", name="Your own sentences").click()
+        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index for this visit")
+        file = page.locator(".cse-own input[type=file]")
+        file.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"caf\xe9 au lait"})
+        page.get_by_text("a.txt").first.wait_for()
+        index.click()
+        expect(status.get_by_role("alert")).to_contain_text("a.txt: line 1 is not UTF-8")
+        file.set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": "\n".join(LINES).encode()})
+        page.get_by_text("b.txt").first.wait_for()
+        index.click()
+        expect(status).to_contain_text("Your sentences (5) indexed")
+        page.get_by_role("button", name="Search", exact=True).click()
+        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)
+        assert page.locator("#hits .cse-on-map").count() == 0
+        expect(page.locator("#hits tbody th", has_text=LINES[1])).to_have_count(1)
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):
@@ -195,7 +269,7 @@ def test_topics_have_names_and_an_address_or_another_tab_pins_a_sentence(browser
 @pytest.mark.parametrize("width", [320, 360])  # WCAG's narrowest: 1280 at 400 %
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
     with watched(browser, url, width=width) as page:
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         page.locator("#models summary").first.click()
         page.locator("#models dl").first.wait_for()
         for name in TABS:
@@ -237,16 +311,16 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
         open_tab(page, "Search")
         page.get_by_label("Query").fill("the cat & a dog?")
         page.get_by_label("number input for Results").fill("3")
-        page.get_by_role("button", name="Search").click()
+        page.get_by_role("button", name="Search", exact=True).click()
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
         address = page.url
         assert "tab=search" in address
-        shown = page.locator("#hits tbody").inner_text()
+        shown = page.locator("#hits .cse-ranks tbody").inner_text()
     with watched(browser, address) as page:
         expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
-        assert page.locator("#hits tbody").inner_text() == shown
+        assert page.locator("#hits .cse-ranks tbody").inner_text() == shown
     page = browser.new_page()  # not watched: Gradio calls it an error where a page is left
     page.set_default_timeout(WAIT)
     page.goto(address)
@@ -257,3 +331,39 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
     page.go_back()
     expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
     page.close()
+
+
+def visible(page, button):
+    """Of all tabs' buttons the one that is shown; an accordion's name ends with its arrow."""
+    return page.get_by_role("button", name=re.compile(f"^{re.escape(button)}")).locator("visible=true")
+
+
+def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
+    with watched(browser, url, accept_downloads=True) as page:
+        visible(page, "+ model").click()
+        page.get_by_label("A model: ").fill("extra")
+        page.get_by_label("A model: ").press("Enter")
+        visible(page, "Add it").click()
+        expect(page.locator("#added")).to_contain_text("extra is on your page")
+        expect(page.locator("#similarity tbody th")).to_have_text([*GOOD, MARKUP, "broken", "extra"])
+        page.locator("#models details").last.locator("summary").click()
+        expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
+        visible(page, "Take it away").click()
+        with page.expect_download() as saved:
+            visible(page, "JSON").click()
+        taken = json.loads(saved.value.path().read_text())
+        assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
+        cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]
+        assert page.locator("#similarity .cse-number").all_text_contents() == cosines
+        page.get_by_label("All pairs of the list").check()
+        with page.expect_download() as saved:
+            visible(page, "PNG").click()
+        assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
+        with watched(browser, url) as other:
+            assert other.locator("#models .cse-card").count() == 6
+        visible(page, "Remove mine").click()
+        expect(page.locator("#models .cse-card")).to_have_count(6)
+        open_tab(page, "Probe")
+        visible(page, "X-ray").click()
+        page.get_by_label("1", exact=True).check()
+        expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

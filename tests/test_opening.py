@@ -19,8 +19,8 @@ from ui.maps import draw_maps
 from ui.models import Models
 from ui.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from ui.page import page
+from ui.ranks import MOST
 from ui.search import DEFAULT as HITS
-from ui.search import MOST
 from ui.state import AppState, open_state
 
 
@@ -35,18 +35,30 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
     assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
     for ours, theirs in zip(stored["changes"], living["changes"], strict=True):
         assert ours[3] == pytest.approx(theirs[3], abs=1e-3)
+    inside = stored["xrays"]
+    assert inside["dcpcse"]["attention"]["read"] == pytest.approx(
+        living["xrays"]["dcpcse"]["attention"]["read"], abs=1e-3
+    )
+    for ours, theirs in zip(inside["dcpcse"]["ablations"], living["xrays"]["dcpcse"]["ablations"], strict=True):
+        assert ours == pytest.approx({**theirs, "layers": ours["layers"]}, abs=1e-3)
+    assert inside["conpvp"]["prototypes"][0]["template"] == living["xrays"]["conpvp"]["prototypes"][0]["template"]
     assert stored["disagreements"][0][0] == living["disagreements"][0][0]
     assert stored["disagreements"][0][1] == pytest.approx(living["disagreements"][0][1], abs=0.05)
     for name in BUNDLED_NAMES:
         np.testing.assert_allclose(stored["similarity"][name][0], living["similarity"][name][0], atol=2e-4)
         np.testing.assert_allclose(stored["similarity"][name][1], living["similarity"][name][1], atol=0.1)
         np.testing.assert_allclose(stored["similarity"][name][2], living["similarity"][name][2], atol=5e-4)
-        np.testing.assert_allclose(stored["heat_maps"][name], living["heat_maps"][name], atol=2e-4)
+        for field, off in (("cosines", 2e-4), ("percentiles", 0.1)):
+            np.testing.assert_allclose(stored["all_pairs"][name][field], living["all_pairs"][name][field], atol=off)
         ours, theirs = stored["hits"][name], living["hits"][name]
         assert ([hit[2:] for hit in ours[0][:HITS]], ours[1]) == ([hit[2:] for hit in theirs[0][:HITS]], theirs[1])
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
         for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
             assert [word for word, _ in before] == [word for word, _ in after]
+        for ours, theirs in zip(stored["trials"][name][:2], living["trials"][name][:2], strict=True):
+            assert ours[0] == theirs[0]
+            assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
+            assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
         column = next(column for column in state.models.columns if column.name == name)
         vectors = state.demo.vectors(column, state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
         ours, theirs = map_of(stored["maps"][name]), map_of(living["maps"][name])
@@ -105,12 +117,14 @@ def test_every_tab_of_the_bundled_page_has_its_result() -> None:
     shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
     assert shown["similarity"].count("<svg") == len(BUNDLED_NAMES)
     assert shown["hits"].count("(exact)") == len(BUNDLED_NAMES)
-    for place in ("heat-maps", "tokens"):
+    for place in ("tokens", "template-lab"):
         assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
-    assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
+    for drawn in (shown["maps"]["maps"], shown["all-pairs"]["models"]):
+        assert [model["name"] for model in drawn] == list(BUNDLED_NAMES)
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
+    assert shown["xray"].count("<tr>") == 1 + 5 + 1 + 17
     assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))
 
 

@@ -12,11 +12,12 @@ from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import heading, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, Run, one_line_errors, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, one_line_errors, reporter
 from ui.links import Linked
 from ui.map_link import chosen_row
 from ui.maps import MOST_SEED, Points, draw_maps
 from ui.models import Failure
+from ui.refusals import refusing
 from ui.state import AppState
 
 SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
@@ -116,12 +117,12 @@ class Requests:
         """What the canvas shows, as each map is done."""
         if self._newest.replaced(request, number):
             return
-        with one_line_errors():
+        with one_line_errors():  # a pin has no field on the page to say it beneath
             row = pinned(self._state, pin)
-            points = points_of(self._state, source, lines, per_topic, row)
-            maps = draw_maps(self._state, points, seed, reporter(progress))
-            for done in self._newest.until_replaced(maps, request, number):
-                yield maps_value(points, done, row, number)
+        points = points_of(self._state, source, lines, per_topic, row)
+        maps = draw_maps(self._state, points, seed, reporter(progress))
+        for done in self._newest.until_replaced(maps, request, number):
+            yield maps_value(points, done, row, number)
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """No maps, no pinned sentence, and a request that replaces what is being drawn."""
@@ -159,7 +160,7 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
     requests, triggers = Requests(state), (button.click, lines.submit)
-    run = Run(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
+    run = refusing(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
     asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)

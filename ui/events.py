@@ -1,13 +1,14 @@
-"""How handlers meet Gradio: errors as one line, progress, a lane for answers and another for maps, which take long."""
+"""How handlers meet Gradio: errors as one line, progress, a lane for answers and one for each thing that takes long."""
 
 from __future__ import annotations
 
 import functools
 import html
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
+CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
 QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
@@ -35,14 +37,19 @@ class Run(NamedTuple):
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` whose ValueErrors reach the page or the client as one line, without a traceback."""
+    """`function`, or its generator, whose ValueErrors reach the page or the client as one line, without a traceback."""
+
+    @functools.wraps(function)
+    def each(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+        with one_line_errors():
+            yield from cast(Iterator[Any], function(*args, **kwargs))
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with one_line_errors():
             return function(*args, **kwargs)
 
-    return call
+    return cast(Callable[P, R], each) if inspect.isgeneratorfunction(function) else call
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """How another tab shows a sentence of the demo corpus on the Clusters tab: links, a function of the page, an address.
 
-- `anchor(row, inside)`: HTML of a link. It opens `?tab=clusters&pin=ROW`, also in a new tab or without this script;
-  a plain click stays on the page, goes to the tab and pins the sentence there.
+- A link to `?tab=clusters&pin=ROW`, as Search writes it: it opens in a new tab or without this script too; a plain
+  click stays on the page, goes to the tab and pins the sentence there.
 - `window.cseShowOnMap(row)` does the same from JavaScript.
 
 `row` counts the sentences of the demo corpus from 0: `Hit.row` of a search in the corpus "demo".
@@ -16,16 +16,11 @@ import gradio as gr
 SCRIPT = """
 window.cseShowOnMap = row => trigger('select', {row});
 document.addEventListener('click', event => {
-  const link = event.target.closest && event.target.closest('a[data-cse-row]');
+  const link = event.target.closest && event.target.closest('a[href^="?tab=clusters&pin="]');
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  window.cseShowOnMap(Number(link.dataset.cseRow));
+  window.cseShowOnMap(Number(new URLSearchParams(link.search).get('pin')));
 });"""
-
-
-def anchor(row: int, inside: str, title: str = "Show on the map") -> str:
-    """A link around the HTML `inside` that shows the sentence in this row of the demo corpus on the map."""
-    return f'<a href="?tab=clusters&amp;pin={row:d}" data-cse-row="{row:d}" title="{title}">{inside}</a>'
 
 
 def map_hook() -> gr.HTML:

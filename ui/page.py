@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from ui.add_model import add_model_row, rerun
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE
@@ -18,7 +19,10 @@ from ui.probe import probe_tab
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
+from ui.speed import speed_filler, speeds
 from ui.state import AppState
+from ui.take_section import take_section, takes_of
+from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
 
 TITLE = "Sentence embeddings, side by side"
@@ -38,30 +42,43 @@ def page(state: AppState) -> gr.Blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         hook = map_hook()
-        linked: dict[str, tuple[gr.Tab, Linked]] = {}
+        added = add_model_row(state, strip)
+        linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
-                pair, matrices = similarity_tab(state, opening.similarity, opening.heat_maps)
-                linked["similarity"] = tab, pair
+                pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
+                linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                linked["search"] = tab, search_tab(state, opening.hits)
+                linked["search"] = tab, [search_tab(state, opening.hits)]
             with gr.Tab("Tokens", id="tokens") as tab:
-                linked["tokens"] = tab, tokens_tab(state, opening.tokens)
+                words = tokens_tab(state, opening.tokens)
+                lab = lab_section(state, words.run.inputs[0], opening.trials)
+                linked["tokens"] = tab, [words, lab]
             with gr.Tab("Clusters", id="clusters") as tab:
-                linked["clusters"] = tab, clusters_tab(state, opening.maps, tabs, hook)
+                linked["clusters"] = tab, [clusters_tab(state, opening.maps, tabs, hook)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements)
+                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Results", id="results") as tab:
-                linked["results"] = tab, results_tab(state)
+                linked["results"] = tab, [results_tab(state)]
+        answers = add_endpoints(state)
+        for name, (tab, contents) in linked.items():
+            with tab:
+                take_section(state, answers, takes_of(name, contents, state))
+        rerun(added, pair.run)
         copy_button()
         link(blocks, tabs, linked)
-        runs = [pair.run, matrices, strip]
-        if opening.similarity:
-            blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
-        else:
-            for run in runs:
-                blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
-        add_endpoints(state)
+        runs = [pair.run, matrices.run, strip]
+        first = [] if opening.similarity else [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
+        after = first[-1].then if first else blocks.load
+        after(
+            lambda: speeds(state),
+            None,
+            speed_filler(),
+            show_progress="hidden",
+            **HIDDEN,
+            concurrency_id="warm-up",
+            concurrency_limit=1,
+        )
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 
 

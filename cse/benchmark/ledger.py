@@ -131,13 +131,17 @@ def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
 
     Where neither side has several runs nothing can be said of noise, and nothing is.
     """
-    mean, deviation = over_seeds(runs)
+    return compared(Sample(over_seeds(runs)[1], len(runs)), over_seeds(runs)[0], row)
+
+
+def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
+    """`judged` of the mean of a sample of runs."""
     digits = 4 if abs(mean) < 1 else 2  # cosines are not in percent
-    found = Comparison(round(mean, digits), None if deviation is None else round(deviation, digits))
+    found = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
     if row.average is None:
         return found
     difference = mean - row.average
-    noise = margin(Sample(deviation, len(runs)), Sample(row.deviation, row.seeds))
+    noise = margin(sample, Sample(row.deviation, row.seeds))
     verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
     return replace(found, difference=round(difference, digits), verdict=verdict)
 
