@@ -136,7 +136,7 @@ function build() {
   addLegend(root);
   const columns = add(root, 'div', 'cse-map-columns');
   addMap(add(columns, 'div', 'cse-large'));
-  const beside = add(columns, 'div', 'cse-beside');
+  const beside = add(columns, 'div', 'cse-map-beside');
   ['small', 'scores', 'details'].forEach(part => { parts[part] = add(beside, 'div', `cse-${part}-part`); });
   whole();
 }
