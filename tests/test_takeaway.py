@@ -79,7 +79,7 @@ def test_a_report_stands_alone_and_holds_no_markup_of_a_visitor() -> None:
         assert text in page
 
 
-def test_the_models_named_are_those_that_answered(bert_folder, tmp_path) -> None:
+def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
     from ui.models import columns
     from ui.state import open_state
     from ui.take_section import take
@@ -88,9 +88,11 @@ def test_the_models_named_are_those_that_answered(bert_folder, tmp_path) -> None
     state = open_state([str(folders[0])], ())
     (other,) = columns([str(folders[1])])
     state.corpora["pets"] = Corpus("pets", "Pets", [other], lambda *_: None)
-    found = take(state, {"search": lambda query, corpus: {other.name: []}}, "search", {"corpus": "pets", "query": ""})
+    found = take(
+        state, {"search": lambda query, k=5, corpus="demo": {other.name: []}}, "search", {"corpus": "pets", "query": ""}
+    )
     assert list(found.models) == list(found.answer) == [other.name]
-    assert list(found.inputs) == ["query", "corpus"]
+    assert list(found.inputs.items()) == [("query", ""), ("k", 5), ("corpus", "pets")]
 
 
 def shell_answer(code: str) -> object:
@@ -110,7 +112,8 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
     folders = write_models(tmp_path_factory.mktemp("taken"), bert_folder)
     given = {
         "similarity": {"s1": HOSTILE, "s2": "the cat is sad"}, "words": {"s1": "the dog", "s2": "a 'cat'"},
-        "pairs": {"lines": "the dog\nthe cat\n\"a man\""}, "search": {"query": HOSTILE, "k": 3, "corpus": "demo"},
+        "pairs": {"lines": "the dog\nthe cat\n\"a man\""},
+        "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.0},
         "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5}, "changes": {"sentence": "the dog is happy."},
         "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "per_topic": 10, "seed": 3},
         "disagreements": {"source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun"},

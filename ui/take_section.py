@@ -75,12 +75,14 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
 
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
-    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
-    order = list(inspect.signature(answers[endpoint]).parameters)
-    given = {name: inputs[name] for name in sorted(inputs, key=order.index)}
+    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does.
+
+    Inputs that are not given are named with their defaults: curl has to send all of them, in their order.
+    """
+    bound = inspect.signature(answers[endpoint]).bind(**inputs)
+    bound.apply_defaults()
+    given = bound.arguments
     answer = answers[endpoint](**given)
-    if hasattr(answer, "__next__"):  # an endpoint that answers step by step ends with the whole
-        *_, answer = answer
     columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
     named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
     return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
