@@ -213,7 +213,7 @@ def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
 
 
 def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders):
-    from cse.projection import project, trustworthiness
+    from cse.projection import project
 
     found = client.predict("lines", "\n".join([*CORPUS, "", "  "]), api_name="/map", seed=3)
     assert found["texts"] == CORPUS
@@ -223,7 +223,10 @@ def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders
     *_, expected = project(vectors, seed=3)
     for name, xy in expected.items():
         np.testing.assert_allclose(found["maps"][name]["xy"], xy, atol=1e-4)
-        assert found["maps"][name]["trustworthiness"] == pytest.approx(trustworthiness(vectors[name], xy))
+        assert found["maps"][name]["trustworthiness"] is None  # of five points it says nothing
+        rows = vectors[name] / np.linalg.norm(vectors[name], axis=1, keepdims=True)
+        order = np.argsort(-(rows @ rows.T), axis=1)
+        assert [near[:3] for near in found["maps"][name]["near"]] == order[:, 1:4].tolist()
 
 
 def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
@@ -233,7 +236,16 @@ def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
     assert len(topics) == 12
     for label, text in zip(found["labels"], found["texts"], strict=True):
         assert demo.topics[demo.sentences.index(text)] == label
-    assert np.array(found["maps"]["simcse"]["xy"]).shape == (120, 2)
+    drawn = found["maps"]["simcse"]
+    assert np.array(drawn["xy"]).shape == (120, 2)
+    same = [
+        [found["labels"][other] == label for other in near]
+        for label, near in zip(found["labels"], drawn["near"], strict=True)
+    ]
+    assert drawn["same_topic"] == pytest.approx(np.mean(same))
+    assert 0 < drawn["trustworthiness"] < 1
+    assert 0 < drawn["continuity"] < 1
+    assert np.array(drawn["lost"]).shape == (120,)
 
 
 def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
@@ -329,8 +341,42 @@ def test_half_a_surrogate_pair_does_not_break_the_answer(client):
     call = f"{client.src}gradio_api/call/map"
     event = httpx.post(call, content=body, headers=headers).json()["event_id"]
     answer = httpx.get(f"{call}/{event}", timeout=30).text
-    assert answer.startswith("event: complete")
-    assert json.loads(answer.split("data: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
+    assert answer.count("event: generating") == len(GOOD) + 1  # a map after the other
+    assert json.loads(answer.split("event: complete\ndata: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
+
+
+def test_a_client_that_leaves_stops_its_maps(client, monkeypatch):
+    """It goes while the second of five maps is drawn."""
+    import threading
+
+    import httpx
+    from gradio.queueing import Queue
+
+    drawn, second, left, noticed, forget = [], *(threading.Event() for _ in range(3)), Queue.clean_events
+
+    def embed(rows, seed, start):
+        drawn.append(len(rows))
+        if len(drawn) == 2:
+            second.set()
+            assert left.wait(60)
+        return rows[:, :2]
+
+    async def clean_events(self, **who):
+        await forget(self, **who)
+        noticed.set()
+
+    monkeypatch.setattr("cse.projection.embed", embed)
+    monkeypatch.setattr(Queue, "clean_events", clean_events)
+    call = f"{client.src}gradio_api/call/map"
+    event = httpx.post(call, json={"data": ["lines", "a cat\na dog\na man", 25, 1]}).json()["event_id"]
+    with httpx.stream("GET", f"{call}/{event}", timeout=60) as stream:
+        assert next(stream.iter_lines()) == "event: generating"
+        assert second.wait(60)
+    assert noticed.wait(60)
+    left.set()
+    found = client.predict("lines", "a cat", api_name="/map")  # after it, on the one lane
+    assert drawn == [3, 3] + [1] * 5
+    assert found["texts"] == ["a cat"]
 
 
 def test_a_call_cannot_go_around_the_queue(client):

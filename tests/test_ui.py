@@ -2,6 +2,7 @@
 
 import base64
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from cse.words import words
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value
-from ui.canvas import ModelMap, canvas_value, pack
-from ui.corpora import strangers
+from ui.canvas import FOLDER, SCRIPTS, ModelMap, canvas_value, map_of, map_value, pack
+from ui.clusters import demo_points, maps_value, pinned
+from ui.corpora import Demo, strangers
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
 from ui.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
@@ -72,18 +74,58 @@ def test_no_component_lets_a_users_text_through_as_markup():
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&gt;&lt;img" in page
 
 
+def drawn(count: int) -> ModelMap:
+    rng = np.random.default_rng(0)
+    near = rng.integers(0, count, (count, 5))
+    return ModelMap(rng.random((count, 2)).astype(np.float32), near, rng.integers(0, 11, count) / 10, 0.9, 0.8, None)
+
+
 def test_a_map_carries_texts_as_data():
-    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: ModelMap(np.zeros((2, 2)), 1.0)}, joined=False)
+    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
-    assert json.loads(json.dumps(value)) == value
+    assert json.loads(json.dumps(value)) == {
+        **value,
+        "colours": {name: list(each) for name, each in value["colours"].items()},
+    }
     pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
     assert pairs["sentences"] == [HOSTILE, "b"]
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
-    for script in (ROOT / "ui").glob("*.js"):
-        assert "innerHTML" not in script.read_text()
-        assert "insertAdjacent" not in script.read_text()
+    assert {path.stem for path in FOLDER.glob("*.js")} == set(SCRIPTS)
+    for path in (ROOT / "ui").rglob("*.js"):
+        script = path.read_text()
+        assert "innerHTML" not in script
+        assert "insertAdjacent" not in script
+        assert len(script.splitlines()) <= 250
+
+
+def test_a_map_comes_back_from_its_json_values():
+    before = drawn(7)
+    after = map_of(json.loads(json.dumps(map_value(before))))
+    np.testing.assert_allclose(after.xy, before.xy, atol=1e-5)
+    np.testing.assert_array_equal(after.near, before.near)
+    np.testing.assert_allclose(after.lost, before.lost, atol=1 / 255)
+    assert after[3:] == before[3:]
+
+
+def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
+    state = SimpleNamespace(demo=(demo := Demo()))
+    few, more = demo_points(state, 10), demo_points(state, 10, pin=1199)
+    assert (few.rows.tolist(), len(few.rows)) == ([row for row in range(1200) if row % 100 < 10], 120)
+    assert more.rows.tolist() == [*few.rows, 1199]
+    assert (more.texts[-1], more.labels[-1]) == (demo.sentences[1199], demo.topics[1199])
+    assert demo_points(state, 10, pin=5).texts == few.texts
+    assert maps_value(more, {}, pin=1199)["pin"] == 120
+    assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
+
+
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "1200", "999999999", 1200, 2.5, True, [], {}])
+def test_what_names_no_sentence_pins_none(pin):
+    state = SimpleNamespace(demo=Demo())
+    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 57)) == (None, None, 57, 57)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1199"):
+        pinned(state, pin)
 
 
 COLOURS = pytest.mark.parametrize("colours", [*COSINES, *DIFFERENCES])

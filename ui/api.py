@@ -14,10 +14,9 @@ import gradio as gr
 from cse.benchmark.template_lab import Comparison
 from ui import validation
 from ui.all_pairs import all_pairs, plain_pairs
-from ui.canvas import ModelMap
-from ui.clusters import PER_TOPIC, draw_maps, points_of
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
+from ui.map_api import maps_of
 from ui.models import Failure, plain
 from ui.probe_api import probe_endpoints
 from ui.record_api import record_endpoints
@@ -87,17 +86,6 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         """
         return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
 
-    def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
-        """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
-
-        source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1.
-        """
-        points = points_of(state, source, lines, per_topic)
-        *_, answers = draw_maps(state, points, seed)
-        maps = {name: coordinates(answer) for name, answer in answers.items()}
-        return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
-
     quick: list[Callable[..., Any]] = [
         similarity_endpoint,
         words_endpoint,
@@ -107,9 +95,9 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         template_endpoint,
     ]
     quick += probe_endpoints(state)
-    found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, map_endpoint)}
+    found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
     for name, function in found.items():
-        gr.api(guarded(function), api_name=name, **(MAPS if function is map_endpoint else ENCODE))
+        gr.api(guarded(function), api_name=name, **(MAPS if name == "map" else ENCODE))
 
     for function in record_endpoints(state):
         found[function.__name__.removesuffix("_endpoint")] = function
@@ -137,10 +125,3 @@ def trials(answer: Comparison | Failure) -> dict[str, Any] | Failure:
     if isinstance(answer, Failure):
         return answer
     return asdict(answer)
-
-
-def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
-    """A map as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    return {"xy": answer.xy.tolist(), "trustworthiness": answer.trustworthiness}

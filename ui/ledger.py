@@ -8,7 +8,7 @@ from ui import html
 from ui.models import Failure
 
 if TYPE_CHECKING:
-    from cse.benchmark.ledger import LedgerEntry
+    from cse.benchmark.ledger_entry import LedgerEntry
     from ui.state import AppState
 
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")
@@ -37,7 +37,7 @@ def ledger_html(state: AppState) -> str:
     inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(map(entry_html, entries))}</tbody>"
     return (
         '<section class="cse-board"><h2 id="results-ledger">Reproduction ledger</h2>'
-        f"<p>{READING}</p>{html.table(inside, 'Reproduction ledger', 'cse-table cse-ledger')}</section>"
+        f"<p>{READING}</p>{html.table(inside, 'Reproduction ledger', 'cse-table cse-moves')}</section>"
     )
 
 

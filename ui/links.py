@@ -21,7 +21,7 @@ WRITE = """(...values) => {
   });
   if (theme) query.set('__theme', theme);
   if (query.toString() === address.searchParams.toString()) return;
-  const change = address.searchParams.has('tab') ? 'pushState' : 'replaceState';
+  const change = address.searchParams.has('tab') && !%(quiet)s ? 'pushState' : 'replaceState';
   history[change](null, '', `?${query}`);
 }"""
 # Gradio reports the first tab as chosen while it draws the page, before the address was read.
@@ -30,12 +30,16 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`."""
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
+
+    What is written on `quiet` triggers is no step to go back to.
+    """
 
     names: Sequence[str]
     run: Run
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
+    quiet: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """The inputs that have a name."""
@@ -55,9 +59,11 @@ def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Se
     for name, (tab, contents) in linked.items():
         names = [each for content in contents for each in content.names]
         inputs = [component for content in contents for component in content.named()]
-        triggers = [tab.select, *(trigger for content in contents for trigger in content.triggers)]
-        script = WRITE % {"tab": json.dumps(name), "names": json.dumps(names), "longest": LONGEST}
-        gr.on(triggers, None, inputs, None, js=script, **HIDDEN)
+        values = {"tab": json.dumps(name), "names": json.dumps(names), "longest": LONGEST}
+        steps = [tab.select, *(trigger for content in contents for trigger in content.triggers)]
+        for triggers, quiet in ((steps, "false"), ([each for content in contents for each in content.quiet], "true")):
+            if triggers:
+                gr.on(triggers, None, inputs, None, js=WRITE % {**values, "quiet": quiet}, **HIDDEN)
     for content, state in asked:
         state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
     outputs = [

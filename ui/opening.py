@@ -18,10 +18,11 @@ from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
 from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
-from ui.canvas import ModelMap, pack, unpack
-from ui.clusters import PER_TOPIC, demo_points, draw_maps
+from ui.canvas import ModelMap, map_of, map_value
+from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
+from ui.maps import draw_maps, maps_key
 from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
+SEED = 0
 
 
 class Opening(NamedTuple):
@@ -77,12 +79,19 @@ def read_opening(models: Models) -> Opening:
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
         trials=each("trials", lambda own: Comparison(Trial(*own[0]), Trial(*own[1]), Difference(*own[2]))),
         tokens=each("tokens", lambda reading: Reading(*reading)),
-        maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
+        maps=each("maps", map_of),
         descriptions=each("descriptions", lambda found: found),
         xrays=each("xrays", opened_xray),
         changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
         disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
     )
+
+
+def keep_maps(state: AppState, opening: Opening) -> None:
+    """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
+    if opening.maps and opening.descriptions:
+        fingerprints = {name: opening.descriptions[name]["fingerprint"] for name in opening.maps}
+        state.maps.put(maps_key(fingerprints, demo_points(state, PER_TOPIC), SEED), opening.maps)
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:
@@ -91,14 +100,14 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = all_pairs(state, LIST)
-    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
     hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "all_pairs": found(matrices, plain_pairs),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
-        "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "maps": found(maps, map_value),
         "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
         "descriptions": found(descriptions(state.models), dict),
         "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),

@@ -75,13 +75,9 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
 
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
-    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does.
-
-    Inputs that are not given are named with their defaults: curl has to send all of them, in their order.
-    """
-    bound = inspect.signature(answers[endpoint]).bind(**inputs)
-    bound.apply_defaults()
-    given = bound.arguments
+    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
+    known = inspect.signature(answers[endpoint]).parameters
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
     answer = answers[endpoint](**given)
     columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
     named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cse.benchmark.ledger import LedgerEntry, compared
+from cse.benchmark.ledger_entry import LedgerEntry, compared
 from cse.benchmark.published import ROWS
 from cse.benchmark.published_row import BASE
 from cse.benchmark.scoreboard import AVERAGE
