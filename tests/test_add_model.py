@@ -116,6 +116,17 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
         assert [column.name for column in state.models.columns] == ["third"]
 
 
+def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
+    """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
+    with asking("a"):
+        column, _ = add_column(state, "fourth")
+        state.models.added.clear()
+        state.models._visiting.drop(column.opened_by)
+        assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
+        assert state.models._visiting.get(column.opened_by) is not None
+        assert column.opened_by not in state.models._encoders
+
+
 def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, root: Path) -> None:
     with asking("a"):
         with pytest.raises(ValueError, match="broken was not added") as refused:

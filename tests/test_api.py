@@ -75,7 +75,7 @@ def test_the_api_is_what_was_promised(client):
         "/words": ["s1", "s2"],
         "/pairs": ["lines"],
         "/search": ["query", "k", "corpus", "threshold"],
-        "/tokens": ["sentence", "k"],
+        "/tokens": ["sentence", "k", "share"],
         "/template": ["sentence", "template", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
         "/changes": ["sentence"],
@@ -208,6 +208,8 @@ def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
             expected = encoder.top_tokens(PAIR[0], 4, denoise)
             assert [token for token, _ in found[name][key]] == [token for token, _ in expected]
             assert [p for _, p in found[name][key]] == pytest.approx([p for _, p in expected], abs=1e-5)
+    whole = client.predict(PAIR[0], k=4, share=0.0, api_name="/tokens")
+    assert all(whole[name]["after"] == whole[name]["before"] for name in encoders)
 
 
 def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders):
@@ -304,7 +306,7 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or pets.txt."),
         ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or pets.txt."),
         ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
-        ("/search", ["a", 5, "own", 0], "The corpus is unknown; choose demo or pets.txt."),
+        ("/search", ["a", 5, "own", 0], "The corpus of your own sentences is on your page alone; choose another one."),
         ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("/tokens", ["", 5], "The sentence is empty; write a few words."),

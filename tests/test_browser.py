@@ -349,8 +349,9 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         page.locator("#models details").last.locator("summary").click()
         expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
         visible(page, "Take it away").click()
-        with page.expect_download() as saved:
-            visible(page, "JSON").click()
+        for _ in range(2):  # the same file again is saved again
+            with page.expect_download() as saved:
+                visible(page, "JSON").click()
         taken = json.loads(saved.value.path().read_text())
         assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
         cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]

@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -112,13 +113,22 @@ def test_models_are_free_between_the_steps_and_the_caller_may_stop(state, monkey
     steps.close()
 
 
+def test_a_model_added_meanwhile_is_no_column_of_the_corpus(state, monkeypatch) -> None:
+    steps, columns = indexing(state.models, SENTENCES, "Flat"), state.models.columns
+    next(steps)
+    monkeypatch.setattr(state.models, "own", (*columns, replace(columns[0], name="late")))
+    *_, corpus = steps
+    assert corpus.columns == columns
+    assert "late" not in find_all(state, "a sad dog", 3, corpus)
+
+
 def test_a_corpus_is_its_visitors_alone(state) -> None:
     corpus = indexed(state, ["the cat"])
     secret, update = kept(state, corpus, None)
     assert len(secret) == 32
     assert update["choices"][-1] == ("Your sentences (1)", OWN_KEY)
     assert corpus_of(state, OWN_KEY, secret) is corpus
-    with pytest.raises(ValueError, match="The corpus is unknown; choose demo"):
+    with pytest.raises(ValueError, match="The corpus of your own sentences is on your page alone"):
         corpus_of(state, OWN_KEY, None)
     later, _ = kept(state, indexed(state, ["a dog"]), secret)
     with pytest.raises(ValueError, match="no longer kept"):

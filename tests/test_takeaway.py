@@ -9,6 +9,7 @@ import sys
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
 
+from ui.corpora import Corpus
 from ui.takeaway import Taken, as_csv, as_json, as_report, curl_code, python_code, safe, table
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
@@ -78,6 +79,22 @@ def test_a_report_stands_alone_and_holds_no_markup_of_a_visitor() -> None:
         assert text in page
 
 
+def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
+    from ui.models import columns
+    from ui.state import open_state
+    from ui.take_section import take
+
+    folders = write_models(tmp_path, bert_folder)
+    state = open_state([str(folders[0])], ())
+    (other,) = columns([str(folders[1])])
+    state.corpora["pets"] = Corpus("pets", "Pets", [other], lambda *_: None)
+    found = take(
+        state, {"search": lambda query, k=5, corpus="demo": {other.name: []}}, "search", {"corpus": "pets", "query": ""}
+    )
+    assert list(found.models) == list(found.answer) == [other.name]
+    assert list(found.inputs.items()) == [("query", ""), ("k", 5), ("corpus", "pets")]
+
+
 def shell_answer(code: str) -> object:
     """What the commands print after the last `data:`."""
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120, check=True)
@@ -97,7 +114,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "similarity": {"s1": HOSTILE, "s2": "the cat is sad"}, "words": {"s1": "the dog", "s2": "a 'cat'"},
         "pairs": {"lines": "the dog\nthe cat\n\"a man\""},
         "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.5},
-        "tokens": {"sentence": HOSTILE, "k": 3}, "changes": {"sentence": "the dog is happy."},
+        "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5}, "changes": {"sentence": "the dog is happy."},
         "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "per_topic": 10, "seed": 3},
         "disagreements": {"source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun"},
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},

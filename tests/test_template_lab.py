@@ -48,6 +48,16 @@ def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoder
     np.testing.assert_allclose(found, hidden[int(at)].numpy(), atol=1e-6)
 
 
+def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, Encoder]) -> None:
+    encoder = encoders["promptbert"]
+    encoder.top_tokens(SENTENCES[0], 2)
+    remembered = set(encoder._biases)
+    for word in ("cat", "dog", "sun"):
+        under(encoder, Template(f"[X] {word} [MASK]")).top_tokens(SENTENCES[0], 2)
+    assert remembered
+    assert set(encoder._biases) == remembered
+
+
 def test_a_prefix_stays_under_another_template(encoders: dict[str, Encoder]) -> None:
     encoder, plain = encoders["dcpcse"], under(encoders["dcpcse"], OTHER)
     with_prefix = plain.encode(SENTENCES)

@@ -32,7 +32,7 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
     if any(column.opened_by == reading for column in models.columns):
         raise ValueError(f"{Path(model).name} is on your page already.")
     taken = [column.name for column in models.columns]
-    column = Column(free_name((Path(model).name, str(name).strip(), f"{name} again"), taken), *reading)
+    column = Column(free_name((Path(model).name, str(name).strip(), f"{name} again"), taken), *reading, added=True)
     models.added.add(column)
     answer = models.apply(description, [column])[column.name]
     if isinstance(answer, Failure):

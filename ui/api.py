@@ -27,7 +27,7 @@ from ui.state import AppState
 from ui.template_lab import WORDS as DEFAULT_TRIED
 from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
-from ui.tokens import Reading, tokens
+from ui.tokens import FULL, Reading, tokens
 from ui.words import attributions, plain_words
 
 if TYPE_CHECKING:
@@ -69,12 +69,13 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         """
         return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus, threshold).items()})
 
-    def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
+    def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS, share: float = FULL) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
 
-        k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that.
+        k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that, or
+        without a share of it, 0 to 1.
         """
-        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
+        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k, share).items()})
 
     def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
         """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.

@@ -57,7 +57,6 @@ class Demo:
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
         self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
-        self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
@@ -88,14 +87,15 @@ class Demo:
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
     def corpus(self) -> Corpus:
-        """The sentences as a corpus, indexed exactly and in a temporary folder when a column is first searched."""
+        """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
             from index import BuildSettings, VectorIndex
 
             settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            folder = Path(tempfile.mkdtemp(dir=self._folder.name)) / DEMO_KEY
-            return VectorIndex.build([(self.sentences, self.vectors(column, encoder))], folder, settings=settings)
+            blocks = [(self.sentences, self.vectors(column, encoder))]
+            with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+                return VectorIndex.build(blocks, Path(folder) / DEMO_KEY, settings=settings)
 
         return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
 

@@ -30,12 +30,13 @@ PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, and what `cse.load` opens it by."""
+    """A model on the page: its heading, and what `cse.load` opens it by; whether a visitor `added` it."""
 
     name: str
     model: str
     pooling: str | None = None
     family: str | None = None
+    added: bool = False
 
     @property
     def opened_by(self) -> tuple[str, str | None, str | None]:
@@ -80,7 +81,7 @@ class Models:
     def encoder(self, column: Column) -> Encoder:
         """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
         key = column.opened_by
-        if column not in self.added.columns():
+        if not column.added:
             if key not in self._encoders:
                 self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
             return self._encoders[key]
@@ -126,9 +127,9 @@ def told(error: Exception, model: str, name: str) -> str:
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
     found: dict[str, Column] = {}
-    for model, *reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
-        name = free_name((Path(model).name, model), found)
-        found[name] = Column(name, model, *reading)
+    for reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
+        name = free_name((Path(reading[0]).name, reading[0]), found)
+        found[name] = Column(name, *reading)
     return tuple(found.values())
 
 

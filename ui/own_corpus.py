@@ -85,11 +85,11 @@ def indexing(models: Models, texts: Sequence[str], factory: str) -> Iterator[Ste
     Between two steps the models are free for others, and the caller may stop.
     """
     chosen = validation.one_of(factory, "The index", FACTORIES)
-    built: dict[Column, VectorIndex | Failure] = {}
-    for place, column in enumerate(models.columns):
+    columns, built = models.columns, dict[Column, "VectorIndex | Failure"]()
+    for place, column in enumerate(columns):  # the visitor may add others meanwhile
         blocks: list[np.ndarray] = []
         for start in range(0, len(texts), BLOCK):
-            yield Step(place * len(texts) + start, len(models.columns) * len(texts), column.name)
+            yield Step(place * len(texts) + start, len(columns) * len(texts), column.name)
             answer = encoded(models, column, texts[start : start + BLOCK])
             if isinstance(answer, Failure):
                 built[column] = answer
@@ -98,7 +98,7 @@ def indexing(models: Models, texts: Sequence[str], factory: str) -> Iterator[Ste
             time.sleep(PAUSE)
         else:
             built[column] = built_index(texts, np.concatenate(blocks), chosen, column)
-    yield Corpus(OWN_KEY, f"Your sentences ({len(texts):,})", models.columns, opener(built))
+    yield Corpus(OWN_KEY, f"Your sentences ({len(texts):,})", columns, opener(built))
 
 
 def encoded(models: Models, column: Column, texts: Sequence[str]) -> np.ndarray | Failure:

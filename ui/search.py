@@ -70,12 +70,14 @@ def search(state: AppState, query: str, k: int, corpus: str, threshold: float = 
 
 
 def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
-    """The corpus of a name; `own` is what a visitor's own one is kept under."""
+    """The corpus of a name; `own` is what a visitor's own one is kept under, which no endpoint knows."""
     if key == OWN_KEY and own is not None:
         kept = state.own_corpora.get(own)
         if kept is None:
             raise ValueError("The corpus is no longer kept, others have indexed theirs since; index it again.")
         return kept
+    if key == OWN_KEY and key not in state.corpora:
+        raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
-from ui.events import PRIVATE, guarded
+from ui.events import HIDDEN, MAPS, PRIVATE, guarded
 from ui.links import Linked
 from ui.models import Failure, divided
 from ui.takeaway import FORMS, Taken
@@ -24,6 +25,7 @@ TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
+NUMBERS = itertools.count(1)  # what is saved twice is saved twice: the page watches for a value that changes
 UNUSED = ("results", "ledger")  # endpoints that ask no model
 # Of each tab's parts: what the result is called, its endpoint, and the endpoint's inputs in the order of the part's.
 PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
@@ -34,7 +36,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
     ),
     "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold")),),
     "tokens": (
-        (0, "The tokens", "tokens", ("sentence", "k")),
+        (0, "The tokens", "tokens", ("sentence", "k", "share")),
         (1, "The template lab", "template", ("template", "sentence")),
     ),
     "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
@@ -77,9 +79,8 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     known = inspect.signature(answers[endpoint]).parameters
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
     answer = answers[endpoint](**given)
-    if hasattr(answer, "__next__"):  # an endpoint that answers step by step ends with the whole
-        *_, answer = answer
-    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint))
+    columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
+    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
     return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
 
 
@@ -118,9 +119,11 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             asked = next((each for each in takes if each.label == label), takes[0])
             inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
             found = take(state, answers, asked.endpoint, inputs)
-            return {"file": f"{asked.endpoint}.{suffix}", "type": kind, "text": make(found, address_of(request))}
+            text = make(found, address_of(request))
+            return {"file": f"{asked.endpoint}.{suffix}", "type": kind, "text": text, "number": next(NUMBERS)}
 
         return guarded(taken)
 
+    lane = {**HIDDEN, **MAPS} if any(each.endpoint == "map" for each in takes) else PRIVATE
     for form, button in zip(FORMS, buttons, strict=True):
-        button.click(handler(form), [chosen, *components], output, **PRIVATE)
+        button.click(handler(form), [chosen, *components], output, **lane)

@@ -51,6 +51,7 @@ def under(encoder: Encoder, template: Template) -> Encoder:
     if encoder.method.pooling is not Pooling.TOKEN:
         raise ValueError(f"{encoder.name} averages the tokens of a sentence; a template is for models that read one")
     prompt, other = encoder.prompt_of(template), copy(encoder)
+    other.forget_biases()  # the encoder's memory of them would grow with every template tried
     other.method = replace(encoder.method, views=((template,),))
     other.views = ((prompt,),)
     other.prompt_template, other.prompt = template, prompt
