@@ -102,10 +102,11 @@ class Encoder(PromptedBackbone):
     def tokenise(
         self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
     ) -> list[list[int]]:
-        """Token ids of each sentence without specials, cut to what fits; a typed "[MASK]" stays plain text."""
+        """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text, NUL a space."""
         if not sentences:
             return []
-        spaced = [f" {text}" if template.spaced else text for text, template in zip(sentences, templates, strict=True)]
+        clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         return self.tokenizer(
             spaced,
             add_special_tokens=False,
@@ -162,7 +163,7 @@ class Encoder(PromptedBackbone):
         return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
 
     def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
-        contents = self.tokenise([_clean(text) for text in texts], [self.views[0][0]] * len(texts))
+        contents = self.tokenise(texts, [self.views[0][0]] * len(texts))
         return self.encode_ids(contents, batch_size, progress)
 
     @torch.no_grad()
@@ -221,7 +222,7 @@ class Encoder(PromptedBackbone):
         mode = self.training
         self.eval()
         room = row_limit(self.model) - self.method.prefix - prompt.length
-        contents = self.tokenise([_clean(sentence)], [prompt], room)
+        contents = self.tokenise([sentence], [prompt], room)
         spoken = self.token_logits(contents, False, prompt)[0]
         alone = mlm_head(self.model)(self.bias([prompt], [len(contents[0])]))[0]
         self.train(mode)
@@ -246,7 +247,3 @@ class Encoder(PromptedBackbone):
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from ui.recent import Recent
@@ -25,6 +26,7 @@ class Added:
 
     def __init__(self) -> None:
         self._columns = Recent[tuple["Column", ...]](MOST_VISITORS)
+        self._changing = Lock()  # a visitor may ask twice at once
 
     def columns(self) -> tuple[Column, ...]:
         """Those of the visitor who asks."""
@@ -32,16 +34,18 @@ class Added:
 
     def add(self, column: Column) -> None:
         """Add one. Raises ValueError outside of a session, and where the visitor has as many as he may have."""
-        own = self.columns()
         if visitor() is None:
             raise ValueError("A model is added to a page or to a client's session, and this request has none.")
-        if len(own) >= MOST_COLUMNS:
-            raise ValueError(f"You have added {MOST_COLUMNS} models; remove yours to add others.")
-        self._columns.put(visitor(), (*own, column))
+        with self._changing:
+            own = self.columns()
+            if len(own) >= MOST_COLUMNS:
+                raise ValueError(f"You have added {MOST_COLUMNS} models; remove yours to add others.")
+            self._columns.put(visitor(), (*own, column))
 
     def remove(self, column: Column) -> None:
         """Take away one of the visitor who asks."""
-        self._columns.put(visitor(), tuple(own for own in self.columns() if own != column))
+        with self._changing:
+            self._columns.put(visitor(), tuple(own for own in self.columns() if own != column))
 
     def clear(self) -> None:
         """Take away those of the visitor who asks."""
