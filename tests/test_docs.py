@@ -19,6 +19,8 @@ import pytest
 from conftest import ROOT
 from typer.testing import CliRunner, Result
 
+from cse.backbone import load_backbone
+
 PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 README = PAGES[ROOT / "README.md"]
 TOPICS = [line.split("\t") for line in (ROOT / "cse/bundled/demo/corpus.tsv").read_text().splitlines()]
@@ -105,6 +107,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
+    model, tokenizer = load_backbone(ROOT / "cse/bundled/backbone")  # stands for MiniLM, an encoder without a head
+    model.base_model.save_pretrained(folder / "all-MiniLM-L6-v2")
+    tokenizer.save_pretrained(folder / "all-MiniLM-L6-v2")
     for name in ("cse", "app.py", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
