@@ -68,7 +68,7 @@ COMMANDS = list(
 )
 # The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
-    "scripts.pretrain": "--tokens 8192 --vocabulary 400 --layers 1",
+    "scripts.pretrain": "--tokens 8192 --vocabulary 800 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
@@ -211,8 +211,8 @@ def test_the_readme_is_short_links_every_page_and_configures_the_space() -> None
         assert (ROOT / name).exists(), name
 
 
-def test_no_shipped_file_is_too_large_for_a_space_and_all_weights_fit_in_60_megabytes() -> None:
+def test_no_shipped_file_is_too_large_for_a_space_and_all_fit_in_100_megabytes() -> None:
     sizes = {path: path.stat().st_size for path in (ROOT / "cse" / "bundled").rglob("*") if path.is_file()}
     assert max(sizes.values()) < 10_000_000
-    assert sum(sizes.values()) < 60_000_000
+    assert sum(sizes.values()) < 100_000_000
     assert not [path for path in sizes if path.suffix in (".bin", ".pt", ".pkl", ".pth")]
