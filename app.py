@@ -27,16 +27,20 @@ def build_app(
     indexes: Sequence[Path] = (),
     family: str | None = None,
     pooling: str | None = None,
+    models_root: Path | None = None,
+    allow_hub: bool = False,
 ) -> gr.Blocks:
     """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
 
-    `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. No weights
-    are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
+    `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. Visitors may
+    add models to their own page: bundled ones, folders under `models_root`, and hub ids, downloaded with `allow_hub`.
+    No weights are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
     """
+    from ui.admission import Admission
     from ui.page import page
     from ui.state import open_state
 
-    return page(open_state(models, indexes, family, pooling))
+    return page(open_state(models, indexes, family, pooling, Admission(models_root, allow_hub)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,6 +75,8 @@ def check(options: argparse.Namespace) -> None:
             raise ArtefactError(f"{model} is a file; give a model's folder")
     for folder in options.index:
         read_manifest(folder)
+    if options.models_root and not options.models_root.is_dir():
+        raise ArtefactError(f"--models-root {options.models_root} is no folder; give one with models beneath it")
     check_address(options.host, options.port)
 
 
@@ -103,7 +109,10 @@ def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until interrupted."""
     from ui.page import launch_options
 
-    app = build_app([*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling)
+    app = build_app(
+        [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
+        options.allow_hub,
+    )  # fmt: skip
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
     app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
 
@@ -132,6 +141,10 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
     made.add_argument("--pooling", choices=UNTRAINED, help="how plain backbones among them are read; default mean")
+    made.add_argument(
+        "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
+    )
+    made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
     made.add_argument(
         "--precompute", action="store_true", help="write what the bundled models' pages open with, and serve nothing"
     )

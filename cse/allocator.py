@@ -6,7 +6,7 @@ import ctypes
 import sys
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # mallopt's numbers, from malloc.h
-KEPT = 2**30  # bytes
+KEPT, MOST_BEFORE_2_35 = 2**30, 2**25  # bytes; older versions of glibc refuse a larger threshold for mapping
 
 
 def keep_freed_memory() -> None:
@@ -17,5 +17,5 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(MMAP_THRESHOLD, KEPT)
+        mallopt(MMAP_THRESHOLD, KEPT) or mallopt(MMAP_THRESHOLD, MOST_BEFORE_2_35)
         mallopt(TRIM_THRESHOLD, KEPT)

@@ -21,8 +21,18 @@ def random_cosines(vectors: np.ndarray) -> np.ndarray:
 
 def percentile(cosine: float, reference: np.ndarray) -> float:
     """The share of the ascending `reference` (P,) below `cosine`, 0 to 100; what equals it counts half."""
-    below, within = (np.searchsorted(reference, cosine, side=side) for side in ("left", "right"))
-    return float(50 * (below + within) / len(reference))
+    return float(percentiles(np.array(cosine), reference))
+
+
+def percentiles(cosines: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """The `percentile` of each of the `cosines`, in their shape."""
+    below, within = (np.searchsorted(reference, cosines, side=side) for side in ("left", "right"))
+    return 50 * (below + within) / len(reference)
+
+
+def cosine_at(place: float, reference: np.ndarray) -> float:
+    """The cosine that has the share `place`, 0 to 100, of the ascending `reference` (P,) below it."""
+    return float(np.quantile(reference, place / 100))
 
 
 def displacement(cosine: float, reference: np.ndarray) -> float:

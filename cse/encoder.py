@@ -102,10 +102,11 @@ class Encoder(PromptedBackbone):
     def tokenise(
         self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
     ) -> list[list[int]]:
-        """Token ids of each sentence without specials, cut to what fits; a typed "[MASK]" stays plain text."""
+        """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text, NUL a space."""
         if not sentences:
             return []
-        spaced = [f" {text}" if template.spaced else text for text, template in zip(sentences, templates, strict=True)]
+        clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         return self.tokenizer(
             spaced,
             add_special_tokens=False,
@@ -162,8 +163,7 @@ class Encoder(PromptedBackbone):
         return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
 
     def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
-        template = self.views[0][0]
-        contents = self.tokenise([_clean(text) for text in texts], [template] * len(texts))
+        contents = self.tokenise(texts, [self.views[0][0]] * len(texts))
         return self.encode_ids(contents, batch_size, progress)
 
     @torch.no_grad()
@@ -177,7 +177,6 @@ class Encoder(PromptedBackbone):
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
         mode = self.training
         self.eval()
-        template = self.views[0][0]
         order = np.argsort([-len(ids) for ids in contents], kind="stable")
         vectors = torch.empty(len(contents), self.dim)
         for start in tqdm(
@@ -185,7 +184,9 @@ class Encoder(PromptedBackbone):
         ):
             chosen = order[start : start + batch_size]
             # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
-            vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).cpu()
+            vectors[chosen] = Encoder.forward(
+                self, [contents[i] for i in chosen], [self.views[0][0]] * len(chosen)
+            ).cpu()
         self.train(mode)
         return vectors
 
@@ -217,11 +218,11 @@ class Encoder(PromptedBackbone):
     @torch.no_grad()
     def mask_logits(self, sentence: str, template: Template | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """(V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone; arguments as of `top_tokens`."""
-        prompt = self.prompt if template in (None, self.prompt_template) else self._prompt_of(template)
+        prompt = self.prompt if template is None else self.prompt_of(template)
         mode = self.training
         self.eval()
         room = row_limit(self.model) - self.method.prefix - prompt.length
-        contents = self.tokenise([_clean(sentence)], [prompt], room)
+        contents = self.tokenise([sentence], [prompt], room)
         spoken = self.token_logits(contents, False, prompt)[0]
         alone = mlm_head(self.model)(self.bias([prompt], [len(contents[0])]))[0]
         self.train(mode)
@@ -236,14 +237,13 @@ class Encoder(PromptedBackbone):
         best = [int(i) for i in probabilities.argsort(descending=True)[: k + len(special)] if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
 
-    def _prompt_of(self, template: Template) -> TokenTemplate:
+    def prompt_of(self, template: Template) -> TokenTemplate:
+        """A template in this model's tokens: its own `prompt`, or one with [MASK], without [P] and with room."""
+        if template == self.prompt_template:
+            return self.prompt
         prompt = render(template, self.tokenizer)
         if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
             raise ValueError(f"template {template.text!r} needs a [MASK], where words are read, and no learned [P]")
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")

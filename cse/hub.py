@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlparse
@@ -14,9 +17,26 @@ TIMEOUT = 3.0
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
-@lru_cache(maxsize=1)
+_CACHE_ALONE: ContextVar[bool] = ContextVar("cache_alone", default=False)
+
+
+@contextmanager
+def cache_alone() -> Iterator[None]:
+    """Meanwhile nothing is fetched: the hub counts as out of reach, and what lies in its cache is found."""
+    token = _CACHE_ALONE.set(True)
+    try:
+        yield
+    finally:
+        _CACHE_ALONE.reset(token)
+
+
 def reachable() -> bool:
-    """True where the hub answers, or may answer behind a proxy; False in offline mode."""
+    """True where the hub answers, or may answer behind a proxy; False in offline mode and within `cache_alone`."""
+    return not _CACHE_ALONE.get() and _answers()
+
+
+@lru_cache(maxsize=1)
+def _answers() -> bool:
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:

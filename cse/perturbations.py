@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cse.words import without
+
 AUXILIARIES = frozenset(
     "am is are was were can could will would shall should may might must has have had do does did".split()
 )
@@ -80,8 +82,7 @@ def reverse_words(text: str) -> str | None:
 def drop_word(text: str) -> str | None:
     """The sentence without its longest word."""
     span = _longest(text)
-    rest = f"{text[: span[0]]}{text[span[1] :]}" if span else ""
-    shortened = re.sub(r"\s+([.,!?;:])", r"\1", " ".join(rest.split()))
+    shortened = without(text, [span]) if span else ""
     return shortened if WORD.search(shortened) else None
 
 

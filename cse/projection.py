@@ -10,15 +10,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from cse.vectors import unit_rows
+from cse.faithfulness import collapsed, directions
 
 PCA_DIMENSIONS = 50
 PERPLEXITY = 30.0  # t-SNE's usual one; a map of N points has at most (N - 1) / 3
 START_SPREAD = 1e-4  # t-SNE wants to start from a tiny picture
 START_NOISE = 0.1  # of the picture's spread; all that the seed decides
 MARGIN = 1.05
-NEIGHBOURS = 5
-SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
@@ -33,7 +31,7 @@ def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, 
     maps: dict[str, np.ndarray] = {}
     reference: np.ndarray | None = None
     for name, rows in vectors.items():
-        points = centred(embed(unit_rows(np.asarray(rows, np.float64)), seed, reference))
+        points = centred(embed(directions(rows), seed, reference))
         reference = points if reference is None or collapsed(reference) else reference
         maps[name] = align(points, reference)
         yield squared(maps)
@@ -90,25 +88,6 @@ def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: (0.5 + points / (2 * reach)).astype(np.float32) for name, points in even.items()}
 
 
-def trustworthiness(vectors: np.ndarray, xy: np.ndarray) -> float:
-    """How many of the map's nearest neighbours (N, 2) are neighbours among the vectors (N, d) too: 1 is perfect.
-
-    Venna and Kaski 2001, with 5 neighbours, fewer where N < 11; 1 where nothing can be wrong.
-    """
-    rows = unit_rows(np.asarray(vectors, np.float64))
-    neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
-    if neighbours < 1 or collapsed(rows):
-        return 1.0
-    from sklearn.manifold import trustworthiness as measure
-
-    return float(measure(rows, xy, n_neighbors=neighbours))
-
-
 def centred(points: np.ndarray) -> np.ndarray:
     """The rows minus their mean; no rows stay none."""
     return points - points.mean(axis=0) if len(points) else points
-
-
-def collapsed(rows: np.ndarray) -> bool:
-    """Whether all rows are the same."""
-    return bool(np.all(np.abs(rows - rows[:1]) < SAME))

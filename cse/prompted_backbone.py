@@ -90,7 +90,7 @@ class PromptedBackbone(nn.Module):
     def _run(self, rows: Sequence[Row], beside: int | None = None) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L)."""
         if self._may_learn():
-            self._biases = {}
+            self.forget_biases()
         ids, slots, positions, mask = self._collate(rows)
         inputs: dict[str, Any] = {"attention_mask": mask}
         if self.prefix is not None:
@@ -146,6 +146,10 @@ class PromptedBackbone(nn.Module):
             known.update(zip(new, self.read(rows), strict=True))
         return torch.stack([known[key] for key in keys]).to(self.device)
 
+    def forget_biases(self) -> None:
+        """Remember the biases of inference anew, apart from what a shallow copy of this module remembers."""
+        self._biases = {}
+
     def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
         """The biases of inference so far; none where a pass may learn.
 
@@ -163,7 +167,7 @@ class PromptedBackbone(nn.Module):
         return self.training or torch.is_grad_enabled()
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
-        self._biases = {}  # on another device, or of another precision
+        self.forget_biases()  # they are on another device, or of another precision
         return super()._apply(*args, **kwargs)
 
 

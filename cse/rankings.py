@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+
+Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]
 
 PERSISTENCE = 0.9  # of a reader who goes on to the next rank: ten ranks are read on average
 
@@ -10,6 +12,17 @@ PERSISTENCE = 0.9  # of a reader who goes on to the next rank: ten ranks are rea
 def overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """How many items two lists share."""
     return len(set(first) & set(second))
+
+
+def shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The share of the longer list's items that the other has too: overlap@k where each holds k."""
+    longest = max(len(first), len(second))
+    return overlap(first, second) / longest if longest else 1.0
+
+
+def agreements(lists: Sequence[Sequence[Hashable]], measure: Measure) -> list[list[float]]:
+    """(M, M) the measure of each two of M ranked lists."""
+    return [[measure(first, second) for second in lists] for first in lists]
 
 
 def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:

@@ -99,6 +99,14 @@ class VectorIndex:
         """The number of sentences that were not removed."""
         return self._index.ntotal
 
+    @property
+    def recall_at_10(self) -> float | None:
+        """The share of the exact ten nearest that a search finds: 1 of an exact type, or as measured while building.
+
+        None where it is not known: after additions and removals, and where every vector is zero.
+        """
+        return 1.0 if engine.is_exact(self._index) else self.manifest.recall_at_10
+
     def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 

@@ -37,15 +37,15 @@ def write_models(root: Path, backbone: Path) -> list[Path]:
 
 
 @contextmanager
-def serving(models: Sequence[str], indexes: Sequence[Path] = ()) -> Iterator[str]:
-    """The address of a running app with these columns."""
+def serving(models: Sequence[str], indexes: Sequence[Path] = (), root: Path | None = None) -> Iterator[str]:
+    """The address of a running app with these columns; visitors may add what is under `root`."""
     from app import build_app
     from ui.page import launch_options
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    blocks = build_app(models, indexes)
+    blocks = build_app(models, indexes, models_root=root)
     _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         yield url

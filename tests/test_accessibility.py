@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from gradio_client import Client
 
 from cse.model_names import BUNDLED_NAMES
-from ui.similarity import contrast
+from ui.ramps import contrast
 
 pytestmark = NEEDS_BROWSER
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -61,14 +61,30 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
     with watched(browser, url, color_scheme=scheme) as page:
         page.locator("#models summary").first.click()
         page.locator("#models dl").first.wait_for()
+        page.get_by_role("button", name="Which words?").click()
+        page.locator("#words .cse-words").first.wait_for()
+        page.get_by_role("button", name="+ model").click()
         for tab in TABS:
             open_tab(page, tab)
             if tab == "Clusters":
-                page.locator("#maps .cse-frame canvas").nth(3).wait_for()
+                page.locator("#maps .cse-small").nth(3).wait_for()
+            page.get_by_role("button", name="Take it away").locator("visible=true").click()
+            page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
+            if tab == "Results":
+                page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
+                page.locator(".cse-taken pre:visible").wait_for()
+            if tab == "Search":
+                page.get_by_role("button", name="Your own sentences").click()
             assert violations(page) == [], tab
             assert page.locator("h1:visible").count() == 1
             assert page.locator("h2:visible").count() >= 1
             assert page.evaluate(SKIPPED_LEVELS) == []
+
+
+def test_axe_finds_nothing_beside_a_sentence_that_an_address_pins_on_the_shipped_maps(browser, url):
+    with watched(browser, f"{url}?tab=clusters&pin=3") as page:
+        page.locator("#maps .cse-quote").wait_for()
+        assert violations(page) == []
 
 
 @SCHEMES
@@ -76,7 +92,10 @@ def test_axe_finds_nothing_where_a_model_has_no_result(browser, bert_folder, tmp
     broken = write_model(tmp_path / "broken", bert_folder, "simcse")
     (broken / "model.safetensors").write_bytes(b"cut off")
     with serving([str(broken)]) as address, watched(browser, address, color_scheme=scheme) as page:
-        page.locator("#heat-maps .cse-failure").wait_for()
+        page.locator("#all-pairs .cse-failure").wait_for()
+        page.get_by_label("Sentence B").fill("")
+        page.get_by_label("Sentence B").press("Enter")
+        page.locator("[role=alert]", has_text="Sentence B is empty").wait_for()
         assert violations(page) == []
         open_tab(page, "Results")
         assert "No shipped results of broken" in page.locator("#results").inner_text()
@@ -113,7 +132,7 @@ def test_marks_stand_out_on_maps_and_bars(browser, url, scheme):
         page.locator("#maps .cse-frame canvas").first.wait_for()
         ground = rgb(page.locator("#maps .cse-frame canvas").first.evaluate(PAINT)["ground"])
         marks = {tuple(each.evaluate(KEY)) for each in page.locator("#maps .cse-legend canvas").all()}
-        assert len(marks) == 6
+        assert len(marks) == 12
         for mark in marks:
             assert contrast(mixed(mark, ground, 0.9), ground) >= MARK, mark  # points let a tenth through
 
@@ -125,10 +144,10 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
             open_tab(page, tab)
             page.wait_for_timeout(300)
             names += page.locator("table:visible caption").all_text_contents()
-            names += [c.get_attribute("aria-label") for c in page.locator("canvas[role=img]:visible").all()]
+            names += [c.get_attribute("aria-label") for c in page.locator("canvas[role]:visible").all()]
             assert page.locator("table:visible").count() == page.locator("table:visible caption").count()
-            assert page.locator("canvas:visible:not([role=img]):not([aria-hidden=true])").count() == 0
-        assert len(names) == len(set(names)) == 1 + 4 + 1 + 4 + 2 + 6
+            assert page.locator("canvas:visible:not([role]):not([aria-hidden=true])").count() == 0
+        assert len(names) == len(set(names)) == 1 + 1 + 2 + 2 + 4 + 7
         assert all(names)
 
 
@@ -143,6 +162,8 @@ def test_nothing_moves_for_who_asks_for_that(browser, url):
 
 def test_forced_colours_keep_bars_and_the_best_figures(browser, url):
     with watched(browser, url, forced_colors="active") as page:
+        cell = page.locator("#all-pairs td").first.evaluate(PAINT)
+        assert contrast(rgb(cell["text"]), rgb(cell["ground"])) >= TEXT
         open_tab(page, "Tokens")
         bar = page.locator("#tokens .cse-bar").first
         fill, ground = (rgb(each.evaluate(PAINT)["ground"]) for each in (bar.locator("i"), bar))

@@ -11,6 +11,7 @@ import cse
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 from ui.corpora import Demo
+from ui.models import Column
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -25,6 +26,12 @@ SHOWN = (
     "map_points",
     "change",
     "find_pairs",
+    "look",
+    "put",
+    "take",
+    "explain",
+    "try_it",
+    "index_own",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
@@ -65,11 +72,19 @@ def test_the_api_is_what_was_promised(client):
     found = {name: [p["parameter_name"] for p in end["parameters"]] for name, end in info["named_endpoints"].items()}
     assert found == {
         "/similarity": ["s1", "s2"],
-        "/search": ["query", "k", "corpus"],
-        "/tokens": ["sentence", "k"],
+        "/words": ["s1", "s2"],
+        "/pairs": ["lines"],
+        "/search": ["query", "k", "corpus", "threshold"],
+        "/tokens": ["sentence", "k", "share"],
+        "/template": ["sentence", "template", "k"],
         "/map": ["source", "lines", "per_topic", "seed"],
+        "/changes": ["sentence"],
+        "/disagreements": ["source", "lines"],
+        "/xray": ["s1", "s2", "off"],
         "/models": [],
+        "/add_model": ["name"],
         "/results": ["task"],
+        "/ledger": [],
     }
     assert info["unnamed_endpoints"] == {}
     kinds = {p["parameter_name"]: p["type"]["type"] for p in info["named_endpoints"]["/map"]["parameters"]}
@@ -83,6 +98,55 @@ def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, e
     for name, cosine in found.items():
         first, second = encoders[name].encode(PAIR)
         assert cosine == pytest.approx(first @ second / np.linalg.norm(first) / np.linalg.norm(second), abs=1e-5)
+
+
+def test_a_model_added_by_one_client_is_seen_by_no_other(client):
+    from gradio_client import Client
+
+    visitor = Client(client.src, verbose=False)
+    assert visitor.predict("bundled", api_name="/add_model")["name"] == "bundled"
+    mine, theirs = (each.predict(*PAIR, api_name="/similarity") for each in (visitor, client))
+    first, second = cse.load("bundled").encode(PAIR, normalize_embeddings=True)
+    assert mine.pop("bundled") == pytest.approx(first @ second, abs=1e-5)
+    assert mine.keys() == theirs.keys()
+    with pytest.raises(Exception, match="There is no model"):
+        visitor.predict("../broken", api_name="/add_model")
+
+
+def test_words_are_the_cosines_lost_without_them_and_a_broken_model_says_why(client, encoders):
+    def cosine(encoder, *pair):
+        first, second = encoder.encode(list(pair)).astype(np.float64)
+        return first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+
+    found = client.predict("the big dog!", "a cat", api_name="/words")
+    assert "damaged" in found.pop("broken")["error"]
+    for name, answer in found.items():
+        whole, encoder = cosine(encoders[name], "the big dog!", "a cat"), encoders[name]
+        first, second = (dict(words) for words in answer["words"])
+        assert answer["cosine"] == pytest.approx(whole, abs=1e-5)
+        wanted = {"the": "big dog!", "big": "the dog!", "dog": "the big!"}
+        assert first == pytest.approx({w: whole - cosine(encoder, t, "a cat") for w, t in wanted.items()}, abs=1e-5)
+        wanted = {"a": "cat", "cat": "a"}
+        assert second == pytest.approx(
+            {w: whole - cosine(encoder, "the big dog!", t) for w, t in wanted.items()}, abs=1e-5
+        )
+        assert answer["errors"][0] == pytest.approx(
+            sum(first.values()) - whole + cosine(encoder, "!", "a cat"), abs=1e-5
+        )
+
+
+def test_all_pairs_of_a_list_have_each_models_cosines_and_percentiles(client, encoders):
+    from scipy.stats import percentileofscore
+
+    found, state = client.predict("\n".join(CORPUS), api_name="/pairs"), Demo()
+    assert found["sentences"] == CORPUS
+    assert "damaged" in found["models"]["broken"]["error"]
+    for name in ("simcse", "conpvp"):
+        rows = encoders[name].encode(CORPUS, normalize_embeddings=True)
+        np.testing.assert_allclose(found["models"][name]["cosines"], rows @ rows.T, atol=1e-4)
+        reference = state.random_cosines(Column(name, name), encoders[name])
+        wanted = [[percentileofscore(reference, cosine, "mean") for cosine in row] for row in rows @ rows.T]
+        np.testing.assert_allclose(found["models"][name]["percentiles"], wanted, atol=0.02)
 
 
 def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
@@ -102,11 +166,38 @@ def test_search_finds_what_a_loop_over_the_demo_corpus_finds(client, encoders):
 def test_search_of_an_index_folder_has_a_column_per_model_that_indexed_it(client):
     found = client.predict(CORPUS[2], k=50, corpus="pets.txt", api_name="/search")
     assert list(found) == ["simcse", "promptbert", "dcpcse"]
-    assert "built by" in found["dcpcse"]["error"]  # another fingerprint than the model's
+    assert found["dcpcse"]["error"].startswith("dcpcse: built by dcpcse (00000000")  # of another fingerprint
+    assert "/" not in found["dcpcse"]["error"]  # where the server has them is its own affair
     for name in ("simcse", "promptbert"):
         assert sorted(hit["text"] for hit in found[name]) == sorted(CORPUS)  # k is cut to what there is
         assert found[name][0]["text"] == CORPUS[2]
         assert found[name][0]["score"] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_threshold_leaves_what_is_closer_than_that_share_of_random_pairs(client, encoders):
+    demo, query = Demo(), "my dog is happy in the park"
+    everything = client.predict(query, 50, "demo", api_name="/search")
+    found = client.predict(query, 50, "demo", 90, api_name="/search")
+    for name in ("simcse", "conpvp"):
+        reference = demo.random_cosines(Column(name, name), encoders[name])
+        least = np.sort(reference)[int(0.9 * len(reference))]
+        assert found[name] == [hit for hit in everything[name] if hit["score"] >= least]
+    assert 0 < sum(len(found[name]) for name in GOOD) < 50 * len(GOOD)
+
+
+def test_a_template_is_tried_beside_each_models_own(client, encoders):
+    from cse.data import scored_pairs
+    from cse.evaluation.metrics import spearman
+
+    pairs = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
+    found = client.predict(PAIR[0], '"[X]" is a [MASK] one', 3, api_name="/template")
+    assert "damaged" in found["broken"]["error"]
+    for name in ("simcse", "conpvp"):
+        own, other = found[name]["own"], found[name]["other"]
+        assert (own["template"], other["template"]) == (encoders[name].method.template.text, '"[X]" is a [MASK] one')
+        assert own["score"] == pytest.approx(spearman(encoders[name].encode, pairs), abs=0.006)
+        assert [word for word, _ in own["words"]] == [word for word, _ in encoders[name].top_tokens(PAIR[0], 3)]
+        assert other["score"] != own["score"]
 
 
 def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
@@ -117,10 +208,12 @@ def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
             expected = encoder.top_tokens(PAIR[0], 4, denoise)
             assert [token for token, _ in found[name][key]] == [token for token, _ in expected]
             assert [p for _, p in found[name][key]] == pytest.approx([p for _, p in expected], abs=1e-5)
+    whole = client.predict(PAIR[0], k=4, share=0.0, api_name="/tokens")
+    assert all(whole[name]["after"] == whole[name]["before"] for name in encoders)
 
 
 def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders):
-    from cse.projection import project, trustworthiness
+    from cse.projection import project
 
     found = client.predict("lines", "\n".join([*CORPUS, "", "  "]), api_name="/map", seed=3)
     assert found["texts"] == CORPUS
@@ -130,7 +223,10 @@ def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders
     *_, expected = project(vectors, seed=3)
     for name, xy in expected.items():
         np.testing.assert_allclose(found["maps"][name]["xy"], xy, atol=1e-4)
-        assert found["maps"][name]["trustworthiness"] == pytest.approx(trustworthiness(vectors[name], xy))
+        assert found["maps"][name]["trustworthiness"] is None  # of five points it says nothing
+        rows = vectors[name] / np.linalg.norm(vectors[name], axis=1, keepdims=True)
+        order = np.argsort(-(rows @ rows.T), axis=1)
+        assert [near[:3] for near in found["maps"][name]["near"]] == order[:, 1:4].tolist()
 
 
 def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
@@ -140,7 +236,16 @@ def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
     assert len(topics) == 12
     for label, text in zip(found["labels"], found["texts"], strict=True):
         assert demo.topics[demo.sentences.index(text)] == label
-    assert np.array(found["maps"]["simcse"]["xy"]).shape == (120, 2)
+    drawn = found["maps"]["simcse"]
+    assert np.array(drawn["xy"]).shape == (120, 2)
+    same = [
+        [found["labels"][other] == label for other in near]
+        for label, near in zip(found["labels"], drawn["near"], strict=True)
+    ]
+    assert drawn["same_topic"] == pytest.approx(np.mean(same))
+    assert 0 < drawn["trustworthiness"] < 1
+    assert 0 < drawn["continuity"] < 1
+    assert np.array(drawn["lost"]).shape == (120,)
 
 
 def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
@@ -189,6 +294,9 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/similarity", ["a", None], "Sentence B is not text; send a string."),
         ("/similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
         ("/similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
+        ("/words", ["a", "b " * 65], "Sentence B has 65 words; give at most 64, each is left out in turn."),
+        ("/words", ["?!", "b"], "Sentence A has no words, only punctuation; write a few."),
+        ("/pairs", ["a"], "The list has 1 sentence; paste 2 to 40, one per line."),
         ("/search", [" ", 5, "demo"], "The query is empty; write a few words."),
         ("/search", ["a", 0, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 51, "demo"], "k must be a whole number from 1 to 50."),
@@ -197,6 +305,10 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", True, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or pets.txt."),
         ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or pets.txt."),
+        ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
+        ("/search", ["a", 5, "own", 0], "The corpus of your own sentences is on your page alone; choose another one."),
+        ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
+        ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("/tokens", ["", 5], "The sentence is empty; write a few words."),
         ("/tokens", ["a", 31], "k must be a whole number from 1 to 30."),
         ("/map", ["moon", "", 25, 0], "The source is unknown; choose demo or pairs or lines."),
@@ -229,8 +341,42 @@ def test_half_a_surrogate_pair_does_not_break_the_answer(client):
     call = f"{client.src}gradio_api/call/map"
     event = httpx.post(call, content=body, headers=headers).json()["event_id"]
     answer = httpx.get(f"{call}/{event}", timeout=30).text
-    assert answer.startswith("event: complete")
-    assert json.loads(answer.split("data: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
+    assert answer.count("event: generating") == len(GOOD) + 1  # a map after the other
+    assert json.loads(answer.split("event: complete\ndata: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
+
+
+def test_a_client_that_leaves_stops_its_maps(client, monkeypatch):
+    """It goes while the second of five maps is drawn."""
+    import threading
+
+    import httpx
+    from gradio.queueing import Queue
+
+    drawn, second, left, noticed, forget = [], *(threading.Event() for _ in range(3)), Queue.clean_events
+
+    def embed(rows, seed, start):
+        drawn.append(len(rows))
+        if len(drawn) == 2:
+            second.set()
+            assert left.wait(60)
+        return rows[:, :2]
+
+    async def clean_events(self, **who):
+        await forget(self, **who)
+        noticed.set()
+
+    monkeypatch.setattr("cse.projection.embed", embed)
+    monkeypatch.setattr(Queue, "clean_events", clean_events)
+    call = f"{client.src}gradio_api/call/map"
+    event = httpx.post(call, json={"data": ["lines", "a cat\na dog\na man", 25, 1]}).json()["event_id"]
+    with httpx.stream("GET", f"{call}/{event}", timeout=60) as stream:
+        assert next(stream.iter_lines()) == "event: generating"
+        assert second.wait(60)
+    assert noticed.wait(60)
+    left.set()
+    found = client.predict("lines", "a cat", api_name="/map")  # after it, on the one lane
+    assert drawn == [3, 3] + [1] * 5
+    assert found["texts"] == ["a cat"]
 
 
 def test_a_call_cannot_go_around_the_queue(client):
@@ -247,8 +393,12 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
-    assert public == {"similarity", "search", "tokens", "map", "models", "results"}
+    probed = {"changes", "disagreements", "xray", "add_model"}
+    compared = {"similarity", "words", "pairs", "search", "tokens", "template", "map"}
+    assert public == probed | compared | {"models", "results", "ledger"}
+    lanes = {"maps": 1, "corpora": 1, "encode": 8}
     for function in functions:
-        if function.api_name in public - {"results"} or function.name in SHOWN:
-            lane = "maps" if "map" in (function.api_name, function.name.partition("_")[0]) else "encode"
-            assert (function.concurrency_id, function.concurrency_limit) == (lane, {"maps": 1, "encode": 8}[lane])
+        if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
+            lane = {"map": "maps", "map_points": "maps", "index_own": "corpora"}.get(function.name, "encode")
+            lane = "maps" if function.api_name == "map" else lane
+            assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])

@@ -1,10 +1,17 @@
 """The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
+import json
+import re
+from itertools import combinations
+
+import numpy as np
 import pytest
-from app_models import GOOD, MARKUP, serving, write_models
+from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
 from gradio_client import Client
 from playwright.sync_api import expect
+
+from ui.corpora import Demo
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
@@ -14,7 +21,8 @@ LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is ha
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, bert_folder):
     folders = write_models(tmp_path_factory.mktemp("columns"), bert_folder)
-    with serving([str(folder) for folder in folders]) as address:
+    root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
+    with serving([str(folder) for folder in folders], root=root) as address:
         yield address
 
 
@@ -34,7 +42,7 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
         for number in page.locator("#similarity .cse-number").all_text_contents():
             assert -1 <= float(number) <= 1
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         strip = page.locator("#models details", has_text="dcpcse").first
         expect(strip).to_contain_text("512 learned numbers")
         strip.locator("summary").click()
@@ -50,12 +58,62 @@ def test_similarity_follows_the_examples_and_the_list(browser, url):
         page.get_by_label("Sentence B").fill("the cat")
         page.get_by_label("Sentence B").press("Enter")
         expect(page.locator("#similarity .cse-number")).to_have_text(["1.000"] * 5)
+        page.get_by_role("button", name="Which words?").click()
+        expect(page.locator("#words .cse-words")).to_have_count(10)  # two of five models
+        shown = page.locator("#words .cse-words").first.inner_text()
+        assert re.fullmatch(r"the\s[+\u2212]?[.\d]+ cat\s[+\u2212]?[.\d]+", shown), shown
+        page.get_by_label("Sentence B").fill(" ")
+        page.get_by_label("Sentence B").press("Enter")
+        refusal = page.locator("[role=alert]", has_text="Sentence B is empty; write a few words.")
+        expect(refusal).to_be_visible()
+        expect(page.get_by_label("Sentence B")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator("#similarity .cse-number, #words .cse-words")).to_have_count(0)  # they were another pair's
+        page.get_by_label("Sentence B").fill("the dog")
+        expect(refusal).to_have_count(0)
+        page.get_by_label("Sentence B").press("Enter")
+        expect(page.locator("#similarity .cse-number")).to_have_count(5)
+
+
+def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(browser, url):
+    models = Client(url, verbose=False).predict("\n".join(LINES), api_name="/pairs")["models"]
+    cosines = {name: found["cosines"] for name, found in models.items() if name != "broken"}
+
+    def readout(page, i, j):
+        shown = page.locator("#all-pairs .cse-readout")
+        expect(shown.locator("p")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
+        figures = [float(text.split()[0].replace("\u2212", "-")) for text in shown.locator("dd").all_text_contents()]
+        assert figures == pytest.approx([matrix[i][j] for matrix in cosines.values()], abs=6e-4)
+
+    with watched(browser, url) as page:
         page.get_by_label("Sentences, one per line").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw heat maps").click()
-        label = page.locator("#heat-maps .cse-heat").first.locator("th[scope=row]").first
-        expect(label).to_have_text(f"1 {HOSTILE}")
-        assert page.locator("#heat-maps .cse-heat").count() == 5
-        assert page.locator("#heat-maps .cse-heat").first.locator("td").count() == len(LINES) ** 2
+        page.get_by_role("button", name="Draw the map").click()
+        grid = page.locator("#all-pairs .cse-heat")
+        expect(grid.locator("tbody th").first).to_have_text(f"1 {HOSTILE}")
+        expect(grid.locator("td")).to_have_count(len(LINES) ** 2)
+        assert "damaged" in page.locator("#all-pairs .cse-failure").inner_text()
+        readout(page, 0, 1)
+        page.locator("#pairs-minus").get_by_label("dcpcse").check()
+        caption = grid.locator("caption")
+        expect(caption).to_have_text("Cosine of each two sentences: simcse minus dcpcse")
+        cells = grid.locator("td").all_text_contents()
+        wanted = np.subtract(cosines["simcse"], cosines["dcpcse"]).ravel()
+        shown = [float(text.replace("\u2212", "-")) for text in cells]
+        assert shown == pytest.approx(wanted, abs=6e-3)
+        grid.locator("tbody tr").nth(3).locator("td").nth(1).hover()
+        readout(page, 3, 1)
+        grid.locator("tbody tr").nth(2).locator("td").nth(2).click()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("End")
+        readout(page, 1, 4)
+        page.locator("#pairs-measure").get_by_label("Percentile").check()
+        page.locator("#pairs-model").get_by_label("broken").check()
+        expect(page.locator("#all-pairs .cse-hint")).to_have_text("No map of broken; choose another model.")
+        page.locator("#pairs-model").get_by_label("conpvp").check()
+        expect(caption).to_contain_text("in percent: conpvp minus dcpcse")
+        cells, address = grid.locator("td").all_text_contents(), page.url
+    with watched(browser, address) as page:
+        expect(page.locator("#all-pairs caption")).to_contain_text("in percent: conpvp minus dcpcse")
+        expect(page.locator("#all-pairs td")).to_have_text(cells)
 
 
 def test_search_lists_hits_of_every_model(browser, url):
@@ -64,7 +122,7 @@ def test_search_lists_hits_of_every_model(browser, url):
         query = page.get_by_label("Query")
         query.fill(HOSTILE)
         query.press("Enter")
-        columns = page.locator("#hits thead th")
+        columns = page.locator("#hits .cse-ranks thead th")
         expect(columns).to_have_count(6)
         assert [text.split("Flat")[0] for text in columns.all_text_contents()] == ["Sentence", *GOOD, MARKUP]
         assert "damaged" in page.locator("#hits .cse-failure").inner_text()
@@ -72,8 +130,28 @@ def test_search_lists_hits_of_every_model(browser, url):
             assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
         query.fill("  ")
         query.press("Enter")
-        page.get_by_text("The query is empty; write a few words.").wait_for()
-        expect(columns).to_have_count(6)
+        expect(page.locator("[role=alert]", has_text="The query is empty; write a few words.")).to_be_visible()
+        expect(columns).to_have_count(0)  # they were another query's
+
+
+def test_a_visitors_own_sentences_are_searched_and_a_bad_file_is_refused_where_it_was_given(browser, url):
+    with watched(browser, url) as page:
+        open_tab(page, "Search")
+        page.get_by_role("button", name="Your own sentences").click()
+        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index for this visit")
+        file = page.locator(".cse-own input[type=file]")
+        file.set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"caf\xe9 au lait"})
+        page.get_by_text("a.txt").first.wait_for()
+        index.click()
+        expect(status.get_by_role("alert")).to_contain_text("a.txt: line 1 is not UTF-8")
+        file.set_input_files({"name": "b.txt", "mimeType": "text/plain", "buffer": "\n".join(LINES).encode()})
+        page.get_by_text("b.txt").first.wait_for()
+        index.click()
+        expect(status).to_contain_text("Your sentences (5) indexed")
+        page.get_by_role("button", name="Search", exact=True).click()
+        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)
+        assert page.locator("#hits .cse-on-map").count() == 0
+        expect(page.locator("#hits tbody th", has_text=LINES[1])).to_have_count(1)
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):
@@ -92,50 +170,106 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         )
 
 
-def test_hovering_over_a_map_tells_the_sentence_and_marks_it_in_all(browser, url):
-    with watched(browser, url) as page:
+def spot(page, xy):
+    """Where a point of the large map is on the page while all of it is seen."""
+    page.locator("#maps .cse-frame").scroll_into_view_if_needed()
+    box = page.locator("#maps .cse-frame canvas").bounding_box()
+    return box["x"] + xy[0] * box["width"], box["y"] + xy[1] * box["height"]
+
+
+def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
+    expected = Client(url, verbose=False).predict("lines", "\n".join(LINES), api_name="/map")["maps"]
+    one, other = (expected[name]["xy"] for name in GOOD[:2])
+    with watched(browser, url, has_touch=True) as page:
         open_tab(page, "Clusters")
         page.get_by_label("Your lines", exact=True).check()
+        expect(page.locator("#maps")).to_have_text("Draw maps shows these sentences.")
         page.get_by_label("Your lines (at most 500)").fill("\n".join(LINES))
         page.get_by_role("button", name="Draw maps").click()
-        canvases = page.locator("#maps .cse-frame canvas")
-        canvases.nth(4).wait_for()
-        assert headings(page, "#maps") == [*GOOD, MARKUP, "broken"]
+        small, tip, pinned = (page.locator(f"#maps {each}") for each in (".cse-small", ".cse-tip span", ".cse-near"))
+        expect(small).to_have_text([*GOOD, MARKUP])
         assert "damaged" in page.locator("#maps .cse-failure").inner_text()
-        before = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in canvases.all()]
-        expected = Client(url, verbose=False).predict("lines", "\n".join(LINES), api_name="/map")
-        x, y = expected["maps"]["simcse"]["xy"][0]
-        canvases.first.scroll_into_view_if_needed()
-        box = canvases.first.bounding_box()
-        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        assert page.locator("#maps .cse-tip:visible span").all_text_contents() == [HOSTILE]
-        after = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in canvases.all()]
-        assert all(one != other for one, other in zip(before, after, strict=True))
+        expect(page.locator("#maps .cse-scores-part")).to_contain_text("No scores of fewer than ten points")
+        page.mouse.move(*spot(page, one[0]))
+        expect(tip).to_have_text(HOSTILE)
+        page.mouse.wheel(0, -600)  # the point under the pointer stays there
+        expect(page.get_by_role("button", name="Show all")).to_be_enabled()
+        expect(tip).to_have_text(HOSTILE)
+        page.mouse.click(*spot(page, one[0]))
+        page.keyboard.press("0")
+        expect(page.get_by_role("button", name="Show all")).to_be_disabled()
         page.mouse.move(5, 5)
-        assert page.locator("#maps .cse-tip:visible").count() == 0
-        canvases.nth(2).focus()
-        page.keyboard.press("ArrowLeft")
-        assert page.locator("#maps .cse-tip:visible span").all_text_contents() == [LINES[-1]]
+        expect(tip).to_be_hidden()
+        expect(pinned.locator("tbody th")).to_have_count(4)  # all others, in an order of each model's own
+        ranks = [row.locator("td").all_text_contents() for row in pinned.locator("tbody tr").all()]
+        near = [expected[name]["near"][0] for name in (*GOOD, MARKUP)]
+        shown = pinned.locator("tbody th button").all_text_contents()
+        places = [int(text.split()[0]) - 1 for text in shown]  # own lines have numbers
+        assert ranks == [[str(list_.index(place) + 1) for list_ in near] for place in places]
+        page.evaluate("""() => { window.glided = 0; new MutationObserver(() => window.glided += 1).observe(
+          document.querySelector('#maps .cse-maps'), {attributes: true, attributeFilter: ['data-gliding']}); }""")
+        small.nth(1).click()
+        expect(small.nth(1)).to_have_attribute("aria-pressed", "true")
+        page.wait_for_function("window.glided && !document.querySelector('[data-gliding]')")
+        page.mouse.move(*spot(page, other[0]))
+        expect(tip).to_have_text(HOSTILE)
+        page.locator("#maps .cse-frame canvas").focus()
+        page.keyboard.press("Escape")
+        expect(pinned).to_have_count(0)
+        page.mouse.move(5, 5)
+        page.mouse.move(*spot(page, other[0]))
+        expect(tip).to_have_text(HOSTILE)
+        right = [(x - other[0][0], abs(y - other[0][1]), place) for place, (x, y) in enumerate(other)]
+        ahead = [(x * x + y * y + 9 * (y > x), place) for x, y, place in right if x > 0]
+        page.keyboard.press("ArrowRight")
+        expect(tip).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
+        page.keyboard.press("Enter")
+        expect(page.locator("#maps .cse-quote")).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
+        page.touchscreen.tap(*spot(page, other[1]))  # a finger that is lifted unpins nothing
+        expect(page.locator("#maps .cse-quote")).to_have_text(LINES[1])
+        page.get_by_role("searchbox").fill("the EATING")
+        expect(page.locator("#maps .cse-tools [role=status]")).to_have_text("1 found")
+        page.get_by_role("button", name="Lasso").click()
+        page.mouse.move(*spot(page, (0.001, 0.001)))
+        page.mouse.down()
+        for corner in ((0.999, 0.001), (0.999, 0.999), (0.001, 0.999)):
+            page.mouse.move(*spot(page, corner))
+        page.mouse.up()
+        expect(page.locator("#maps .cse-circled li")).to_have_count(len(LINES))
 
 
-def test_topics_have_a_legend_and_pairs_are_drawn(browser, url):
-    with watched(browser, url) as page:
-        open_tab(page, "Clusters")
-        page.get_by_label("Graded pairs, joined").check()
-        page.get_by_role("button", name="Draw maps").click()
-        legend = page.locator("#maps .cse-legend button")
-        expect(legend).to_have_text(["0 unrelated", "3 close", "5 the same"])
-        page.get_by_label("Demo corpus, coloured by topic").check()
-        page.get_by_label("number input for Per topic").fill("10")
-        page.get_by_role("button", name="Draw maps").click()
+def test_topics_have_names_and_an_address_or_another_tab_pins_a_sentence(browser, url):
+    sentences = Demo().sentences
+    with watched(browser, f"{url}?tab=clusters&per_topic=10&pin=57", reduced_motion="reduce") as page:
+        legend, quote = page.locator("#maps .cse-legend button"), page.locator("#maps .cse-quote")
+        expect(page.locator("#maps .cse-faithful tbody tr")).to_have_count(5)  # one after the other
+        expect(quote).to_have_text(sentences[57])
         expect(legend).to_have_count(12)
-        expect(page.locator("#maps .cse-note", has_text="Trustworthiness")).to_have_count(5)  # one after the other
+        names = [name.bounding_box() for name in page.locator("#maps .cse-name:visible").all()]
+        assert len(names) >= 6
+        for one, other in combinations(names, 2):
+            left, right = sorted((one, other), key=lambda name: name["x"])
+            assert left["x"] + left["width"] <= right["x"] + 1 or abs(one["y"] - other["y"]) >= one["height"] - 1
+        assert "only " in page.locator("#maps .cse-near").inner_text()
+        page.locator("#maps .cse-near button").first.click()
+        expect(quote).not_to_have_text(sentences[57])
+        page.wait_for_url(lambda address: "pin=57" not in address and "pin=" in address)
+        page.locator("#maps .cse-small").nth(1).click()
+        assert page.locator("[data-gliding]").count() == 0  # nothing glides for who asks for that
+        open_tab(page, "Search")
+        page.evaluate("cseShowOnMap(3)")
+        expect(quote).to_have_text(sentences[3])
+        page.wait_for_url("**tab=clusters**pin=3**")
+        page.get_by_label("Graded pairs, joined").check()
+        expect(quote).to_have_count(0)
+        page.get_by_role("button", name="Draw maps").click()
+        expect(legend).to_have_text(["0 unrelated", "3 close", "5 the same"])
 
 
 @pytest.mark.parametrize("width", [320, 360])  # WCAG's narrowest: 1280 at 400 %
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
     with watched(browser, url, width=width) as page:
-        page.locator("#heat-maps .cse-heat").first.wait_for()
+        page.locator("#all-pairs .cse-heat").wait_for()
         page.locator("#models summary").first.click()
         page.locator("#models dl").first.wait_for()
         for name in TABS:
@@ -177,16 +311,16 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
         open_tab(page, "Search")
         page.get_by_label("Query").fill("the cat & a dog?")
         page.get_by_label("number input for Results").fill("3")
-        page.get_by_role("button", name="Search").click()
+        page.get_by_role("button", name="Search", exact=True).click()
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
         address = page.url
         assert "tab=search" in address
-        shown = page.locator("#hits tbody").inner_text()
+        shown = page.locator("#hits .cse-ranks tbody").inner_text()
     with watched(browser, address) as page:
         expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_label("Query")).to_have_value("the cat & a dog?")
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)
-        assert page.locator("#hits tbody").inner_text() == shown
+        assert page.locator("#hits .cse-ranks tbody").inner_text() == shown
     page = browser.new_page()  # not watched: Gradio calls it an error where a page is left
     page.set_default_timeout(WAIT)
     page.goto(address)
@@ -197,3 +331,40 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
     page.go_back()
     expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
     page.close()
+
+
+def visible(page, button):
+    """Of all tabs' buttons the one that is shown; an accordion's name ends with its arrow."""
+    return page.get_by_role("button", name=re.compile(f"^{re.escape(button)}")).locator("visible=true")
+
+
+def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
+    with watched(browser, url, accept_downloads=True) as page:
+        visible(page, "+ model").click()
+        page.get_by_label("A model: ").fill("extra")
+        page.get_by_label("A model: ").press("Enter")
+        visible(page, "Add it").click()
+        expect(page.locator("#added")).to_contain_text("extra is on your page")
+        expect(page.locator("#similarity tbody th")).to_have_text([*GOOD, MARKUP, "broken", "extra"])
+        page.locator("#models details").last.locator("summary").click()
+        expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
+        visible(page, "Take it away").click()
+        for _ in range(2):  # the same file again is saved again
+            with page.expect_download() as saved:
+                visible(page, "JSON").click()
+        taken = json.loads(saved.value.path().read_text())
+        assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
+        cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]
+        assert page.locator("#similarity .cse-number").all_text_contents() == cosines
+        page.get_by_label("All pairs of the list").check()
+        with page.expect_download() as saved:
+            visible(page, "PNG").click()
+        assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
+        with watched(browser, url) as other:
+            assert other.locator("#models .cse-card").count() == 6
+        visible(page, "Remove mine").click()
+        expect(page.locator("#models .cse-card")).to_have_count(6)
+        open_tab(page, "Probe")
+        visible(page, "X-ray").click()
+        page.get_by_label("1", exact=True).check()
+        expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

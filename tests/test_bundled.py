@@ -106,3 +106,15 @@ def test_fingerprints_are_those_the_shipped_results_were_scored_with() -> None:
         assert opened(name).fingerprint == records[name]["fingerprint"], name
     for pooling in ("mean", "cls", "first-last", "static", "prompt"):
         assert opened(BACKBONE, pooling).fingerprint == records[f"bundled-{pooling}"]["fingerprint"], pooling
+
+
+def test_the_backbone_that_knows_english_says_where_it_comes_from_and_fits_hosts_of_small_files() -> None:
+    folder = BUNDLED / "english"
+    record = json.loads((folder / "pretraining.json").read_text())
+    assert (record["recipe"]["init"], record["recipe"]["start_share"]) == ("all-MiniLM-L6-v2", 0.25)
+    assert "more than a billion sentence pairs" in (folder / "README.md").read_text()
+    assert max(file.stat().st_size for file in folder.iterdir()) < 10e6
+    encoder = cse.load(str(folder), pooling="prompt")
+    assert encoder.dim == 384
+    logits = encoder.model(**encoder.tokenizer("She [MASK] a novel about her childhood.", return_tensors="pt")).logits
+    assert encoder.tokenizer.decode(int(logits[0, 2].argmax())).strip() == "wrote"

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.calibration import BINS, displacement, histogram, percentile, random_cosines
+from cse.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
 from cse.encoder import Encoder
 from cse.input_notes import foreign_share, input_notes
 from cse.model_names import BUNDLED_NAMES
@@ -25,6 +25,17 @@ def test_a_percentile_is_scipys_mean_percentile() -> None:
     reference = np.sort(np.random.default_rng(1).integers(0, 9, 40) / 8).astype(np.float64)
     for cosine in (-1.0, 0.0, 0.3, 0.5, 1.0, 2.0):
         assert percentile(cosine, reference) == pytest.approx(percentileofscore(reference, cosine, "mean"))
+    cosines = np.array([[0.3, 0.5], [1.0, -1.0]])
+    assert percentiles(cosines, reference).tolist() == [
+        [percentile(each, reference) for each in row] for row in cosines
+    ]
+
+
+def test_a_threshold_is_the_cosine_that_has_its_percentile() -> None:
+    reference = random_cosines(np.random.default_rng(2).normal(size=(80, 6)))
+    for place in (1, 50, 99, 99.5):
+        assert percentile(cosine_at(place, reference), reference) == pytest.approx(place, abs=0.05)
+    assert cosine_at(100, reference) == pytest.approx(reference[-1])
 
 
 def test_a_histogram_holds_every_pair_once() -> None:

@@ -19,6 +19,8 @@ import pytest
 from conftest import ROOT
 from typer.testing import CliRunner, Result
 
+from cse.backbone import load_backbone
+
 PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 README = PAGES[ROOT / "README.md"]
 TOPICS = [line.split("\t") for line in (ROOT / "cse/bundled/demo/corpus.tsv").read_text().splitlines()]
@@ -66,7 +68,7 @@ COMMANDS = list(
 )
 # The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
-    "scripts.pretrain": "--tokens 8192 --vocabulary 400 --layers 1",
+    "scripts.pretrain": "--tokens 8192 --vocabulary 800 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
@@ -105,6 +107,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
+    model, tokenizer = load_backbone(ROOT / "cse/bundled/backbone")  # stands for MiniLM, an encoder without a head
+    model.base_model.save_pretrained(folder / "all-MiniLM-L6-v2")
+    tokenizer.save_pretrained(folder / "all-MiniLM-L6-v2")
     for name in ("cse", "app.py", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
@@ -206,8 +211,8 @@ def test_the_readme_is_short_links_every_page_and_configures_the_space() -> None
         assert (ROOT / name).exists(), name
 
 
-def test_no_shipped_file_is_too_large_for_a_space_and_all_weights_fit_in_60_megabytes() -> None:
+def test_no_shipped_file_is_too_large_for_a_space_and_all_fit_in_100_megabytes() -> None:
     sizes = {path: path.stat().st_size for path in (ROOT / "cse" / "bundled").rglob("*") if path.is_file()}
     assert max(sizes.values()) < 10_000_000
-    assert sum(sizes.values()) < 60_000_000
+    assert sum(sizes.values()) < 100_000_000
     assert not [path for path in sizes if path.suffix in (".bin", ".pt", ".pkl", ".pth")]

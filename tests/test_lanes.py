@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from ui.clusters import Points, draw_maps
 from ui.events import MOST_VISITORS, Newest
+from ui.maps import Points, draw_maps
 from ui.models import Models
 from ui.state import AppState, Recent, open_state
 
@@ -33,7 +33,7 @@ def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeyp
     (again,) = draw_maps(state, POINTS, seed=1)
     for name, drawn in again.items():
         np.testing.assert_array_equal(drawn.xy, shown[-1][name].xy)
-        assert drawn.trustworthiness == shown[-1][name].trustworthiness
+        assert drawn[3:] == shown[-1][name][3:]  # the scores
     for changed in (POINTS._replace(texts=TEXTS[::-1]), POINTS):
         with pytest.raises(TypeError, match="not callable"):
             list(draw_maps(state, changed, seed=1 if changed is not POINTS else 2))
@@ -50,6 +50,22 @@ def test_a_visitor_who_asks_again_replaces_what_still_waits_and_no_one_elses():
         newest.ask(visit(str(number)))
     assert len(newest._requests) == MOST_VISITORS
     assert not newest.replaced(visit("b"), other)
+
+
+def test_a_request_that_was_replaced_computes_no_further_map():
+    newest, computed = Newest(), []
+    number = newest.ask(visit("a"))
+
+    def maps():
+        for name in ("first", "second", "third"):
+            computed.append(name)
+            yield name
+
+    results = newest.until_replaced(maps(), visit("a"), number)
+    assert next(results) == "first"
+    newest.ask(visit("a"))  # or another source was chosen
+    assert list(results) == []
+    assert computed == ["first"]
 
 
 def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):

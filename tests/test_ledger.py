@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.benchmark.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, write_ledger
+from cse.benchmark.ledger import markdown, read_ledger, write_ledger
+from cse.benchmark.ledger_entry import Comparison, LedgerEntry, judged
 from cse.benchmark.published import ROWS
 
 ROW = next(row for row in ROWS if not row.copied)

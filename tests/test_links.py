@@ -24,20 +24,22 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
 def test_only_the_tab_that_the_address_names_is_filled_and_run():
     with gr.Blocks():
         query, k, other = gr.Textbox(), gr.Slider(1, 50, 5), gr.Textbox()
-    contents = {
-        "search": Linked(("q", "k"), Run(print, (query, k), ()), ()),
-        "tokens": Linked(("q",), Run(print, (other,), ()), ()),
-        "results": Linked((), Run(print, (), ()), ()),
-    }
-    restore = restorer(contents)
+    parts = [
+        ("search", Linked(("q",), Run(print, (query,), ()), ())),
+        ("search", Linked(("k",), Run(print, (k,), ()), ())),
+        ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
+        ("results", Linked((), Run(print, (), ()), ())),
+    ]
+    restore = restorer(parts)
 
     def opened(**address: str) -> list:
         tabs, *rest = restore(SimpleNamespace(query_params=address))
         shown = None if skipped(tabs) else tabs["selected"] if isinstance(tabs, dict) else tabs.selected
         return [shown, *(None if skipped(value) else value for value in rest)]
 
-    assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, True, None]
-    assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, True]
-    assert opened(tab="results", q="cats") == ["results", None, None, None, None, None]
-    assert opened(tab="search") == ["search", None, None, None, None, None]
-    assert opened(tab="nowhere", q="cats") == opened() == [None] * 6
+    assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, True, True, None]
+    assert opened(tab="search", k="9") == ["search", None, 9, None, None, True, None]  # one of the tab's two parts
+    assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, True]
+    assert opened(tab="results", q="cats") == ["results", *[None] * 6]
+    assert opened(tab="search") == ["search", *[None] * 6]
+    assert opened(tab="nowhere", q="cats") == opened() == [None] * 7

@@ -9,17 +9,18 @@ import pytest
 from app_models import GOOD, write_model
 from conftest import ROOT
 
+from cse.faithfulness import continuity, trustworthiness
 from cse.model_names import BUNDLED_NAMES
-from cse.projection import trustworthiness
 from cse.rankings import overlap
-from ui.canvas import unpack
+from ui.canvas import map_of
 from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import VECTORS
+from ui.maps import draw_maps
 from ui.models import Models
 from ui.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from ui.page import page
+from ui.ranks import MOST
 from ui.search import DEFAULT as HITS
-from ui.search import MOST
 from ui.state import AppState, open_state
 
 
@@ -34,23 +35,40 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
     assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
     for ours, theirs in zip(stored["changes"], living["changes"], strict=True):
         assert ours[3] == pytest.approx(theirs[3], abs=1e-3)
+    inside = stored["xrays"]
+    assert inside["dcpcse"]["attention"]["read"] == pytest.approx(
+        living["xrays"]["dcpcse"]["attention"]["read"], abs=1e-3
+    )
+    for ours, theirs in zip(inside["dcpcse"]["ablations"], living["xrays"]["dcpcse"]["ablations"], strict=True):
+        assert ours.pop("layers") == theirs.pop("layers")
+        assert ours == pytest.approx(theirs, abs=1e-3)
+    assert inside["conpvp"]["prototypes"][0]["template"] == living["xrays"]["conpvp"]["prototypes"][0]["template"]
     assert stored["disagreements"][0][0] == living["disagreements"][0][0]
     assert stored["disagreements"][0][1] == pytest.approx(living["disagreements"][0][1], abs=0.05)
     for name in BUNDLED_NAMES:
         np.testing.assert_allclose(stored["similarity"][name][0], living["similarity"][name][0], atol=2e-4)
         np.testing.assert_allclose(stored["similarity"][name][1], living["similarity"][name][1], atol=0.1)
         np.testing.assert_allclose(stored["similarity"][name][2], living["similarity"][name][2], atol=5e-4)
-        np.testing.assert_allclose(stored["heat_maps"][name], living["heat_maps"][name], atol=2e-4)
+        for field, off in (("cosines", 2e-4), ("percentiles", 0.1)):
+            np.testing.assert_allclose(stored["all_pairs"][name][field], living["all_pairs"][name][field], atol=off)
         ours, theirs = stored["hits"][name], living["hits"][name]
         assert ([hit[2:] for hit in ours[0][:HITS]], ours[1]) == ([hit[2:] for hit in theirs[0][:HITS]], theirs[1])
         assert overlap(*([hit[2] for hit in side[0]] for side in (ours, theirs))) >= MOST - 1  # another machine's ties
         for before, after in zip(stored["tokens"][name][:3], living["tokens"][name][:3], strict=True):
             assert [word for word, _ in before] == [word for word, _ in after]
+        for ours, theirs in zip(stored["trials"][name][:2], living["trials"][name][:2], strict=True):
+            assert ours[0] == theirs[0]
+            assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
+            assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
         column = next(column for column in state.models.columns if column.name == name)
         vectors = state.demo.vectors(column, state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
-        xy, faithful = stored["maps"][name]  # t-SNE multiplies the last bit of a machine, so places may differ
-        assert trustworthiness(vectors, unpack(xy)) == pytest.approx(faithful, abs=2e-3)
-        assert faithful > 0.8
+        ours, theirs = map_of(stored["maps"][name]), map_of(living["maps"][name])
+        # t-SNE multiplies the last bit of a machine, so places may differ
+        assert trustworthiness(vectors, ours.xy) == pytest.approx(ours.trustworthiness, abs=2e-3)
+        assert continuity(vectors, ours.xy) == pytest.approx(ours.continuity, abs=2e-3)
+        assert min(ours.trustworthiness, ours.continuity) > 0.8
+        assert (ours.near == theirs.near).mean() > 0.99
+        assert ours.same_topic == pytest.approx(theirs.same_topic, abs=2e-3)
 
 
 def test_the_shipped_vectors_of_the_demo_corpus_are_the_living_models(state: AppState) -> None:
@@ -95,14 +113,31 @@ def test_the_bundled_page_is_painted_from_files_before_any_weights_are_read() ->
     assert done.stdout.split() == ["False", "False"]
 
 
-def test_every_tab_of_the_bundled_page_has_its_result(state: AppState) -> None:
-    shown = {block.elem_id: block.value for block in page(state).blocks.values() if getattr(block, "elem_id", None)}
+def test_every_tab_of_the_bundled_page_has_its_result() -> None:
+    state = open_state(BUNDLED_NAMES, ())
+    blocks = page(state).blocks.values()
+    shown = {
+        block.elem_id: block.value for block in blocks if getattr(block, "elem_id", None) and hasattr(block, "value")
+    }
     assert shown["similarity"].count("<svg") == len(BUNDLED_NAMES)
     assert shown["hits"].count("(exact)") == len(BUNDLED_NAMES)
-    for place in ("heat-maps", "tokens"):
+    for place in ("tokens", "template-lab"):
         assert shown[place].count('class="cse-card"') == len(BUNDLED_NAMES), place
-    assert [drawn["name"] for drawn in shown["maps"]["maps"]] == list(BUNDLED_NAMES)
+    for drawn in (shown["maps"]["maps"], shown["all-pairs"]["models"]):
+        assert [model["name"] for model in drawn] == list(BUNDLED_NAMES)
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
+    assert shown["xray"].count("<tr>") == 1 + 5 + 1 + 17
     assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))
+
+
+def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:
+    """With a sentence of theirs pinned, for example."""
+    state = open_state(BUNDLED_NAMES, ())
+    page(state)
+    monkeypatch.setattr("cse.projection.embed", None)  # would fail if anything were drawn
+    (maps,) = draw_maps(state, demo_points(state, PER_TOPIC, pin=3), seed=0)
+    assert list(maps) == list(BUNDLED_NAMES)
+    with pytest.raises(TypeError, match="not callable"):
+        list(draw_maps(state, demo_points(state, PER_TOPIC, pin=99), seed=0))

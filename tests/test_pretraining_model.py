@@ -139,6 +139,8 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
     assert record["averaged"]["held_out_loss"] != record["curve"][-1]["held_out_loss"]
     with pytest.raises(ValueError, match="`start_share` is of a model that is continued from; give an `init`"):
         run_pretraining(corpus, tmp_path / "new", config)
+    with pytest.raises(ValueError, match=r"`start_share` is 1\.5; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
 
 
 @pytest.mark.parametrize(("layers", "init", "message"), [(2, True, "has 2 layers"), (1, False, "give an `init`")])

@@ -1,4 +1,4 @@
-"""Maps: what is apart stays apart, aligned maps, shared limits, and the faithfulness number."""
+"""Maps: what is apart stays apart, aligned maps, and shared limits."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import procrustes
 
-from cse.projection import align, centred, squared, trustworthiness
+from cse.faithfulness import trustworthiness
+from cse.projection import align, centred, squared
 from cse.projection import project as projected
 
 
@@ -22,11 +23,6 @@ def blobs(seed: int = 0, each: int = 15, width: int = 24) -> tuple[np.ndarray, n
     centres = np.eye(3, width) * 10
     labels = np.repeat(np.arange(3), each)
     return (centres[labels] + rng.normal(size=(len(labels), width))).astype(np.float32), labels
-
-
-def circle(count: int) -> np.ndarray:
-    angles = np.random.default_rng(7).uniform(0, 2 * np.pi, count)
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def test_separated_blobs_stay_separated():
@@ -133,23 +129,3 @@ def test_maps_come_one_after_the_other_within_limits_that_fit_all_so_far():
     assert np.abs(first["a"] - 0.5).max() == pytest.approx(0.5 / 1.05, abs=1e-6)
     turned = procrustes(first["a"], both["a"])[2]
     assert turned == pytest.approx(0, abs=1e-9)  # the same picture, perhaps smaller
-
-
-def test_trustworthiness_of_a_perfect_map_is_one_and_of_a_shuffled_one_is_less():
-    points = circle(40)
-    assert trustworthiness(3 * points, points) == 1.0
-    shuffled = np.random.default_rng(0).permutation(points)
-    assert trustworthiness(points, shuffled) < 0.7
-
-
-def test_trustworthiness_equals_the_definition():
-    rng = np.random.default_rng(0)
-    vectors, xy = rng.normal(size=(14, 6)), rng.normal(size=(14, 2))
-    rows, k, count = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 5, 14
-    penalty = 0
-    for i in range(count):
-        order = [j for j in np.argsort(np.linalg.norm(rows - rows[i], axis=1), kind="stable") if j != i]
-        near = [j for j in np.argsort(np.linalg.norm(xy - xy[i], axis=1), kind="stable") if j != i][:k]
-        penalty += sum(max(0, order.index(j) + 1 - k) for j in near)
-    expected = 1 - penalty * 2 / (count * k * (2 * count - 3 * k - 1))
-    assert trustworthiness(vectors, xy) == pytest.approx(expected)

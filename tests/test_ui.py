@@ -2,20 +2,30 @@
 
 import base64
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
+from cse.attribution import Attribution
+from cse.benchmark.significance import Difference
+from cse.benchmark.template_lab import Comparison, Trial
+from cse.words import words
 from index import Hit
 from ui import html, validation
-from ui.canvas import ModelMap, canvas_value, pack
+from ui.all_pairs import AllPairs, pairs_value
+from ui.canvas import FOLDER, SCRIPTS, ModelMap, canvas_value, map_of, map_value, pack
+from ui.clusters import demo_points, maps_value, pinned
+from ui.corpora import Demo, strangers
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
-from ui.search import Found, search_html
-from ui.similarity import DARK_RAMP, LIGHT_RAMP, cell_colours, cell_html, contrast, heat_map_html
+from ui.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
+from ui.ranks import Found, search_html
+from ui.template_lab import tried_html
 from ui.tokens import Reading, readings_html
+from ui.words import words_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
@@ -42,12 +52,19 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
     assert free_name(("", "a", "b"), {"a"}) == "b"
 
 
+def attribution(*counts: int) -> Attribution:
+    first, second = (np.linspace(-0.25, 0.5, count) if count > 1 else np.array([0.125]) for count in counts)
+    return Attribution(0.75, (first, second), (0.5, 0.5))
+
+
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
+    trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
-        heat_map_html([HOSTILE, "b"], np.eye(2), HOSTILE),
-        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}),
+        words_html([HOSTILE, "b"], {HOSTILE: attribution(len(words(HOSTILE)), 1), "other": Failure(HOSTILE)}),
+        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}, findable=True),
+        tried_html(HOSTILE, {HOSTILE: Comparison(trial, trial, Difference(-1.25, -3, 0.5))}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
         html.hint(HOSTILE),
     ]
@@ -57,37 +74,105 @@ def test_no_component_lets_a_users_text_through_as_markup():
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&gt;&lt;img" in page
 
 
+def drawn(count: int) -> ModelMap:
+    rng = np.random.default_rng(0)
+    near = rng.integers(0, count, (count, 5))
+    return ModelMap(rng.random((count, 2)).astype(np.float32), near, rng.integers(0, 11, count) / 10, 0.9, 0.8, None)
+
+
 def test_a_map_carries_texts_as_data():
-    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: ModelMap(np.zeros((2, 2)), 1.0)}, joined=False)
+    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
-    assert json.loads(json.dumps(value)) == value
-    script = (ROOT / "ui" / "canvas.js").read_text()
-    assert "innerHTML" not in script
-    assert "insertAdjacent" not in script
+    assert json.loads(json.dumps(value)) == {
+        **value,
+        "colours": {name: list(each) for name, each in value["colours"].items()},
+    }
+    pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
+    assert pairs["sentences"] == [HOSTILE, "b"]
+    assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
+    assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
+    assert json.loads(json.dumps(pairs)) == pairs
+    assert {path.stem for path in FOLDER.glob("*.js")} == set(SCRIPTS)
+    for path in (ROOT / "ui").rglob("*.js"):
+        script = path.read_text()
+        assert "innerHTML" not in script
+        assert "insertAdjacent" not in script
+        assert len(script.splitlines()) <= 250
 
 
-def test_numbers_can_be_read_on_every_colour_of_the_heat_map():
-    for cosine in np.linspace(-1, 1, 401):
-        for ramp in (LIGHT_RAMP, DARK_RAMP):
-            background, text = cell_colours(float(cosine), ramp)
-            assert contrast(background, text) >= 4.5, cosine  # WCAG 2, level AA
-    assert cell_colours(1.0) == ((8, 48, 107), (255, 255, 255))
-    assert cell_colours(-1.0)[0] == (153, 52, 4)
+def test_a_map_comes_back_from_its_json_values():
+    before = drawn(7)
+    after = map_of(json.loads(json.dumps(map_value(before))))
+    np.testing.assert_allclose(after.xy, before.xy, atol=1e-5)
+    np.testing.assert_array_equal(after.near, before.near)
+    np.testing.assert_allclose(after.lost, before.lost, atol=1 / 255)
+    assert after[3:] == before[3:]
+
+
+def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
+    state = SimpleNamespace(demo=(demo := Demo()))
+    few, more = demo_points(state, 10), demo_points(state, 10, pin=1199)
+    assert (few.rows.tolist(), len(few.rows)) == ([row for row in range(1200) if row % 100 < 10], 120)
+    assert more.rows.tolist() == [*few.rows, 1199]
+    assert (more.texts[-1], more.labels[-1]) == (demo.sentences[1199], demo.topics[1199])
+    assert demo_points(state, 10, pin=5).texts == few.texts
+    assert maps_value(more, {}, pin=1199)["pin"] == 120
+    assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
+
+
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "1200", "999999999", 1200, 2.5, True, [], {}])
+def test_what_names_no_sentence_pins_none(pin):
+    state = SimpleNamespace(demo=Demo())
+    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 57)) == (None, None, 57, 57)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1199"):
+        pinned(state, pin)
+
+
+COLOURS = pytest.mark.parametrize("colours", [*COSINES, *DIFFERENCES])
+
+
+@COLOURS
+def test_numbers_can_be_read_on_every_colour_of_a_ramp(colours):
+    for value in np.linspace(-1, 1, 401):
+        background, text = cell_colours(float(value), colours)
+        assert contrast(background, text) >= 4.5, value  # WCAG 2, level AA
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
 
 
-@pytest.mark.parametrize("ramp", [LIGHT_RAMP, DARK_RAMP])
-def test_a_higher_cosine_stands_out_more_from_what_is_unrelated(ramp):
-    zero = cell_colours(0.0, ramp)[0]
+@COLOURS
+def test_what_is_further_from_zero_stands_out_more(colours):
+    zero = cell_colours(0.0, colours)[0]
     for sign in (-1, 1):
-        found = [contrast(cell_colours(sign * cosine, ramp)[0], zero) for cosine in np.linspace(0, 1, 21)]
+        found = [contrast(cell_colours(sign * value, colours)[0], zero) for value in np.linspace(0, 1, 21)]
         assert found == sorted(found)
         assert found[-1] >= 3
 
 
-def test_a_cell_has_its_colours_in_both_schemes():
-    assert cell_html(1.0) == '<td style="--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000">1</td>'
-    assert cell_html(-0.25).endswith(">-.25</td>")
+def test_a_tint_has_its_colours_in_both_schemes():
+    assert cell_colours(-1.0, COSINES.light)[0] == (153, 52, 4)
+    assert tint(1.0, COSINES) == "--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000"
+    ramp = tints(DIFFERENCES)
+    assert (ramp[0], ramp[20], ramp[40]) == tuple(tint(value, DIFFERENCES) for value in (-1.0, 0.0, 1.0))
+
+
+def test_words_have_their_sign_and_one_scale_of_colours_in_all_models():
+    page = words_html(
+        ['A "cat", sat!', "Dog."], {"a": attribution(3, 1), "b": attribution(3, 1), "c": Failure(HOSTILE)}
+    )
+    assert [signed(value) for value in (0.125, -0.3, 0.004, -0.0, 1.5)] == [
+        "+.12",
+        "\N{MINUS SIGN}.30",
+        "0",
+        "0",
+        "+1.50",
+    ]
+    half = tint(-0.5, DIFFERENCES)
+    first = f'<span class="cse-tint" style="{half}">A&nbsp;<small>\N{MINUS SIGN}.25</small></span> &quot;<span'
+    assert page.count(first) == 2
+    assert page.count(f'style="{tint(1.0, DIFFERENCES)}">sat&nbsp;<small>+.50</small></span>!') == 2
+    assert page.count(f'style="{tint(0.25, DIFFERENCES)}">Dog&nbsp;<small>+.12</small></span>.') == 2
+    assert page.count("Cosine 0.750; completeness error +.12 in A, \N{MINUS SIGN}.12 in B.") == 2
+    assert page.count("pushes them apart") == 1
 
 
 def test_a_pair_is_placed_among_random_pairs_on_one_axis():
@@ -107,24 +192,54 @@ def test_a_pair_is_placed_among_random_pairs_on_one_axis():
 def found(*texts: str) -> Found:
     corpus = ["both", "mine", "deep", "x", "one"]
     hits = [Hit(rank, 1 - rank / 10, corpus.index(text), text) for rank, text in enumerate(texts, start=1)]
-    return Found(hits, "Flat", 3.2)
+    return Found(hits, "Flat", 1.0, 3.2)
 
 
 def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     page = search_html(
         2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
     )
-    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row">')[1:]]
-    assert [row.split("<")[0].strip() for row in rows] == ["both", "deep", "mine"]  # the mean rank decides
+    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row"><span class="cse-place">')[1:]]
+    shown = [row.replace("</span>", "").split("<")[0].strip() for row in rows]
+    assert shown == ["1 both", "2 deep", "3 mine"]  # the mean rank decides
     assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
     assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
     assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)
     assert "·</span>" in rows[2]  # b does not have it at all
-    assert "1 of 2, 0.55" in page  # 0.1 * 1 + 0.1 * 0.9 * 0.5, and 0.81 * 0.5 for what would follow
-    assert "Flat (exact), 3 ms" in page
+    weighted = '<td>0.55<span class="cse-hidden"> rank-biased</span></td><td>1.00</td>'  # 0.1 + 0.045 + 0.81 / 2
+    assert f'<th scope="row">b</th>{weighted}' in page
+    assert '<th scope="row">a</th><td>1.00</td><td>0.50<span class="cse-hidden"> shared</span></td>' in page
+    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3 ms</small>" in page
+    assert "map" not in page
     assert "broken" in page
     assert "<img" not in page
     assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
+
+
+def test_lines_join_a_sentences_ranks_and_end_beneath_the_results():
+    page = search_html(2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x")}, findable=True)
+    lines = [line.split('"')[0] for line in page.split('<polyline points="')[1:]]
+    assert lines == ["16,16 106,16", "16,60 106,38", "16,38 106,60"]  # both: 1, 1; deep: 3, 2; mine: 2, none
+    assert page.count('<svg class="cse-lines" aria-hidden="true"') == 1
+    assert 'href="?tab=clusters&amp;pin=2"' in page  # deep's row of the corpus
+    assert "<svg" not in search_html(2, {"a": found("both")})
+
+
+def test_what_is_under_the_threshold_is_no_result_and_every_model_says_how_many_are_left():
+    low, high = (found("both", "mine", "deep")._replace(least=least) for least in (0.75, 0.85))
+    page = search_html(3, {"a": low, "b": high})
+    assert "<li><b>a</b>: 2 of 3 (cosine 0.750 or more)</li><li><b>b</b>: 1 of 3 (cosine 0.850 or more)</li>" in page
+    assert (page.count('cse-found"'), page.count("only a"), "deep" in page) == (3, 1, False)
+    none = search_html(3, {"a": low._replace(least=0.95), "b": high._replace(least=0.95)})
+    assert "Nothing is near enough; lower the threshold." in none
+    assert "0 of 3" in none
+
+
+def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
+    models = Models(["simcse", "dcpcse"])
+    assert strangers(models.columns, models) == ""
+    note = strangers([models.columns[0], Column("bert-mean", "bert", "mean")], models)
+    assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")
 
 
 def test_the_words_of_all_models_have_bars_on_one_scale():
@@ -136,6 +251,17 @@ def test_the_words_of_all_models_have_bars_on_one_scale():
     assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
     assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
     assert page.count("reads no [MASK] itself") == 1
+
+
+def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():
+    own, other = Trial("[X]", 64.0, [("cat", 0.2)]), Trial("[X] [MASK]", 62.75, [("dog", 0.4)])
+    page = tried_html("cats", {"a": Comparison(own, other, Difference(-1.25, -3, 0.5)), MARKUP: Failure("broken")})
+    minus = "\N{MINUS SIGN}"
+    assert f"<b>{minus}1.2</b>" in page
+    assert f"{minus}3.0 to +0.5, inside the noise" in page
+    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "100.0"]
+    assert "Trained without a [MASK]" in page
+    assert "<img" not in page
 
 
 def test_packed_points_come_back():

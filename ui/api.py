@@ -5,77 +5,104 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from ui.canvas import ModelMap
-from ui.clusters import PER_TOPIC, draw_maps, points_of
+from cse.benchmark.template_lab import Comparison
+from ui import validation
+from ui.all_pairs import all_pairs, plain_pairs
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
-from ui.model_strip import descriptions
+from ui.map_api import maps_of
 from ui.models import Failure, plain
-from ui.scores import board_of, names_of, plain_board
+from ui.probe_api import probe_endpoints
+from ui.record_api import record_endpoints
 from ui.search import DEFAULT as DEFAULT_HITS
 from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState
+from ui.template_lab import WORDS as DEFAULT_TRIED
+from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
-from ui.tokens import Reading, tokens
+from ui.tokens import FULL, Reading, tokens
+from ui.words import attributions, plain_words
 
 if TYPE_CHECKING:
     from index.store import Hit
 
 
-def add_endpoints(state: AppState) -> None:
-    """Add `/similarity`, `/search`, `/tokens`, `/map`, `/models` and `/results` to the surrounding app."""
+def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
+    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"; they come back."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model: {"simcse": 0.83, ...}."""
         return plain(similarity(state.models, s1, s2))
 
-    def search_endpoint(query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY) -> dict[str, Any]:
+    def words_endpoint(s1: str, s2: str) -> dict[str, Any]:
+        """What words add to a cosine: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}.
+
+        A word's number is the cosine minus the cosine without it. An error is the sum of a sentence's numbers minus
+        what leaving out all of its words at once takes away. A sentence has 1 to 64 words.
+        """
+        pair = validation.pair(s1, s2)
+        found = attributions(state.models, s1, s2)
+        return plain({name: plain_words(pair, answer) for name, answer in found.items()})
+
+    def pairs_endpoint(lines: str) -> dict[str, Any]:
+        """All pairs of a list: {"sentences": [...], "models": {"simcse": {"cosines": [[1, ...]], "percentiles": ...}}}.
+
+        lines are 2 to 40 sentences, separated by newlines. A percentile is among the model's random pairs.
+        """
+        sentences, answers = all_pairs(state, lines)
+        return {"sentences": sentences, "models": {name: plain_pairs(answer) for name, answer in answers.items()}}
+
+    def search_endpoint(
+        query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0
+    ) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
 
-        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with.
+        k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with. threshold is the percentile
+        among random pairs of the model, 0 to 100, that a sentence has to reach.
         """
-        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus).items()})
+        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus, threshold).items()})
 
-    def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS) -> dict[str, Any]:
+    def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS, share: float = FULL) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
 
-        k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that.
+        k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that, or
+        without a share of it, 0 to 1.
         """
-        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k).items()})
+        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k, share).items()})
 
-    def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> dict[str, Any]:
-        """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "trustworthiness": 0.9}}}.
+    def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
+        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
 
-        source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1.
+        Each template is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's
+        graded pairs, and the k (1 to 30) likeliest denoised tokens. "gain" has the bounds, "low" and "high", of 95 % of
+        a bootstrap's evidence. The template has one [X], for the sentence, and one [MASK].
         """
-        points = points_of(state, source, lines, per_topic)
-        *_, answers = draw_maps(state, points, seed)
-        maps = {name: coordinates(answer) for name, answer in answers.items()}
-        return {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
+        return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
 
-    def models_endpoint() -> list[dict[str, Any]]:
-        """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
-        return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
+    quick: list[Callable[..., Any]] = [
+        similarity_endpoint,
+        words_endpoint,
+        pairs_endpoint,
+        search_endpoint,
+        tokens_endpoint,
+        template_endpoint,
+    ]
+    quick += probe_endpoints(state)
+    found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
+    for name, function in found.items():
+        gr.api(guarded(function), api_name=name, **(MAPS if name == "map" else ENCODE))
 
-    def results_endpoint(task: str = "sts") -> dict[str, Any]:
-        """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
-
-        task is sts, transfer, few-shot, clustering, retrieval or geometry. A model has a figure for each column:
-        {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
-        """
-        board = board_of(state, task)
-        return plain_board(board, names_of(board, state.models.columns))
-
-    for function in (similarity_endpoint, search_endpoint, tokens_endpoint, map_endpoint, models_endpoint):
-        lane = MAPS if function is map_endpoint else ENCODE
-        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"), **lane)
-    gr.api(guarded(results_endpoint), api_name="results")
+    for function in record_endpoints(state):
+        found[function.__name__.removesuffix("_endpoint")] = function
+        gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"))
+    return found
 
 
 def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:
@@ -93,8 +120,8 @@ def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
     return {name: [list(pair) for pair in found] for name, found in named.items()}
 
 
-def coordinates(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
-    """A map as JSON values."""
+def trials(answer: Comparison | Failure) -> dict[str, Any] | Failure:
+    """A comparison of templates as JSON values."""
     if isinstance(answer, Failure):
         return answer
-    return {"xy": answer.xy.tolist(), "trustworthiness": answer.trustworthiness}
+    return asdict(answer)

@@ -1,34 +1,34 @@
-"""Sentences as points: one aligned map per model, from the demo corpus, graded pairs or pasted lines."""
+"""The Clusters tab: sentences of the demo corpus, of graded pairs or pasted lines as points on one map per model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 import numpy as np
 
-from cse.progress import Report, silent
 from ui import html, validation
 from ui.canvas import ModelMap, canvas, canvas_value
 from ui.components import heading, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, MAPS, PROGRESS, Newest, Run, one_line_errors, reporter
+from ui.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, one_line_errors, reporter
 from ui.links import Linked
-from ui.models import Column, Failure, divided
+from ui.map_link import chosen_row
+from ui.maps import MOST_SEED, Points, draw_maps
+from ui.models import Failure
+from ui.refusals import refusing
 from ui.state import AppState
-
-if TYPE_CHECKING:
-    from cse.encoder import Encoder
 
 SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
 LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC = 10, 100, 25
-MOST_LINES, MOST_SEED = 500, 2**32 - 1
+MOST_LINES = 500
 GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
 READING = (
-    "t-SNE of the vectors. Every map starts from the first one's picture and is turned onto it, so places can be "
-    "compared. Hover over a point, or focus a map and use the arrow keys, to read its sentence."
+    "Near points are sentences the chosen model finds alike (t-SNE of its vectors). Every map starts from the first "
+    "one's picture and is turned onto it: choose another model, and what moves is what the models disagree on."
 )
+EMPTY = {"hint": "Draw maps shows these sentences."}
 LINES = """The cat sleeps on the sofa.
 A kitten naps on the couch.
 Dogs need a walk twice a day.
@@ -39,31 +39,23 @@ Bake the bread for forty minutes.
 Add salt and pepper to the soup."""
 
 
-class Points(NamedTuple):
-    """N sentences with a label each; `rows` are their places in the demo corpus, None for other sources."""
-
-    texts: list[str]
-    labels: list[str]
-    rows: np.ndarray | None = None
-    paired: bool = False  # points 2 i and 2 i + 1 belong together
-
-
-def points_of(state: AppState, source: str, lines: str, per_topic: int) -> Points:
-    """The sentences to draw; only what the source needs is read from the other two."""
+def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int | None = None) -> Points:
+    """The sentences to draw; only what the source needs is read from the rest. The demo's sentence `pin` is there."""
     match validation.one_of(source, "The source", SOURCES):
         case "demo":
             count = validation.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
-            return demo_points(state, count)
+            return demo_points(state, count, pin)
         case "pairs":
             return graded_points()
     texts = validation.lines(lines, 1, MOST_LINES)
-    return Points(texts, ["your lines"] * len(texts))
+    return Points(texts, ["your lines"] * len(texts), numbered=True)
 
 
-def demo_points(state: AppState, per_topic: int) -> Points:
-    """The first sentences of each topic."""
+def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Points:
+    """The first sentences of each topic, and the sentence in row `pin` with its topic."""
     topics = np.array(state.demo.topics)
-    rows = np.concatenate([np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)])
+    each = [np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)]
+    rows = np.union1d(np.concatenate(each), [] if pin is None else [pin]).astype(int)  # the corpus is in topics' order
     return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
 
 
@@ -77,50 +69,81 @@ def graded_points() -> Points:
     return Points(texts, labels, paired=True)
 
 
-def draw_maps(
-    state: AppState, points: Points, seed: int, report: Report = silent
-) -> Iterator[dict[str, ModelMap | Failure]]:
-    """Each model's map of the points: those done so far, as each is done; maps drawn lately come all at once."""
-    from cse.projection import project, trustworthiness
+def pinned(state: AppState, pin: Any) -> int | None:
+    """Which sentence is pinned, as number or digits: a row of the demo corpus or the place in another list; None: none.
 
-    start = validation.whole(seed, "The seed", 0, MOST_SEED)
-
-    def vectors(column: Column, encoder: Encoder) -> tuple[str, np.ndarray]:
-        rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(column, encoder)[points.rows]
-        return encoder.fingerprint, rows
-
-    total = 2 * len(state.models.columns)
-    answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))
-    known, failed = divided(answers)
-    key = (*((name, fingerprint) for name, (fingerprint, _) in known.items()), *points.texts, start)
-    kept = state.maps.get(key)
-    if kept is not None or not known:
-        yield in_order(state, (kept or {}) | failed)
-        return
-    report(total // 2, total, f"map: {next(iter(known))}")
-    faithful: dict[str, float] = {}
-    for done, maps in enumerate(project({name: rows for name, (_, rows) in known.items()}, start), start=1):
-        name = list(maps)[-1]
-        faithful[name] = trustworthiness(known[name][1], maps[name])
-        drawn = {name: ModelMap(xy, faithful[name]) for name, xy in maps.items()}
-        if done == len(known):
-            state.maps.put(key, drawn)
-        yield in_order(state, drawn | failed)
+    Raises ValueError for anything else.
+    """
+    if pin is None or pin == "":
+        return None
+    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
+    return validation.whole(number, "The pinned sentence", 0, len(state.demo.sentences) - 1)
 
 
-def in_order(state: AppState, answers: dict[str, ModelMap | Failure]) -> dict[str, ModelMap | Failure]:
-    """The answers there are, in the order of the page's columns."""
-    return {column.name: answers[column.name] for column in state.models.columns if column.name in answers}
-
-
-def maps_value(points: Points, maps: Mapping[str, ModelMap | Failure]) -> dict[str, Any]:
-    """What the canvas shows of maps of the points."""
+def maps_value(
+    points: Points, maps: Mapping[str, ModelMap | Failure], pin: int | None = None, request: int = 0
+) -> dict[str, Any]:
+    """What the canvas shows of maps of the points; a sentence pinned that is not among them is not pinned."""
     names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
-    return canvas_value(points.texts, names, maps, joined=points.paired)
+    rows = list(range(len(points.texts))) if points.rows is None else [int(row) for row in points.rows]
+    return canvas_value(
+        points.texts, names, maps, joined=points.paired, numbered=points.numbered, rows=rows,
+        pin=rows.index(pin) if pin in rows else -1, request=request,
+    )  # fmt: skip
 
 
-def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> Linked:
-    """The tab's content with its first maps, where there are some; what belongs into the address comes back."""
+class Requests:
+    """What visitors ask of the tab: maps, a sentence to pin, another source. A newer request replaces an older one."""
+
+    def __init__(self, state: AppState) -> None:
+        """Nobody has asked yet."""
+        self._state, self._newest = state, Newest()
+
+    def ask(self, request: gr.Request) -> int:
+        """The number of a visitor's new request, given before it waits for its turn."""
+        return self._newest.ask(request)
+
+    def map_points(
+        self,
+        source: str,
+        lines: str,
+        per_topic: int,
+        seed: int,
+        pin: str,
+        number: int,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[dict[str, Any]]:
+        """What the canvas shows, as each map is done."""
+        if self._newest.replaced(request, number):
+            return
+        with one_line_errors():  # a pin has no field on the page to say it beneath
+            row = pinned(self._state, pin)
+        points = points_of(self._state, source, lines, per_topic, row)
+        maps = draw_maps(self._state, points, seed, reporter(progress))
+        for done in self._newest.until_replaced(maps, request, number):
+            yield maps_value(points, done, row, number)
+
+    def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
+        """No maps, no pinned sentence, and a request that replaces what is being drawn."""
+        return EMPTY, "", self._newest.ask(request)
+
+    def choose(self, event: gr.EventData) -> str:
+        """The sentence pinned on the canvas, or none."""
+        with one_line_errors():
+            row = pinned(self._state, chosen_row(event))
+        return "" if row is None else str(row)
+
+    def bring(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        """This tab with a sentence of the demo corpus pinned."""
+        return gr.Tabs(selected="clusters"), "demo", self.choose(event), self._newest.ask(request)
+
+
+def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Tabs, hook: gr.HTML) -> Linked:
+    """The tab's content with its first maps, where there are some; what belongs into the address comes back.
+
+    A sentence chosen through the `hook` (ui/map_link.py) is shown here.
+    """
     heading("Sentences on a map")
     with gr.Row(equal_height=True):
         choices = [(label, key) for key, label in SOURCES.items()]
@@ -132,35 +155,21 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None = None) -> L
         button = submit("Draw maps")
     lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
-    output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else None)
+    output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
+    pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty
+    number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
-    newest, number = Newest(), gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
-
-    def map_points(
-        source: str,
-        lines: str,
-        per_topic: int,
-        seed: int,
-        number: int,
-        request: gr.Request,
-        progress: gr.Progress = PROGRESS,
-    ) -> Iterator[dict[str, Any]]:
-        if newest.replaced(request, number):
-            return
-        with one_line_errors():
-            points = points_of(state, source, lines, per_topic)
-            for maps in draw_maps(state, points, seed, reporter(progress)):
-                yield maps_value(points, maps)
-                if newest.replaced(request, number):
-                    return
-
-    inputs = [source, lines, per_topic, seed]
-    triggers = (button.click, lines.submit)
-    asked = gr.on(list(triggers), newest.ask, None, number, queue=False, trigger_mode="multiple", **HIDDEN)
-    asked.then(map_points, [*inputs, number], [output], trigger_mode="multiple", **HIDDEN, **MAPS)
+    requests, triggers = Requests(state), (button.click, lines.submit)
+    run = refusing(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
+    lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
+    asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
+    shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
+    for event in (asked, shown):
+        event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    output.select(requests.choose, None, pin, **QUICK)
+    source.input(requests.clear, None, [output, pin, number], **QUICK)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
-        source, [per_topic, lines], api_visibility="private", show_progress="hidden",
+        source, [per_topic, lines], **QUICK,
     )  # fmt: skip
-    run = Run(map_points, [*inputs, number], [output])
-    return Linked(("source", "lines", "per_topic", "seed"), run, triggers, {**HIDDEN, **MAPS})
+    return Linked(("source", "lines", "per_topic", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))

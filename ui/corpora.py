@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.model_names import BUNDLED
 from ui.models import Column, Models, free_name
+from ui.recent import Recent
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 DEMO = BUNDLED / "demo"
 DEMO_KEY = "demo"
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
+MOST_KEPT = 32  # models whose vectors and indexes are kept
 SPREAD = 200  # sentences whose pairs are the random ones
 
 Opener = Callable[[Column, "Encoder"], "VectorIndex"]
@@ -28,17 +30,23 @@ Opener = Callable[[Column, "Encoder"], "VectorIndex"]
 class Corpus:
     """Sentences to search, and each column's index of them, opened once."""
 
-    def __init__(self, key: str, label: str, columns: Sequence[Column], opener: Opener) -> None:
-        """`key` names the corpus to clients, `label` to readers."""
-        self.key, self.label, self.columns = key, label, tuple(columns)
+    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener, note: str = "") -> None:
+        """`key` names the corpus to clients, `label` to readers, who also read the `note` above its results.
+
+        No `columns` are those of whoever asks.
+        """
+        self.key, self.label, self.note = key, label, note
+        self.columns = None if columns is None else tuple(columns)
         self._opener = opener
-        self._open: dict[Column, VectorIndex] = {}
+        self._open: Recent[VectorIndex] = Recent(MOST_KEPT)
 
     def index(self, column: Column, encoder: Encoder) -> VectorIndex:
         """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
-        if column not in self._open:
-            self._open[column] = self._opener(column, encoder)
-        return self._open[column]
+        index = self._open.get(column)
+        if index is None:
+            index = self._opener(column, encoder)
+            self._open.put(column, index)
+        return index
 
 
 class Demo:
@@ -48,44 +56,48 @@ class Demo:
         """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
-        self._vectors: dict[Column, np.ndarray] = {}
-        self._random: dict[Column, np.ndarray] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True)
+        self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
-        if column not in self._vectors:
+        vectors = self._vectors.get(column)
+        if vectors is None:
             shipped = self._shipped(encoder)
-            self._vectors[column] = encoder.encode(self.sentences) if shipped is None else shipped
-        return self._vectors[column]
+            vectors = encoder.encode(self.sentences) if shipped is None else shipped
+            self._vectors.put(column, vectors)
+        return vectors
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
         from cse.calibration import random_cosines
 
-        if column not in self._random:
+        reference = self._random.get(column)
+        if reference is None:
             spread = slice(None, None, len(self.sentences) // SPREAD)
-            vectors = self._vectors.get(column, self._shipped(encoder))
+            known = self._vectors.get(column)
+            vectors = self._shipped(encoder) if known is None else known
             rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
-            self._random[column] = random_cosines(rows)
-        return self._random[column]
+            reference = random_cosines(rows)
+            self._random.put(column, reference)
+        return reference
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
         shipped = VECTORS / f"{encoder.fingerprint}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
-    def corpus(self, columns: Sequence[Column]) -> Corpus:
-        """The sentences as a corpus, indexed exactly and in a temporary folder when a column is first searched."""
+    def corpus(self) -> Corpus:
+        """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
             from index import BuildSettings, VectorIndex
 
             settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            folder = Path(self._folder.name) / str(list(columns).index(column))
-            return VectorIndex.build([(self.sentences, self.vectors(column, encoder))], folder, settings=settings)
+            blocks = [(self.sentences, self.vectors(column, encoder))]
+            with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+                return VectorIndex.build(blocks, Path(folder) / DEMO_KEY, settings=settings)
 
-        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", columns, build)
+        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
 
 
 def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
@@ -102,8 +114,20 @@ def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
         name = " + ".join(Path(source).name for source in first.corpora if source)
         key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, *found})
         sources = index_columns({folder: manifests[folder] for folder in members}, models)
-        found[key] = Corpus(key, f"{key} ({first.count:,} sentences)", list(sources), folder_opener(sources))
+        label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
+        found[key] = Corpus(key, label, list(sources), folder_opener(sources), note)
     return list(found.values())
+
+
+def strangers(columns: Sequence[Column], models: Models) -> str:
+    """What a reader should know where some of an index's columns are none of the page; nothing where all are."""
+    odd = ", ".join(column.name for column in columns if column not in models.columns)
+    if not odd:
+        return ""
+    return (
+        f"Indexed with {odd}, which is no column of this page. To compare, start the app with that --model, or index "
+        "the same sentences with the page's models (scripts.build_index) and give each folder with --index."
+    )
 
 
 def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Column, Path]:
@@ -120,11 +144,19 @@ def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Colum
 
 
 def folder_opener(sources: dict[Column, Path]) -> Opener:
-    """Opens a column's index folder, refusing another model than the one that built it."""
+    """Opens a column's index folder, refusing another model than the one that built it.
+
+    A visitor is told the folder's and the model's names, and not where the server has them.
+    """
 
     def load(column: Column, encoder: Encoder) -> VectorIndex:
-        from index import VectorIndex
+        from index import IndexFolderError, VectorIndex
 
-        return VectorIndex.load(sources[column], encoder.fingerprint, model=encoder.name)
+        folder = sources[column]
+        try:
+            return VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
+        except IndexFolderError as error:
+            said = str(error).replace(str(folder), folder.name).replace(column.model, Path(column.model).name)
+            raise IndexFolderError(said) from error
 
     return load

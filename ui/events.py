@@ -1,13 +1,14 @@
-"""How handlers meet Gradio: errors as one line, progress, a lane for answers and another for maps, which take long."""
+"""How handlers meet Gradio: errors as one line, progress, a lane for answers and one for each thing that takes long."""
 
 from __future__ import annotations
 
 import functools
 import html
+import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
@@ -15,12 +16,15 @@ from cse.progress import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
+CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
+QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
 MOST_VISITORS = 1000  # whose newest request is remembered
 
 
@@ -33,14 +37,19 @@ class Run(NamedTuple):
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` whose ValueErrors reach the page or the client as one line, without a traceback."""
+    """`function`, or its generator, whose ValueErrors reach the page or the client as one line, without a traceback."""
+
+    @functools.wraps(function)
+    def each(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+        with one_line_errors():
+            yield from cast(Iterator[Any], function(*args, **kwargs))
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with one_line_errors():
             return function(*args, **kwargs)
 
-    return call
+    return cast(Callable[P, R], each) if inspect.isgeneratorfunction(function) else call
 
 
 @contextmanager
@@ -69,6 +78,15 @@ class Newest:
     def replaced(self, request: gr.Request, number: int) -> bool:
         """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
         return self._requests.get(request.session_hash, number) != number
+
+    def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
+        """The results of the request of this number as they come, while the visitor has not asked again."""
+        for result in results:
+            if self.replaced(request, number):
+                return
+            yield result
+            if self.replaced(request, number):  # before the next is computed
+                return
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:

@@ -21,7 +21,7 @@ WRITE = """(...values) => {
   });
   if (theme) query.set('__theme', theme);
   if (query.toString() === address.searchParams.toString()) return;
-  const change = address.searchParams.has('tab') ? 'pushState' : 'replaceState';
+  const change = address.searchParams.has('tab') && !%(quiet)s ? 'pushState' : 'replaceState';
   history[change](null, '', `?${query}`);
 }"""
 # Gradio reports the first tab as chosen while it draws the page, before the address was read.
@@ -30,12 +30,16 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`."""
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
+
+    What is written on `quiet` triggers is no step to go back to.
+    """
 
     names: Sequence[str]
     run: Run
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
+    quiet: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """The inputs that have a name."""
@@ -48,36 +52,49 @@ def copy_button() -> None:
     button.click(None, None, button, js=COPY, **HIDDEN)
 
 
-def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Linked]]) -> None:
-    """Keep the address up to date, and fill and run the tab that it names when the page is opened."""
-    asked = {name: gr.State(False) for name, (_, content) in linked.items() if content.names}
-    for name, (tab, content) in linked.items():
-        script = WRITE % {"tab": json.dumps(name), "names": json.dumps(list(content.names)), "longest": LONGEST}
-        gr.on([tab.select, *content.triggers], None, content.named(), None, js=script, **HIDDEN)
-        if name in asked:
-            run = content.run
-            asked[name].change(run.fn, list(run.inputs), list(run.outputs), **content.lane)
-    inputs = [component for _, content in linked.values() for component in content.named()]
-    contents = {name: content for name, (_, content) in linked.items()}
-    outputs = [tabs, *inputs, *asked.values()]
-    restored = blocks.load(restorer(contents), None, outputs, show_progress="hidden", **HIDDEN)
+def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
+    """Keep the address up to date, and fill and run the parts of the tab that it names when the page is opened."""
+    parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
+    asked = [(content, gr.State(False)) for _, content in parts if content.names]
+    for name, (tab, contents) in linked.items():
+        names = [each for content in contents for each in content.names]
+        inputs = [component for content in contents for component in content.named()]
+        values = {"tab": json.dumps(name), "names": json.dumps(names), "longest": LONGEST}
+        steps = [tab.select, *(trigger for content in contents for trigger in content.triggers)]
+        for triggers, quiet in ((steps, "false"), ([each for content in contents for each in content.quiet], "true")):
+            if triggers:
+                gr.on(triggers, None, inputs, None, js=WRITE % {**values, "quiet": quiet}, **HIDDEN)
+    for content, state in asked:
+        state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
+    outputs = [
+        tabs,
+        *(component for _, content in parts for component in content.named()),
+        *(state for _, state in asked),
+    ]
+    restored = blocks.load(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
 
 
-def restorer(contents: Mapping[str, Linked]) -> Callable[..., list[Any]]:
-    """A handler that gives the tab, every input and whether each tab was asked for, as the address has them."""
+def restorer(parts: Sequence[tuple[str, Linked]]) -> Callable[..., list[Any]]:
+    """A handler that gives the tab, every input and whether each part was asked for, as the address has them.
+
+    The `parts` are in the order of the page, each with the name of its tab.
+    """
 
     def restore(request: gr.Request) -> list[Any]:
         address = dict(request.query_params)
         tab = str(address.get("tab"))
         updates = [
             given(component, address[name]) if shown == tab and name in address else gr.skip()
-            for shown, content in contents.items()
+            for shown, content in parts
             for name, component in zip(content.names, content.named(), strict=True)
         ]
-        chosen = gr.Tabs(selected=tab) if tab in contents else gr.skip()
-        used = tab in contents and any(name in address for name in contents[tab].names)
-        runs = [True if used and name == tab else gr.skip() for name, content in contents.items() if content.names]
+        chosen = gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip()
+        runs = [
+            True if shown == tab and any(name in address for name in content.names) else gr.skip()
+            for shown, content in parts
+            if content.names
+        ]
         return [chosen, *updates, *runs]
 
     return restore

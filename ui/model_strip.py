@@ -13,6 +13,7 @@ from ui.components import result
 from ui.events import Run, guarded
 from ui.models import Column, Failure, Models
 from ui.scores import opened_by
+from ui.speed import UNKNOWN, in_words
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -80,11 +81,14 @@ def where_read(method: Method) -> str:
 def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) -> str:
     """A cell per model."""
     scored = {column.name: scores(state, column) for column in state.models.columns}
-    cells = "".join(cell(name, answer, scored.get(name, "")) for name, answer in answers.items())
+    known = {column.name: in_words(state.speeds.get(column.opened_by)) for column in state.models.columns}
+    cells = "".join(
+        cell(name, answer, scored.get(name, ""), known.get(name, UNKNOWN)) for name, answer in answers.items()
+    )
     return f'<div class="cse-columns cse-strip-of-models" style="--cse-column:{WIDTH}rem">{cells}</div>'
 
 
-def cell(name: str, answer: Description | Failure, scored: str) -> str:
+def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> str:
     """A model's cell, which opens; or the reason it has none."""
     if isinstance(answer, Failure):
         return f'<section class="cse-card"><h2>{html.escape(name)}</h2>{html.failure(answer)}</section>'
@@ -95,7 +99,7 @@ def cell(name: str, answer: Description | Failure, scored: str) -> str:
     return (
         f'<details class="cse-card"><summary><h2>{html.escape(title)}{own}</h2>'
         f'<span>{html.escape(answer["summary"])}</span><span class="cse-note">{learned}{scored}</span></summary>'
-        f"<dl>{facts}</dl></details>"
+        f'<dl>{facts}<dt>Speed</dt><dd data-speed="{html.escape(name)}">{html.escape(speed)}</dd></dl></details>'
     )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cse
+from cse import hub
 from cse.model_names import Kind, canonical_name, resolve_among
 from cse.progress import Report, silent
+from ui.recent import Recent
+from ui.visitors import Added
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -19,16 +24,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+MOST_OPEN = 8  # models that visitors added, kept open by the server
+PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, and what `cse.load` opens it by."""
+    """A model on the page: its heading, and what `cse.load` opens it by; whether a visitor `added` it."""
 
     name: str
     model: str
     pooling: str | None = None
     family: str | None = None
+    added: bool = False
 
     @property
     def opened_by(self) -> tuple[str, str | None, str | None]:
@@ -44,24 +52,45 @@ class Failure:
 
 
 class Models:
-    """The page's columns and every encoder opened so far; each has a lock, since encoders are not thread-safe."""
+    """The page's columns and the encoders opened so far; each has a lock, since encoders are not thread-safe.
 
-    def __init__(self, models: Sequence[str], family: str | None = None, pooling: str | None = None) -> None:
-        """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet."""
-        self.columns = columns(models, family, pooling)
+    A visitor may have `added` columns of his own, whose encoders go where newer ones need their place.
+    """
+
+    def __init__(
+        self, models: Sequence[str], family: str | None = None, pooling: str | None = None, *, fetch: bool = False
+    ) -> None:
+        """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet.
+
+        `fetch` lets visitors' models be downloaded from the hub.
+        """
+        self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
+        self._visiting: Recent[Encoder] = Recent(MOST_OPEN)
         self._locks: dict[tuple[str, str | None, str | None], threading.RLock] = {}
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The page's columns, and those that the visitor who asks has added."""
+        return (*self.own, *self.added.columns())
+
+    def admitting(self) -> AbstractContextManager[None]:
+        """Within this, a visitor's model is looked for: in the hub's cache alone where nothing may be fetched."""
+        return nullcontext() if self._fetch else hub.cache_alone()
 
     def encoder(self, column: Column) -> Encoder:
         """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
         key = column.opened_by
-        if key not in self._encoders:
-            self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
-        return self._encoders[key]
-
-    def warm_up(self) -> None:
-        """Open every encoder, so that the first question need not wait for it."""
-        self.apply(lambda column, encoder: None)
+        if not column.added:
+            if key not in self._encoders:
+                self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
+            return self._encoders[key]
+        found = self._visiting.get(key)
+        if found is None:
+            with self.admitting():
+                found = cse.load(column.model, column.pooling, family=column.family)
+            self._visiting.put(key, found)
+        return found
 
     def apply(
         self,
@@ -85,16 +114,22 @@ class Models:
             except Exception as error:  # whatever a foreign model provokes concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
-                results[column.name] = Failure(" ".join(str(error).split()) or type(error).__name__)
+                results[column.name] = Failure(told(error, column.model, column.name))
         return results
+
+
+def told(error: Exception, model: str, name: str) -> str:
+    """An error in one line, in which a model's place is its `name`, and of any other path the last part is left."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return PATH.sub(r"\1", text.replace(model, name) if Path(model).is_absolute() else text)
 
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
     """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
     found: dict[str, Column] = {}
-    for model, *reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
-        name = free_name((Path(model).name, model), found)
-        found[name] = Column(name, model, *reading)
+    for reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
+        name = free_name((Path(reading[0]).name, reading[0]), found)
+        found[name] = Column(name, *reading)
     return tuple(found.values())
 
 

@@ -12,42 +12,53 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cse.benchmark.significance import Difference
+from cse.benchmark.template_lab import Comparison, Trial
 from cse.disagreement import Disagreement
 from cse.files import read_json
 from cse.model_names import BUNDLED_NAMES
-from ui.canvas import ModelMap, pack, unpack
-from ui.clusters import PER_TOPIC, demo_points, draw_maps
+from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
+from ui.canvas import ModelMap, map_of, map_value
+from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
+from ui.maps import draw_maps, maps_key
 from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
 from ui.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
+from ui.ranks import Found
 from ui.search import DEFAULT as HITS
-from ui.search import QUERIES, Found, find_all
-from ui.similarity import LIST, PAIRS, heat_map, placed
+from ui.search import QUERIES, find_all
+from ui.similarity import PAIRS, placed
 from ui.state import AppState
+from ui.template_lab import OTHER, try_template
 from ui.tokens import DEFAULT as TOKENS
 from ui.tokens import SENTENCES, Reading, tokens
+from ui.xray import FIRST as XRAYED
+from ui.xray import XRay, opened_xray, plain_xray, xrays
 
 if TYPE_CHECKING:
     pass
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
+SEED = 0
 
 
 class Opening(NamedTuple):
     """The first result of each tab by model; None where the page has to compute it."""
 
     similarity: dict[str, Placed] | None = None
-    heat_maps: dict[str, np.ndarray] | None = None
+    all_pairs: dict[str, AllPairs] | None = None
     hits: dict[str, Found] | None = None
     tokens: dict[str, Reading] | None = None
+    trials: dict[str, Comparison] | None = None
     maps: dict[str, ModelMap] | None = None
     descriptions: dict[str, Description] | None = None
     changes: list[Moved] | None = None
     disagreements: list[Disagreement] | None = None
+    xrays: dict[str, XRay] | None = None
 
 
 def read_opening(models: Models) -> Opening:
@@ -64,14 +75,23 @@ def read_opening(models: Models) -> Opening:
     whole = names == list(BUNDLED_NAMES)  # models disagree with one another: with one more, in other places
     return Opening(
         similarity=each("similarity", lambda found: Placed(*found)),
-        heat_maps=each("heat_maps", np.array),
+        all_pairs=each("all_pairs", lambda found: AllPairs(*map(np.array, found.values()))),
         hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
+        trials=each("trials", lambda own: Comparison(Trial(*own[0]), Trial(*own[1]), Difference(*own[2]))),
         tokens=each("tokens", lambda reading: Reading(*reading)),
-        maps=each("maps", lambda drawn: ModelMap(unpack(drawn[0]), drawn[1])),
+        maps=each("maps", map_of),
         descriptions=each("descriptions", lambda found: found),
+        xrays=each("xrays", opened_xray),
         changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
         disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
     )
+
+
+def keep_maps(state: AppState, opening: Opening) -> None:
+    """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
+    if opening.maps and opening.descriptions:
+        fingerprints = {name: opening.descriptions[name]["fingerprint"] for name in opening.maps}
+        state.maps.put(maps_key(fingerprints, demo_points(state, PER_TOPIC), SEED), opening.maps)
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:
@@ -79,16 +99,18 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     moved, _ = perturbed(state, CHANGED[0])
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
-    _, matrices = heat_map(state.models, LIST)
-    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=0)
-    _, hits = find_all(state, QUERIES[0], HITS, DEMO_KEY)
+    _, matrices = all_pairs(state, LIST)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
+    hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
-        "heat_maps": found(matrices, lambda matrix: [[rounded(cosine) for cosine in row] for row in matrix]),
+        "all_pairs": found(matrices, plain_pairs),
         "hits": found(hits, found_value),
         "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
-        "maps": found(maps, lambda drawn: [pack(drawn.xy), rounded(drawn.trustworthiness)]),
+        "maps": found(maps, map_value),
+        "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
         "descriptions": found(descriptions(state.models), dict),
+        "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),
         "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
         "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
     }
@@ -123,12 +145,28 @@ def rounded(value: float) -> float:
     return round(float(value), DECIMALS)
 
 
+def rounded_values(value: Any) -> Any:
+    """JSON values with their numbers as short as the page needs them."""
+    if isinstance(value, dict):
+        return {key: rounded_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded_values(item) for item in value]
+    return rounded(value) if isinstance(value, float) else value
+
+
 def reading_value(reading: Reading) -> list[Any]:
     """A reading's fields as JSON values."""
     lists = (reading.before, reading.alone, reading.after)
     return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
+def trial_values(tried: Comparison) -> list[Any]:
+    """A comparison's fields as JSON values."""
+    trials = (tried.own, tried.other)
+    values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
+    return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
+
+
 def found_value(found: Found) -> list[Any]:
-    """The sentences found and the type of index as JSON values; how long it took is another machine's."""
-    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory]
+    """The sentences found, index and recall as JSON values; how long it took is another machine's."""
+    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]

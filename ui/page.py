@@ -7,17 +7,22 @@ from typing import Any
 
 import gradio as gr
 
+from ui.add_model import add_model_row, rerun
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
-from ui.events import HIDDEN, PRIVATE
+from ui.events import HIDDEN, PRIVATE, Run
 from ui.links import Linked, copy_button, link
+from ui.map_link import map_hook
 from ui.model_strip import model_strip
-from ui.opening import read_opening
+from ui.opening import keep_maps, read_opening
 from ui.probe import probe_tab
 from ui.results import results_tab
 from ui.search import search_tab
 from ui.similarity import similarity_tab
+from ui.speed import speed_filler, speeds
 from ui.state import AppState
+from ui.take_section import take_section, takes_of
+from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
 
 TITLE = "Sentence embeddings, side by side"
@@ -26,39 +31,52 @@ Contrastive methods that turn a sentence into a vector, compared on what you typ
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
+FOLDER = Path(__file__).parent
 
 
 def page(state: AppState) -> gr.Blocks:
     """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
     opening = read_opening(state.models)
+    keep_maps(state, opening)
     with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
-        linked: dict[str, tuple[gr.Tab, Linked]] = {}
+        hook = map_hook()
+        added = add_model_row(state, strip)
+        linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
-                pair, matrices = similarity_tab(state, opening.similarity, opening.heat_maps)
-                linked["similarity"] = tab, pair
+                pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
+                linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                linked["search"] = tab, search_tab(state, opening.hits)
+                linked["search"] = tab, [search_tab(state, opening.hits)]
             with gr.Tab("Tokens", id="tokens") as tab:
-                linked["tokens"] = tab, tokens_tab(state, opening.tokens)
+                words = tokens_tab(state, opening.tokens)
+                lab = lab_section(state, words.run.inputs[0], opening.trials)
+                linked["tokens"] = tab, [words, lab]
             with gr.Tab("Clusters", id="clusters") as tab:
-                linked["clusters"] = tab, clusters_tab(state, opening.maps)
+                linked["clusters"] = tab, [clusters_tab(state, opening.maps, tabs, hook)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements)
+                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Results", id="results") as tab:
-                linked["results"] = tab, results_tab(state)
+                linked["results"] = tab, [results_tab(state)]
+        answers = add_endpoints(state)
+        for name, (tab, contents) in linked.items():
+            with tab:
+                take_section(state, answers, takes_of(name, contents, state))
+        rerun(added, pair.run)
         copy_button()
         link(blocks, tabs, linked)
-        runs = [pair.run, matrices, strip]
-        if opening.similarity:
-            blocks.load(state.models.warm_up, **HIDDEN, concurrency_id="warm-up", concurrency_limit=1)
-        else:
-            for run in runs:
-                blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE)
-        add_endpoints(state)
+        when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
+
+
+def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
+    """Once the page is there, compute what is not shipped; then open the models and measure their speed."""
+    events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
+    after = events[-1].then if events else blocks.load
+    lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
+    after(lambda: speeds(state), None, speed_filler(), **lane)
 
 
 def theme() -> gr.themes.Base:
@@ -83,7 +101,7 @@ def launch_options() -> dict[str, Any]:
     """How the app looks and what it leaves out, for `gr.Blocks.launch`."""
     return {
         "theme": theme(),
-        "css_paths": Path(__file__).with_name("style.css"),
+        "css_paths": [FOLDER / "style.css", FOLDER / "map" / "map.css"],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

@@ -14,10 +14,12 @@ from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO
-from ui.events import HIDDEN, PROGRESS, Run, guarded, private, reporter
+from ui.events import HIDDEN, PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, divided
+from ui.refusals import refusing
 from ui.state import AppState
+from ui.xray import XRay, xray_section
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -170,11 +172,14 @@ def disagreements_html(
     return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
 
 
-def probe_tab(state: AppState, moved: list[Moved] | None = None, differing: list[Disagreement] | None = None) -> Linked:
+def probe_tab(
+    state: AppState,
+    moved: list[Moved] | None = None,
+    differing: list[Disagreement] | None = None,
+    xrayed: dict[str, XRay] | None = None,
+) -> list[Linked]:
     """The tab's content with its first results, where there are some; what belongs into the address comes back."""
-    linked = changes_section(state, moved)
-    pairs_section(state, differing)
-    return linked
+    return [changes_section(state, moved), pairs_section(state, differing), xray_section(state, xrayed)]
 
 
 def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
@@ -190,13 +195,13 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
 
-    run = Run(guarded(change), [sentence], [output])
+    run = refusing(change, [sentence], [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
     return Linked(("sentence",), run, triggers)
 
 
-def pairs_section(state: AppState, first: list[Disagreement] | None) -> None:
+def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
     """A list of pairs, and those about which the models differ most."""
     heading("Where do the models disagree?")
     gr.HTML(html.hint(PLACES), apply_default_css=False)
@@ -211,6 +216,8 @@ def pairs_section(state: AppState, first: list[Disagreement] | None) -> None:
         pairs = pairs_of(source, lines)
         return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
 
-    run = Run(guarded(find_pairs), [source, lines], [output])
-    private([button.click, source.change], run)
+    run = refusing(find_pairs, [source, lines], [output])
+    triggers = (button.click, source.change)
+    private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)
+    return Linked(("pairs", "lines"), run, triggers)

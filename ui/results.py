@@ -14,6 +14,7 @@ import gradio as gr
 from cse.methods import UNTRAINED
 from ui import html
 from ui.events import Run
+from ui.ledger import ledger_html
 from ui.links import Linked
 from ui.models import Failure
 from ui.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
@@ -38,7 +39,7 @@ def results_html(state: AppState) -> str:
     if isinstance(state.boards, Failure):
         return html.failure(state.boards)
     boards = "".join(board_html(board, names_of(board, state.models.columns)) for board in state.boards.values())
-    return advice_html(state.boards, state.models.columns) + boards
+    return advice_html(state.boards, state.models.columns) + boards + ledger_html(state)
 
 
 def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:

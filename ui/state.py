@@ -2,66 +2,59 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from cse.model_names import BUNDLED
+from ui.admission import Admission
 from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora
 from ui.models import Failure, Models
+from ui.recent import Recent
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
 
-T = TypeVar("T")
 MOST_MAPS = 16
-
-
-class Recent(Generic[T]):
-    """The results last put in or asked for, at most `most` of them."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._results = most, OrderedDict[Hashable, T]()
-
-    def get(self, key: Hashable) -> T | None:
-        """The result of a key, None where it is not kept."""
-        if key in self._results:
-            self._results.move_to_end(key)
-        return self._results.get(key)
-
-    def put(self, key: Hashable, result: T) -> None:
-        """Keep a result; the one that was not asked for the longest may go."""
-        self._results[key] = result
-        while len(self._results) > self._most:
-            self._results.popitem(last=False)
+MOST_SPEEDS = 64
+MOST_OWN = 8  # visitors' corpora in memory
 
 
 @dataclass(frozen=True)
 class AppState:
     """What one app works with.
 
-    `boards` are the shipped results by task, or why they cannot be read; `maps` are kept by fingerprints, texts, seed.
+    `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
+    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by fingerprints, texts and
+    seed, `own_corpora` by a secret of the visitor's.
     """
 
     models: Models
     demo: Demo
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
+    admission: Admission = field(default_factory=Admission)
+    speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
+    own_corpora: Recent[Corpus] = field(default_factory=lambda: Recent(MOST_OWN))
 
 
 def open_state(
-    models: Sequence[str], indexes: Sequence[Path], family: str | None = None, pooling: str | None = None
+    models: Sequence[str],
+    indexes: Sequence[Path],
+    family: str | None = None,
+    pooling: str | None = None,
+    admission: Admission | None = None,
 ) -> AppState:
     """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
-    opened, demo = Models(models, family, pooling), Demo()
-    corpora = [demo.corpus(opened.columns), *indexed_corpora(indexes, opened)]
-    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora}, open_boards())
+    admitted = admission or Admission()
+    opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
+    corpora = [demo.corpus(), *indexed_corpora(indexes, opened)]
+    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora}, open_boards(), admitted)
 
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:

@@ -10,9 +10,10 @@ import gradio as gr
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
-from ui.events import PROGRESS, Run, guarded, private, reporter
+from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure, Models, divided
+from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -89,12 +90,14 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
     """The sentence in its grey template, and three lists of words with bars relative to the probability `top`."""
     lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
-    before, after = (f"<span>{html.escape(part)}</span>" for part in reading.template.split("[X]"))
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
-    return (
-        f'<p class="cse-template">{before}{html.shortened(sentence)}{after}</p>{note}'
-        f'<div class="cse-three">{"".join(columns)}</div>'
-    )
+    return f'{template_html(reading.template, sentence)}{note}<div class="cse-three">{"".join(columns)}</div>'
+
+
+def template_html(template: str, sentence: str) -> str:
+    """A sentence in its template, which is grey."""
+    before, after = (f"<span>{html.escape(part)}</span>" for part in template.split("[X]"))
+    return f'<p class="cse-template">{before}{html.shortened(sentence)}{after}</p>'
 
 
 def token_list(found: list[tuple[str, float]], top: float) -> str:
@@ -123,7 +126,7 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
         return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
-    run = Run(guarded(show), [sentence, k, share], [output])
+    run = refusing(show, [sentence, k, share], [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
     return Linked(("sentence", "k", "share"), run, triggers)

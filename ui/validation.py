@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 MAX_CHARACTERS = 100_000
+PAIR = ("Sentence A", "Sentence B")
 
 
 def text(value: Any, what: str) -> str:
@@ -23,6 +24,11 @@ def sentence(value: Any, what: str) -> str:
     if not found:
         raise ValueError(f"{what} is empty; write a few words.")
     return found
+
+
+def pair(first: Any, second: Any) -> list[str]:
+    """Two sentences with something in them, called as in `PAIR`."""
+    return [sentence(value, what) for what, value in zip(PAIR, (first, second), strict=True)]
 
 
 def lines(value: Any, least: int, most: int) -> list[str]:

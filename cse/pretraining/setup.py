@@ -40,6 +40,8 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     An `init` saved without its masked-LM head is given a new one, and pruned where a vocabulary is asked for.
     Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
     """
+    if not 0 <= request.config.start_share <= 1:
+        raise ValueError(f"`start_share` is {request.config.start_share}; give a share from 0 to 1")
     if not request.init:
         if request.config.frozen_layers:
             raise ValueError("`frozen_layers` keeps layers of a model that is continued from; give an `init`")

@@ -1,0 +1,138 @@
+"""Models added while the app runs: what may be named, who sees it, and what happens to one that fails."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from app_models import GOOD, write_model
+from conftest import ROOT
+from gradio.context import LocalContext
+
+import cse
+from cse import hub
+from ui.add_model import add_column
+from ui.admission import Admission
+from ui.models import Failure, told
+from ui.search import search
+from ui.similarity import similarity
+from ui.state import AppState, open_state
+
+PAIR = ("the dog is happy", "the cat is sad")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory, bert_folder) -> Path:
+    """Models to be added, links, and a folder beside it that must not be."""
+    top = tmp_path_factory.mktemp("server")
+    folder = top / "root"
+    for number, name in enumerate(("simcse", "deep/dcpcse", "other", "third", "fourth")):
+        write_model(folder / name, bert_folder, GOOD[number % 4], number)
+    write_model(top / "outside", bert_folder, "simcse")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "config.json").write_text('{"method": {}}')
+    (folder / "away").symlink_to(top / "outside")
+    (folder / "near").symlink_to(folder / "simcse")
+    (folder / "loop").symlink_to(folder / "loop")
+    (folder / "part").mkdir()
+    (folder / "part" / "config.json").symlink_to(top / "outside" / "config.json")
+    return folder
+
+
+@pytest.fixture
+def state(root: Path, bert_folder: Path) -> AppState:
+    return open_state([str(root / "third")], (), admission=Admission(root))
+
+
+@contextmanager
+def asking(visitor: str | None):
+    """Meanwhile a request of this visitor is answered."""
+    token = LocalContext.request.set(SimpleNamespace(session_hash=visitor))
+    try:
+        yield
+    finally:
+        LocalContext.request.reset(token)
+
+
+def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    admission = Admission(root)
+    assert admission.model("deep/dcpcse") == str((root / "deep" / "dcpcse").resolve())
+    assert admission.model(" near ") == admission.model("deep/../simcse") == str((root / "simcse").resolve())
+    assert admission.model("bundled") == "bundled"
+    paths = ("../outside", "..", ".", "/", "simcse/../../outside", "deep\\dcpcse", "file:///etc", "a\0b", "~", "-x")
+    for name in (*paths, str(root / "simcse"), "cse", "ui", "cse/bundled"):  # the last ones are where the server runs
+        with pytest.raises(ValueError, match="There is no model") as refused:
+            Admission(root, fetch=True).model(name)
+        assert str(root) not in str(refused.value).replace(name, "")
+    for name in ("away", "away/", "part", "loop", "x" * 199):
+        with pytest.raises(ValueError, match=r"There is no model|it fetches none") as refused:
+            admission.model(name)
+    assert admission.offered()[5:] == ["broken", "deep/dcpcse", "fourth", "near", "other", "third"]
+    for name, said in ((7, "not text"), ("", "is empty"), ("x" * 201, "at most 200")):
+        with pytest.raises(ValueError, match=said):
+            admission.model(name)
+
+
+def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cse.hub._answers", lambda: True)  # any attempt to reach it fails the test
+    with pytest.raises(ValueError, match="it fetches none"):
+        Admission().model("someone/some-model")
+    assert Admission(fetch=True).model("someone/some-model") == "someone/some-model"
+    assert hub.reachable()
+    for fetch in (False, True):
+        with open_state(["simcse"], (), admission=Admission(fetch=fetch)).models.admitting():
+            assert hub.reachable() == fetch
+
+
+def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
+    with asking("a"):
+        column, description = add_column(state, "other")
+        assert (column.name, description["method"]) == ("other", "dcpcse")
+        found = similarity(state.models, *PAIR)
+        first, second = cse.load(str(root / "other")).encode(PAIR, normalize_embeddings=True)
+        assert found["other"] == pytest.approx(first @ second, abs=1e-5)
+        assert len(search(state, PAIR[0], 3, "demo")["other"]) == 3
+        with pytest.raises(ValueError, match="other is on your page already"):
+            add_column(state, "deep/../other")
+    for visitor in ("b", None):
+        with asking(visitor):
+            assert list(similarity(state.models, *PAIR)) == ["third"]
+    with asking(None), pytest.raises(ValueError, match="has none"):
+        add_column(state, "other")
+    assert [column.name for column in state.models.columns] == ["third"]
+
+
+def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.visitors.MOST_COLUMNS", 2)
+    monkeypatch.setattr(state.models._visiting, "_most", 1)
+    with asking("a"):
+        added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]
+        with pytest.raises(ValueError, match="remove yours"):
+            add_column(state, "other")
+        assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
+        assert not {type(answer) for answer in similarity(state.models, *PAIR).values()} - {float}
+        state.models.added.clear()
+        assert [column.name for column in state.models.columns] == ["third"]
+
+
+def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
+    """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
+    with asking("a"):
+        column, _ = add_column(state, "fourth")
+        state.models.added.clear()
+        state.models._visiting.drop(column.opened_by)
+        assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
+        assert state.models._visiting.get(column.opened_by) is not None
+        assert column.opened_by not in state.models._encoders
+
+
+def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, root: Path) -> None:
+    with asking("a"):
+        with pytest.raises(ValueError, match="broken was not added") as refused:
+            add_column(state, "broken")
+        assert str(root.parent) not in str(refused.value)
+        assert [column.name for column in state.models.columns] == ["third"]
+    failed = state.models.apply(lambda column, encoder: (_ for _ in ()).throw(OSError(f"{root}/x.bin, '/etc/pass wd'")))
+    assert failed == {"third": Failure("x.bin, 'pass wd'")}
+    assert told(ValueError("https://a.b/c and owner/name 1/2"), "m", "m") == "https://a.b/c and owner/name 1/2"

@@ -1,0 +1,103 @@
+"""A word's part in a cosine is what a slow loop finds that leaves out one word after the other."""
+
+import numpy as np
+import pytest
+
+import cse
+from cse.attribution import MOST_WORDS, Attribution, attribute
+from cse.words import without, words
+
+PAIR = ("The dog, in the park, was happy.", "a big cat!")
+SHORTER = (
+    [
+        "dog, in the park, was happy.",
+        "The, in the park, was happy.",
+        "The dog, the park, was happy.",
+        "The dog, in park, was happy.",
+        "The dog, in the, was happy.",
+        "The dog, in the park, happy.",
+        "The dog, in the park, was.",
+    ],
+    ["big cat!", "a cat!", "a big!"],
+)
+WORDLESS = (",,.", "!")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory, bert_folder):
+    from app_models import write_model
+
+    return cse.load(str(write_model(tmp_path_factory.mktemp("model") / "promptbert", bert_folder, "promptbert")))
+
+
+def cosine(encoder, first: str, second: str) -> float:
+    a, b = (encoder.encode(text).astype(np.float64) for text in (first, second))
+    return float(a @ b / np.sqrt(a @ a) / np.sqrt(b @ b))
+
+
+def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder) -> None:
+    found, (first, second) = attribute(encoder.encode, *PAIR), PAIR
+    whole = cosine(encoder, first, second)
+    assert found.cosine == pytest.approx(whole, abs=1e-6)
+    np.testing.assert_allclose(found.values[0], [whole - cosine(encoder, t, second) for t in SHORTER[0]], atol=1e-6)
+    np.testing.assert_allclose(found.values[1], [whole - cosine(encoder, first, t) for t in SHORTER[1]], atol=1e-6)
+    wordless = (cosine(encoder, WORDLESS[0], second), cosine(encoder, first, WORDLESS[1]))
+    assert found.wordless == pytest.approx(wordless, abs=1e-6)
+    sums = [sum(whole - cosine(encoder, t, second) for t in SHORTER[0]) - (whole - wordless[0])]
+    sums.append(sum(whole - cosine(encoder, first, t) for t in SHORTER[1]) - (whole - wordless[1]))
+    assert found.errors == pytest.approx(sums, abs=1e-5)
+    assert np.ptp(found.values[0]) > 0.01  # the model tells its words apart
+
+
+def test_a_single_word_misses_nothing_and_the_sign_of_the_error_says_what_words_do_together() -> None:
+    values = {"red": 1.0, "crimson": 1.0}
+
+    def either(texts: list[str]) -> np.ndarray:  # one of two words is enough
+        return np.array([[max([0.0, *(values.get(word, 0.0) for word in text.split())]), 0.5] for text in texts])
+
+    def both(texts: list[str]) -> np.ndarray:  # one word alone says nothing
+        return np.array([[float("dog barks" in text), 0.5] for text in texts])
+
+    assert attribute(either, "red", "red crimson").errors[0] == 0
+    assert attribute(either, "red crimson", "red").errors[0] < -0.1
+    assert attribute(both, "dog barks", "dog barks").errors[0] > 0.1
+    assert Attribution(0.5, (np.array([0.25]), np.array([])), (0.25, 0.5)).errors == (0, 0)
+
+
+def test_all_texts_are_encoded_in_one_call() -> None:
+    calls = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        calls.append(list(texts))
+        return np.ones((len(texts), 2))
+
+    attribute(encode, *PAIR)
+    assert calls == [[*PAIR, *SHORTER[0], WORDLESS[0], *SHORTER[1], WORDLESS[1]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dog " * (MOST_WORDS + 1), "`second` has 65 words; give at most 64, each is left out in turn."),
+        (" ?! ", "`second` has no words, only punctuation; write a few."),
+    ],
+)
+def test_too_many_words_and_none_are_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attribute(lambda texts: np.ones((len(texts), 2)), "dog " * MOST_WORDS, text)
+
+
+def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges() -> None:
+    text = '"Don\'t!" - a well-known 5% of\N{NO-BREAK SPACE}C++ (\N{GRINNING FACE})'
+    found = words(text)
+    assert [text[start:end] for start, end in found] == [
+        "Don't",
+        "a",
+        "well-known",
+        "5",
+        "of",
+        "C++",
+        "\N{GRINNING FACE}",
+    ]
+    assert without(text, [found[0], found[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
+    assert without("One  two , three .", []) == "One two, three."

@@ -1,0 +1,102 @@
+"""The template lab: its own template is the checkpoint, another is what transformers makes of the whole text."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from app_models import write_model
+from conftest import SENTENCES
+from scipy.stats import spearmanr
+
+import cse
+from cse.benchmark.template_lab import compare, template_of, under
+from cse.encoder import Encoder
+from cse.templates import Template
+from cse.vectors import cosines
+
+OTHER = Template('"[X]" is a [MASK] one')
+PAIRS = [(float(i % 4), SENTENCES[i], SENTENCES[(3 * i + 1) % 7]) for i in range(7)]
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, Encoder]:
+    root, names = tmp_path_factory.mktemp("lab"), ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt")
+    return {name: cse.load(str(write_model(root / name, bert_folder, name))) for name in names}
+
+
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "optiprompt"])
+def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
+    encoders: dict[str, Encoder], name: str
+) -> None:
+    encoder = encoders[name]
+    stored = encoder.encode(SENTENCES)
+    same = under(encoder, template_of(encoder, encoder.method.template.text)).encode(SENTENCES)
+    np.testing.assert_array_equal(same, stored)
+    changed = under(encoder, OTHER).encode(SENTENCES)
+    assert (np.abs(changed - stored).max(1) > 0.01).all()
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), stored)  # the model itself is as it was
+
+
+def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoders: dict[str, Encoder]) -> None:
+    encoder = encoders["promptbert"]
+    inputs = encoder.tokenizer('"the dog was running" is a [MASK] one', return_tensors="pt")
+    with torch.no_grad():
+        hidden = encoder.model.base_model(**inputs).last_hidden_state[0]
+    (at,) = (inputs["input_ids"][0] == encoder.tokenizer.mask_token_id).nonzero()
+    found = under(encoder, OTHER).encode("the dog was running")
+    np.testing.assert_allclose(found, hidden[int(at)].numpy(), atol=1e-6)
+
+
+def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, Encoder]) -> None:
+    encoder = encoders["promptbert"]
+    encoder.top_tokens(SENTENCES[0], 2)
+    remembered = set(encoder._biases)
+    for word in ("cat", "dog", "sun"):
+        under(encoder, Template(f"[X] {word} [MASK]")).top_tokens(SENTENCES[0], 2)
+    assert remembered
+    assert set(encoder._biases) == remembered
+
+
+def test_a_prefix_stays_under_another_template(encoders: dict[str, Encoder]) -> None:
+    encoder, plain = encoders["dcpcse"], under(encoders["dcpcse"], OTHER)
+    with_prefix = plain.encode(SENTENCES)
+    kept = encoder.prefix.detach().clone()
+    with torch.no_grad():
+        encoder.prefix.mul_(3)
+        assert np.abs(plain.encode(SENTENCES) - with_prefix).max() > 0.01
+        encoder.prefix.copy_(kept)
+
+
+def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, Encoder]) -> None:
+    encoder = encoders["promptbert"]
+    first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
+    compared = compare(encoder, OTHER, SENTENCES[0], PAIRS, 4)
+    found = compared.other
+    assert found.score == pytest.approx(100 * spearmanr(cosines(first, second), [p[0] for p in PAIRS])[0], abs=0.006)
+    assert found.words == encoder.top_tokens(SENTENCES[0], 4, template=OTHER)
+    assert (compared.own.template, found.template) == (encoder.method.template.text, OTHER.text)
+    assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
+    assert compared.gain.value == pytest.approx(found.score - compared.own.score, abs=0.02)
+    same = compare(encoder, encoder.method.template, SENTENCES[0], PAIRS, 1)
+    assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[X] means it", "needs a \\[MASK\\]"),
+        ("[X] [P] [MASK]", "no learned \\[P\\]"),
+        ("means [MASK]", "exactly one \\[X\\]"),
+        ("[X] [MASK] [MASK]", "at most one \\[MASK\\]"),
+        ("[X] [MASK]" + " the" * 90, "leaves no position for the sentence; shorten it"),
+    ],
+)
+def test_a_bad_template_is_one_line(encoders: dict[str, Encoder], text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        under(encoders["promptbert"], template_of(encoders["promptbert"], text))
+
+
+def test_a_model_that_averages_tokens_has_no_template_to_change(bert_folder: Path) -> None:
+    with pytest.raises(ValueError, match="averages the tokens of a sentence"):
+        under(cse.load(str(bert_folder), "mean"), OTHER)

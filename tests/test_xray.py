@@ -1,0 +1,128 @@
+"""Attention on a prefix and its ablation, and ConPVP's prototypes, against plain transformers written out."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from app_models import write_model
+from conftest import SENTENCES
+
+import cse
+from cse.encoder import Encoder
+from cse.methods import NEGATIVE, POSITIVE
+from cse.prototypes import has_prototypes, prototypes
+from cse.xray import prefix_attention, without_prefix
+
+SENTENCE = SENTENCES[2]
+
+
+@pytest.fixture
+def prefixed(tmp_path: Path, backbone: str) -> Encoder:
+    """A DCPCSE model of either family whose prefix is large enough to matter."""
+    encoder = cse.load(str(write_model(tmp_path / "dcpcse", Path(backbone), "dcpcse")))
+    with torch.no_grad():
+        encoder.prefix.mul_(20)
+    return encoder
+
+
+def plain(encoder: Encoder, sentence: str, off: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The first token's last state, and each layer's attention (heads, L, P + L), layer by layer."""
+    model, length = encoder.model.base_model, encoder.method.prefix
+    ids = torch.tensor([encoder.tokenizer(sentence)["input_ids"]])
+    start = (0 if "roberta" not in encoder.model.config.model_type else 2) + (length if len(off) < 2 else 0)
+    state = model.embeddings(input_ids=ids, position_ids=torch.arange(start, start + ids.shape[1])[None])
+    weights = []
+    for number, layer in enumerate(model.encoder.layer):
+        own, heads = layer.attention.self, encoder.model.config.num_attention_heads
+        query, key, value = (part(state)[0].unflatten(1, (heads, -1)) for part in (own.query, own.key, own.value))
+        if number + 1 not in off:
+            learned = encoder.prefix.unflatten(1, (2, 2, heads, -1))[:, number]
+            key, value = (torch.cat([learned[:, side], part]) for side, part in enumerate((key, value)))
+        shares = (torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5).softmax(-1)
+        weights.append(shares.numpy())
+        read = torch.einsum("hqk,khd->qhd", shares, value).flatten(1)[None]
+        state = layer.attention.output(read, state)
+        state = layer.output(layer.intermediate(state), state)
+    return state[0, 0].numpy(), weights
+
+
+@torch.no_grad()
+def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: Encoder) -> None:
+    found, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
+    length = prefixed.method.prefix
+    for layer, shares in enumerate(weights):
+        on_prefix = shares[:, :, :length].sum(2).mean(0)
+        assert found.read[layer] == pytest.approx(on_prefix[0], abs=1e-5)
+        assert found.mean[layer] == pytest.approx(on_prefix.mean(), abs=1e-5)
+    assert len(found.read) == 2
+    assert found.even == pytest.approx(length / weights[0].shape[2])
+    assert prefixed.model.config._attn_implementation == "sdpa"
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("off", [(), (1,), (2,), (1, 2)])
+def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: Encoder, off: tuple[int, ...]) -> None:
+    """Two sentences at once, so that one of them is padded."""
+    found = without_prefix(prefixed, [SENTENCE, SENTENCES[5]], off)
+    for row, sentence in zip(found, (SENTENCE, SENTENCES[5]), strict=True):
+        np.testing.assert_allclose(row, plain(prefixed, sentence, off)[0], atol=1e-5)
+    assert (np.abs(found - prefixed.encode([SENTENCE, SENTENCES[5]])).max() > 1e-3) == bool(off)
+
+
+def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: Encoder, backbone: str) -> None:
+    long = " ".join(["guitar"] * 200)
+    kept = prefixed.tokenizer.decode(prefixed.tokenise([long], prefixed.views[0])[0])
+    untrained = cse.load(backbone, "cls").encode([SENTENCE, kept])
+    np.testing.assert_allclose(without_prefix(prefixed, [SENTENCE, long], {1, 2}), untrained, atol=1e-5)
+
+
+def test_what_has_no_prefix_or_layer_is_refused(prefixed: Encoder, backbone: str) -> None:
+    with pytest.raises(ValueError, match="no layer 3; choose from 1 to 2"):
+        without_prefix(prefixed, [SENTENCE], [1, 3])
+    with pytest.raises(ValueError, match="no prefix"):
+        prefix_attention(cse.load(backbone), SENTENCE)
+    with pytest.raises(ValueError, match="without prototypes"):
+        prototypes(prefixed, SENTENCE)
+
+
+@torch.no_grad()
+def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder) -> None:
+    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")))
+    found = {prototype.template: prototype for prototype in prototypes(encoder, SENTENCE)}
+    assert set(found) == {template.text for template in (*POSITIVE, *NEGATIVE)}
+    assert [p.cosine for p in found.values()] == sorted((p.cosine for p in found.values()), reverse=True)
+    model, tokenizer = encoder.model.base_model, encoder.tokenizer
+    content = tokenizer(SENTENCE, add_special_tokens=False)["input_ids"]
+    words = model.get_input_embeddings().weight
+
+    def at_mask(before: list, after: list) -> torch.Tensor:
+        """`before` and `after` are word embeddings, of which one is the mask's."""
+        mask, first = words[tokenizer.mask_token_id], words[tokenizer.cls_token_id]
+        place = next(i for i, row in enumerate((*before, *after)) if torch.equal(row, mask))
+        whole = torch.stack([first, *before, *words[content], *after, words[tokenizer.sep_token_id]])
+        alone = torch.stack([*before, *after])
+        positions = [*range(1, len(before) + 1), *range(len(before) + len(content) + 1, len(whole) - 1)]
+        spoken = model(inputs_embeds=whole[None]).last_hidden_state[0]
+        bias = model(inputs_embeds=alone[None], position_ids=torch.tensor([positions])).last_hidden_state[0]
+        return spoken[1 + place + (len(content) if place >= len(before) else 0)] - bias[place]
+
+    def embedded(text: str) -> list:
+        return list(words[tokenizer(text, add_special_tokens=False)["input_ids"]]) if text.strip() else []
+
+    own = at_mask([], [*encoder.slots, *embedded("[MASK] .")])
+    for template in (POSITIVE[0], POSITIVE[4], NEGATIVE[6]):
+        vector = at_mask(*(embedded(part) for part in template.text.split("[X]")))
+        cosine = float(torch.nn.functional.cosine_similarity(own, vector, dim=0))
+        assert found[template.text].cosine == pytest.approx(cosine, abs=1e-5)
+        assert found[template.text].positive == (template in POSITIVE)
+
+
+def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_path, bert_folder) -> None:
+    from cse.families import FAMILIES
+
+    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")))
+    whole = prototypes(encoder, SENTENCE)
+    encoder.method = FAMILIES["conpvp"].reading(roberta=False, rows=4)
+    assert prototypes(encoder, SENTENCE) == whole
+    assert not has_prototypes(cse.load(str(bert_folder)))

@@ -1,0 +1,36 @@
+// Keys on the large map: arrows go to the nearest point on that side.
+const WAYS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
+const FAR = 1e9;  // farther than any point in pixels, squared
+
+function towards([right, down]) {
+  if (state.active < 0) return state.pinned >= 0 ? state.pinned : nearest([side() / 2, side() / 2], FAR);
+  const [x, y] = place(state.active);
+  let best = state.active, least = Infinity;
+  for (let i = 0; i < props.value.texts.length; i++) {
+    const [left, top] = place(i), ahead = (left - x) * right + (top - y) * down;
+    const aside = Math.abs((left - x) * down + (top - y) * right);
+    const away = ahead ** 2 + aside ** 2 + (aside > ahead ? FAR : 0);  // within 45 degrees, if there is any
+    if (ahead > 0 && away < least) { least = away; best = i; }
+  }
+  return best;
+}
+
+const ACTIONS = {
+  Enter: () => { if (state.active >= 0) pin(state.active); },
+  ' ': () => { if (state.active >= 0) pin(state.active); },
+  Escape: () => { select(-1); circle(null); pin(-1); },
+  '+': () => zoom(1.5),
+  '=': () => zoom(1.5),
+  '-': () => zoom(1 / 1.5),
+  0: whole,
+};
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const way = WAYS[event.key], act = ACTIONS[event.key];
+  if (!way && !act) return;
+  event.preventDefault();
+  if (act) return act();
+  select(towards(way));
+  reveal(state.active);
+}

@@ -1,0 +1,129 @@
+"""Take it away: buttons beneath a tab that save its results as files made in the page, or show how to repeat them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from ui.events import HIDDEN, MAPS, PRIVATE, guarded
+from ui.links import Linked
+from ui.models import Failure, divided
+from ui.takeaway import FORMS, Taken
+
+if TYPE_CHECKING:
+    from ui.state import AppState
+
+SCRIPT = Path(__file__).with_name("takeaway.js")
+PICTURE = Path(__file__).with_name("picture.js")
+TEMPLATE = (
+    '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
+    '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
+)
+NUMBERS = itertools.count(1)  # what is saved twice is saved twice: the page watches for a value that changes
+UNUSED = ("results", "ledger")  # endpoints that ask no model
+# Of each tab's parts: what the result is called, its endpoint, and the endpoint's inputs in the order of the part's.
+PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
+    "similarity": (
+        (0, "The pair", "similarity", ("s1", "s2")),
+        (0, "Its words", "words", ("s1", "s2")),
+        (1, "All pairs of the list", "pairs", ("lines",)),
+    ),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold")),),
+    "tokens": (
+        (0, "The tokens", "tokens", ("sentence", "k", "share")),
+        (1, "The template lab", "template", ("template", "sentence")),
+    ),
+    "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
+    "probe": (
+        (0, "What the changes move", "changes", ("sentence",)),
+        (1, "The disagreements", "disagreements", ("source", "lines")),
+        (2, "The X-ray", "xray", ("s1", "s2", "off")),
+    ),
+}
+PICTURES = {"map": "#maps canvas", "pairs": "#all-pairs table"}
+Answers = Mapping[str, Callable[..., Any]]
+
+
+class Take(NamedTuple):
+    """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
+
+    `picture` finds the canvas or the table of coloured cells that shows it, where there is one.
+    """
+
+    label: str
+    endpoint: str
+    inputs: Mapping[str, Any]
+    picture: str = ""
+
+
+def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
+    """What can be taken away from a tab's parts."""
+    if tab == "results":
+        boards = {} if isinstance(state.boards, Failure) else state.boards
+        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
+    return [
+        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES.get(endpoint, ""))  # noqa: B905
+        for part, label, endpoint, names in PARTS[tab]
+    ]
+
+
+def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
+    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
+    known = inspect.signature(answers[endpoint]).parameters
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
+    answer = answers[endpoint](**given)
+    columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
+    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
+    return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
+
+
+def address_of(request: gr.Request | None) -> str:
+    """Where the visitor's page is, as his browser says; the usual address where it does not."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
+    """The folded part at the end of a tab, where it has something. Nothing is written to the server's disk."""
+    if not takes:
+        return
+    components = [
+        value for each in takes for value in each.inputs.values() if isinstance(value, gr.components.Component)
+    ]
+    labels = [each.label for each in takes]
+    with gr.Accordion("Take it away", open=False, elem_classes="cse-take"):
+        chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+        with gr.Row():
+            buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
+            pictured = {each.label: each.picture for each in takes if each.picture}
+            if pictured:
+                button = gr.Button("PNG", size="sm", min_width=80)
+                script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", repr(pictured)).strip()
+                button.click(None, [chosen], None, js=script, **PRIVATE)
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=SCRIPT.read_text(encoding="utf-8"))
+
+    def handler(form: str) -> Callable[..., dict[str, Any]]:
+        suffix, kind, make = FORMS[form]
+
+        def taken(request: gr.Request, label: str, *values: Any) -> dict[str, Any]:
+            given = dict(zip(components, values, strict=True))
+            asked = next((each for each in takes if each.label == label), takes[0])
+            inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
+            found = take(state, answers, asked.endpoint, inputs)
+            text = make(found, address_of(request))
+            return {"file": f"{asked.endpoint}.{suffix}", "type": kind, "text": text, "number": next(NUMBERS)}
+
+        return guarded(taken)
+
+    lane = {**HIDDEN, **MAPS} if any(each.endpoint == "map" for each in takes) else PRIVATE
+    for form, button in zip(FORMS, buttons, strict=True):
+        button.click(handler(form), [chosen, *components], output, **lane)

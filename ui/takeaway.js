@@ -1,0 +1,25 @@
+// A file that the page itself makes of a text and saves, or code that it shows with a button to copy it.
+const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
+
+function save(name, blob) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function show() {
+  const {file, type, text} = props.value || {};
+  if (!text) return;
+  code.hidden = copy.hidden = Boolean(type);
+  code.textContent = type ? '' : text;
+  said.textContent = type ? `Saved ${file}.` : 'Runs against this app:';
+  if (type) save(file, new Blob([text], {type: `${type};charset=utf-8`}));
+}
+
+copy.addEventListener('click', () => {
+  navigator.clipboard.writeText(code.textContent);
+  said.textContent = 'Copied.';
+});
+watch('value', show);
