@@ -166,7 +166,6 @@ class Encoder(PromptedBackbone):
         contents = self.tokenise(texts, [self.views[0][0]] * len(texts))
         return self.encode_ids(contents, batch_size, progress)
 
-    @torch.no_grad()
     def encode_ids(
         self, contents: Sequence[Sequence[int]], batch_size: int = 64, progress: bool = False
     ) -> torch.Tensor:
@@ -175,19 +174,14 @@ class Encoder(PromptedBackbone):
 
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
-        mode = self.training
-        self.eval()
         order = np.argsort([-len(ids) for ids in contents], kind="stable")
-        vectors = torch.empty(len(contents), self.dim)
-        for start in tqdm(
-            range(0, len(contents), batch_size), desc=self.name, unit="batch", leave=False, disable=not progress
-        ):
-            chosen = order[start : start + batch_size]
-            # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
-            vectors[chosen] = Encoder.forward(
-                self, [contents[i] for i in chosen], [self.views[0][0]] * len(chosen)
-            ).cpu()
-        self.train(mode)
+        vectors, starts = torch.empty(len(contents), self.dim), range(0, len(contents), batch_size)
+        with self.inference():
+            for start in tqdm(starts, desc=self.name, unit="batch", leave=False, disable=not progress):
+                chosen = order[start : start + batch_size]
+                templates = [self.views[0][0]] * len(chosen)
+                # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
+                vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], templates).cpu()
         return vectors
 
     # -- vectors to words ---------------------------------------------------------------------------------------
@@ -215,17 +209,14 @@ class Encoder(PromptedBackbone):
         spoken, alone = self.mask_logits(sentence, template)
         return self.likeliest(spoken - alone if denoise else spoken, k)
 
-    @torch.no_grad()
     def mask_logits(self, sentence: str, template: Template | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """(V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone; arguments as of `top_tokens`."""
         prompt = self.prompt if template is None else self.prompt_of(template)
-        mode = self.training
-        self.eval()
         room = row_limit(self.model) - self.method.prefix - prompt.length
         contents = self.tokenise([sentence], [prompt], room)
-        spoken = self.token_logits(contents, False, prompt)[0]
-        alone = mlm_head(self.model)(self.bias([prompt], [len(contents[0])]))[0]
-        self.train(mode)
+        with self.inference():
+            spoken = self.token_logits(contents, False, prompt)[0]
+            alone = mlm_head(self.model)(self.bias([prompt], [len(contents[0])]))[0]
         return spoken, alone
 
     def likeliest(self, logits: torch.Tensor, k: int) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ instead of opening it with random rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,8 @@ def split(tensors: Mapping[str, torch.Tensor], limit: int) -> dict[str, torch.Te
         rows = limit // (tensor.nbytes // len(tensor))
         if rows == 0:
             raise ValueError(f"a row of {name} has more than {limit} bytes; give a larger `file_size`")
-        parts |= {f"{name}.rows{first}": part.clone() for first, part in _runs(tensor, rows)}
+        for first in range(0, len(tensor), rows):
+            parts[f"{name}.rows{first}"] = tensor[first : first + rows].clone()
     return parts
 
 
@@ -67,7 +68,3 @@ def whole_name(name: str) -> str:
     """The tensor that a stored name is, or is a part of."""
     match = PART.fullmatch(name)
     return match[1] if match else name
-
-
-def _runs(tensor: torch.Tensor, rows: int) -> Iterable[tuple[int, torch.Tensor]]:
-    return ((first, tensor[first : first + rows]) for first in range(0, len(tensor), rows))

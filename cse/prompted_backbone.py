@@ -72,6 +72,17 @@ class PromptedBackbone(nn.Module):
         states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
 
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Meanwhile dropout is off and no gradient is recorded; then the mode is what it was."""
+        mode = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.train(mode)
+
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: the last hidden state where each row's template says to read."""
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)

@@ -32,20 +32,15 @@ def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
     Compared are the vectors that its loss compares, less the head of training, which no checkpoint keeps: states at
     [MASK], each minus what its template alone says there. Raises ValueError for a model without prototypes.
     """
-    import torch
-
     sets = _sets(encoder)
     if not sets:
         raise ValueError(f"{encoder.name} was trained without prototypes")
     drawn = [(template, view == 0) for view, templates in enumerate(sets) for template in templates]
     templates = [encoder.views[0][0], *(render(template, encoder.tokenizer) for template, _ in drawn)]
     contents = encoder.tokenise([sentence] * len(templates), templates)
-    mode = encoder.training
-    encoder.eval()
-    with torch.no_grad():
+    with encoder.inference():
         spoken = encoder.read([template.row(ids) for template, ids in zip(templates, contents, strict=True)])
         vectors = (spoken - encoder.bias(templates, list(map(len, contents)))).cpu().numpy()
-    encoder.train(mode)
     near = cosines(vectors[:1].repeat(len(drawn), 0), vectors[1:])
     found = [
         Prototype(template.text, positive, float(cosine))

@@ -30,8 +30,6 @@ class PrefixAttention(NamedTuple):
 
 def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
     """How much of its attention a sentence pays to the prefix. Raises ValueError for a model without a prefix."""
-    import torch
-
     length = prefix_length(encoder)
     template = encoder.views[0][0]
     row = template.row(encoder.tokenise([sentence], [template])[0])
@@ -40,16 +38,13 @@ def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
     def watch(module: nn.Module, inputs: Any, output: tuple[torch.Tensor, torch.Tensor]) -> None:
         seen.append(output[1][0, ..., :length].sum(-1).mean(0))  # (1, heads, L, P + L) -> (L,)
 
-    mode = encoder.training
-    encoder.eval()
     with _eager(encoder) as layers:
         hooks = [layer.register_forward_hook(watch) for layer in layers]
         try:
-            with torch.no_grad():
+            with encoder.inference():
                 encoder.hidden([row])
         finally:
             _remove(hooks)
-            encoder.train(mode)
     read, mean = (tuple(map(float, shares)) for shares in ([s[row.pool_at] for s in seen], [s.mean() for s in seen]))
     return PrefixAttention(read, mean, length / (length + len(row.ids)))
 

@@ -73,18 +73,13 @@ def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Repre
 
 
 def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], batch_size: int) -> np.ndarray:
-    import torch
-
-    mode = encoder.training
-    encoder.eval()
     contents = encoder.tokenise(texts, [encoder.prompt] * len(texts))
     order = sorted(range(len(texts)), key=lambda number: -len(contents[number]))
     vectors = np.empty((len(texts), encoder.dim), np.float32)
-    with torch.no_grad():
+    with encoder.inference():
         for start in range(0, len(texts), batch_size):
             chosen = order[start : start + batch_size]
             vectors[chosen] = _predicted(encoder, [contents[number] for number in chosen], k, denoise).cpu().numpy()
-    encoder.train(mode)
     return vectors
 
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from cse.backbone import describe, row_limit
+from cse.backbone import backbone_tensors, describe, row_limit
 from cse.model_names import resolve_backbone
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.flops import matrix_rate, training_flops
 from cse.pretraining.held_out import evaluate
-from cse.pretraining.model import average_in, configure_for_device, encoder_tensors
+from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.pretraining.output import read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
@@ -73,7 +73,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     resumed = reserve_output(request, report)
     before = read_record(request.init)
     setup, share = prepare(request, resumed), request.config.start_share
-    start = encoder_tensors(setup.model) if share else {}
+    start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
     training = _start(request, setup)
     state = _run(request, training, setup.valid, _state(request, training, resumed), report)
     record: PretrainingRecord = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import HEADS
+from cse.backbone import HEADS, backbone_tensors
 from cse.errors import ArtefactError
 from cse.pretraining.word_vectors import word_vectors
 
@@ -111,19 +111,14 @@ def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
         part.requires_grad_(False)
 
 
-def encoder_tensors(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """A copy of the weights below the masked-LM head, by name."""
-    return {name: tensor.detach().clone() for name, tensor in model.base_model.named_parameters()}
-
-
 def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share: float) -> None:
     """Make the weights below the head `share` x `start` + (1 - `share`) x what they are.
 
-    `start` holds the `encoder_tensors` of the model before its training. Weights between those before and those after
+    `start` has copies of the `backbone_tensors` from before its training. Weights between those before and those after
     fine-tuning keep much of both abilities (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
     """
     with torch.no_grad():
-        for name, tensor in model.base_model.named_parameters():
+        for name, tensor in backbone_tensors(model).items():
             tensor.lerp_(start[name].to(tensor.device), share)
 
 

@@ -12,7 +12,7 @@ from cse.files import read_json, write_folder, write_json
 from cse.model_names import location
 from cse.parts import save_parts
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
-from cse.weights import SINGLE, find_weights, read_tensors
+from cse.weights import SINGLE, read_tensors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -90,7 +90,7 @@ def save_model(
     def fill(folder: Path) -> None:
         model.half().save_pretrained(folder)
         if request.file_size is not None:
-            (whole,) = find_weights(str(folder), [SINGLE])
+            whole = folder / SINGLE
             save_parts(read_tensors([whole]), folder, request.file_size * MEGABYTE)
             whole.unlink()
         tokenizer.save_pretrained(folder)
