@@ -15,7 +15,7 @@ from ui import validation
 from ui.components import heading, submit
 from ui.events import HIDDEN, PROGRESS, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure
+from ui.models import Column, Failure, plain
 from ui.ramps import COSINES, DIFFERENCES, tints
 from ui.refusals import refusing
 from ui.state import AppState
@@ -63,15 +63,13 @@ def pairs_value(
     measure: str = "cosine",
 ) -> dict[str, Any]:
     """What `all_pairs.js` reads: `model`, or how it differs from `minus`. Sentences and names are plain text there."""
-    models = [{"name": name, **plain_pairs(answer)} for name, answer in answers.items()]
+    models = [{"name": name, **value} for name, value in plain(answers, plain_pairs).items()]
     return {"sentences": list(sentences), "models": models, "model": model, "minus": minus, "measure": measure}
 
 
-def plain_pairs(answer: AllPairs | Failure) -> dict[str, Any]:
-    """A model's matrices as JSON values, as short as the page needs them, or its reason as `error`."""
-    if isinstance(answer, Failure):
-        return {"error": answer.reason}
-    return {"cosines": answer.cosines.round(4).tolist(), "percentiles": answer.percentiles.round(2).tolist()}
+def plain_pairs(found: AllPairs) -> dict[str, Any]:
+    """A model's matrices as JSON values, as short as the page needs them."""
+    return {"cosines": found.cosines.round(4).tolist(), "percentiles": found.percentiles.round(2).tolist()}
 
 
 def pairs_map(value: dict[str, Any]) -> gr.HTML:

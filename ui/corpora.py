@@ -15,6 +15,7 @@ from ui.recent import Recent
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from index import BuildSettings
     from index.manifest import Manifest
     from index.store import VectorIndex
 
@@ -90,14 +91,23 @@ class Demo:
         """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
-            from index import BuildSettings, VectorIndex
+            from index import BuildSettings
 
             settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            blocks = [(self.sentences, self.vectors(column, encoder))]
-            with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
-                return VectorIndex.build(blocks, Path(folder) / DEMO_KEY, settings=settings)
+            return fleeting_index(self.sentences, self.vectors(column, encoder), settings)
 
         return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
+
+
+def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
+    """An index of texts and vectors (N, d); its files are deleted at once, what is mapped of them stays readable.
+
+    Raises ValueError as `VectorIndex.build` does.
+    """
+    from index import VectorIndex
+
+    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+        return VectorIndex.build([(texts, vectors)], Path(folder) / "index", settings=settings)
 
 
 def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:

@@ -8,7 +8,7 @@ from typing import Any
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, points_of
 from ui.maps import draw_maps
-from ui.models import Failure, plain
+from ui.models import plain
 from ui.state import AppState
 
 
@@ -26,15 +26,11 @@ def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:
         """
         points = points_of(state, source, lines, per_topic)
         for answers in draw_maps(state, points, seed):
-            maps = {name: map_fields(answer) for name, answer in answers.items()}
-            yield {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
+            yield {"labels": points.labels, "texts": points.texts, "maps": plain(answers, map_fields)}
 
     return map_endpoint
 
 
-def map_fields(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
+def map_fields(drawn: ModelMap) -> dict[str, Any]:
     """A map as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    arrays = {"xy": answer.xy.tolist(), "near": answer.near.tolist(), "lost": answer.lost.tolist()}
-    return {**answer._asdict(), **arrays}
+    return {**drawn._asdict(), "xy": drawn.xy.tolist(), "near": drawn.near.tolist(), "lost": drawn.lost.tolist()}

@@ -158,6 +158,9 @@ def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str,
     return found, {name: value for name, value in results.items() if isinstance(value, Failure)}
 
 
-def plain(results: dict[str, Any]) -> dict[str, Any]:
-    """Results as JSON values: a failure becomes `{"error": reason}`."""
-    return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in results.items()}
+def plain(results: Mapping[str, Any], fields: Callable[[Any], Any] = lambda value: value) -> dict[str, Any]:
+    """Results as JSON values, which `fields` makes of each: a failure becomes `{"error": reason}`."""
+    return {
+        name: {"error": value.reason} if isinstance(value, Failure) else fields(value)
+        for name, value in results.items()
+    }

@@ -79,9 +79,11 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     known = inspect.signature(answers[endpoint]).parameters
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
     answer = answers[endpoint](**given)
+    if endpoint in UNUSED:
+        return Taken(endpoint, given, {}, answer)
     columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
     named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
-    return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
+    return Taken(endpoint, given, named, answer)
 
 
 def address_of(request: gr.Request | None) -> str:
