@@ -95,6 +95,21 @@ def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_
     assert list(found.inputs.items()) == [("query", ""), ("k", 5), ("corpus", "pets")]
 
 
+def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path) -> None:
+    from ui.map_api import maps_of
+    from ui.state import open_state
+    from ui.take_section import take
+
+    folders = write_models(tmp_path, bert_folder)
+    state = open_state([str(folder) for folder in folders[:2]], ())
+    lines = "\n".join(f"the dog {n}" for n in range(12))
+    found = take(state, {"map": maps_of(state)}, "map", {"source": "lines", "lines": lines})
+    assert found.answer["texts"] == lines.splitlines()
+    assert list(found.answer["maps"]) == list(found.models) == [folder.name for folder in folders[:2]]
+    assert len([row for row in rows_of(as_csv(found)) if "xy" in row]) == 2 * 12
+    assert json.loads(as_json(found))["answer"] == found.answer
+
+
 def shell_answer(code: str) -> object:
     """What the commands print after the last `data:`."""
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120, check=True)

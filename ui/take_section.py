@@ -79,6 +79,8 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     known = inspect.signature(answers[endpoint]).parameters
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
     answer = answers[endpoint](**given)
+    if inspect.isgenerator(answer):  # an endpoint that answers step by step: the last step is the whole
+        *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
     columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
