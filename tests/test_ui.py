@@ -209,7 +209,7 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     weighted = '<td>0.55<span class="cse-hidden"> rank-biased</span></td><td>1.00</td>'  # 0.1 + 0.045 + 0.81 / 2
     assert f'<th scope="row">b</th>{weighted}' in page
     assert '<th scope="row">a</th><td>1.00</td><td>0.50<span class="cse-hidden"> shared</span></td>' in page
-    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3 ms</small>" in page
+    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3.2 ms</small>" in page
     assert "map" not in page
     assert "broken" in page
     assert "<img" not in page

@@ -20,6 +20,8 @@ from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cse.encoder import Encoder
     from index.store import Hit
 
@@ -52,15 +54,15 @@ def find_all(
     count = validation.whole(k, "k", 1, MOST)
     place = validation.between(threshold, "The least percentile", 0.0, 100.0)
 
-    def hits(column: Column, encoder: Encoder) -> Found:
+    def hits(column: Column, encoder: Encoder, vectors: np.ndarray) -> Found:
         index = corpus.index(column, encoder)
         started = time.perf_counter()
-        found = index.hits(encoder.encode(wanted), max(count, depth))
+        found = index.hits(vectors[0], max(count, depth))
         took = 1000 * (time.perf_counter() - started)
         least = cosine_at(place, state.demo.random_cosines(column, encoder)) if place else EVERYTHING
         return Found(found, index.manifest.factory, index.recall_at_10, took, least)
 
-    return state.models.apply(hits, corpus.columns, report)
+    return state.models.apply_to([wanted], hits, corpus.columns, report)
 
 
 def search(state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0) -> dict[str, list[Hit] | Failure]:
