@@ -13,8 +13,8 @@ from conftest import SENTENCES
 import cse
 from cse.vectors import unit_rows
 from ui import own_corpus
-from ui.corpora import Corpus
-from ui.own_corpus import FACTORIES, OWN_KEY, Step, indexing, kept, sentences_of, uploaded
+from ui.corpora import OWN_KEY, Corpus
+from ui.own_corpus import FACTORIES, Step, indexing, kept, sentences_of, uploaded
 from ui.search import corpus_of, find_all
 from ui.state import MOST_OWN, AppState, open_state
 

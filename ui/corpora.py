@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from index.store import VectorIndex
 
 DEMO = BUNDLED / "demo"
-DEMO_KEY = "demo"
+DEMO_KEY, OWN_KEY = "demo", "own"  # no index folder is called so on the page
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
 MOST_KEPT = 32  # models whose vectors and indexes are kept
 SPREAD = 200  # sentences whose pairs are the random ones
@@ -122,7 +122,7 @@ def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
     for checksum, members in groups.items():
         first = manifests[members[0]]
         name = " + ".join(Path(source).name for source in first.corpora if source)
-        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, *found})
+        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
         sources = index_columns({folder: manifests[folder] for folder in members}, models)
         label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
         found[key] = Corpus(key, label, list(sources), folder_opener(sources), note)

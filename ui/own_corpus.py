@@ -13,7 +13,7 @@ import gradio as gr
 import numpy as np
 
 from ui import html, validation
-from ui.corpora import Corpus, fleeting_index
+from ui.corpora import OWN_KEY, Corpus, fleeting_index
 from ui.events import CORPORA, HIDDEN
 from ui.models import Column, Failure, Models
 from ui.state import AppState
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
     from index.store import VectorIndex
 
-OWN_KEY = "own"
 MOST_SENTENCES, MOST_BYTES = 5_000, 5 * 2**20
 BLOCK = 64  # sentences a model encodes before others may ask it
 PAUSE = 0.01  # seconds: a thread that waits for a lock needs a moment to wake up

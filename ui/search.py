@@ -10,11 +10,11 @@ import gradio as gr
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
-from ui.corpora import DEMO_KEY, Corpus
+from ui.corpora import DEMO_KEY, OWN_KEY, Corpus
 from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure
-from ui.own_corpus import OWN_KEY, own_section
+from ui.own_corpus import own_section
 from ui.ranks import EVERYTHING, MOST, Found, search_html
 from ui.refusals import refusing
 from ui.state import AppState
@@ -78,7 +78,7 @@ def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
         if kept is None:
             raise ValueError("The corpus is no longer kept, others have indexed theirs since; index it again.")
         return kept
-    if key == OWN_KEY and key not in state.corpora:
+    if key == OWN_KEY:
         raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 
