@@ -22,7 +22,7 @@ from ui.state import AppState
 
 SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
 LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC = 10, 100, 25
-MOST_LINES = 500
+MOST_LINES = 2000
 GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
 READING = (
     "Near points are sentences the chosen model finds alike (t-SNE of its vectors). Every map starts from the first "
@@ -153,7 +153,7 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
         )
         seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, scale=1, min_width=100)
         button = submit("Draw maps")
-    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
+    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES:,})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty

@@ -19,7 +19,7 @@ def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.
 
         source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
+        or "lines" (up to 2,000, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
         five sentences whose vectors are nearest to each one's, "lost" the share of its ten nearest that are not near on
         the map; "trustworthiness", "continuity" and "same_topic" are null where they say nothing. The maps done so far
         come as each is done; a client that leaves stops the rest.

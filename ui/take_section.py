@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,30 +47,36 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (2, "The X-ray", "xray", ("s1", "s2", "off")),
     ),
 }
-PICTURES = {"map": "#maps canvas", "pairs": "#all-pairs table"}
+# Where the page shows what is taken.
+PICTURES = {
+    "similarity": "#similarity", "words": "#words", "pairs": "#all-pairs table", "search": "#hits", "tokens": "#tokens",
+    "template": "#template-lab", "map": "#maps .cse-frame", "changes": "#changes", "disagreements": "#disagreements",
+    "xray": "#xray",
+}  # fmt: skip
+BOARD = ".cse-board:has(#results-%s)"
 Answers = Mapping[str, Callable[..., Any]]
 
 
 class Take(NamedTuple):
     """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
 
-    `picture` finds the canvas or the table of coloured cells that shows it, where there is one.
+    `picture` is the selector of the element that shows it.
     """
 
     label: str
     endpoint: str
     inputs: Mapping[str, Any]
-    picture: str = ""
+    picture: str
 
 
 def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
     """What can be taken away from a tab's parts."""
     if tab == "results":
         boards = {} if isinstance(state.boards, Failure) else state.boards
-        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
-        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
+        scored = [Take(board.task.title, "results", {"task": name}, BOARD % name) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {}, BOARD % "ledger")] if scored else []
     return [
-        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES.get(endpoint, ""))  # noqa: B905
+        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES[endpoint])  # noqa: B905
         for part, label, endpoint, names in PARTS[tab]
     ]
 
@@ -108,11 +115,9 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
         with gr.Row():
             buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
-            pictured = {each.label: each.picture for each in takes if each.picture}
-            if pictured:
-                button = gr.Button("PNG", size="sm", min_width=80)
-                script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", repr(pictured)).strip()
-                button.click(None, [chosen], None, js=script, **PRIVATE)
+            pictures = json.dumps({each.label: each.picture for each in takes})
+            script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", pictures).strip()
+            gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=script, **PRIVATE)
         output = gr.HTML({}, html_template=TEMPLATE, js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
     def handler(form: str) -> Callable[..., dict[str, Any]]:
