@@ -354,6 +354,7 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
             with page.expect_download() as saved:
                 visible(page, "JSON").click()
         taken = json.loads(saved.value.path().read_text())
+        assert taken["added"] == ["extra"]
         assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
         cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]
         assert page.locator("#similarity .cse-number").all_text_contents() == cosines

@@ -7,7 +7,7 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -20,7 +20,7 @@ from ui.models import plain
 from ui.probe_api import probe_endpoints
 from ui.record_api import record_endpoints
 from ui.search import DEFAULT as DEFAULT_HITS
-from ui.search import search
+from ui.search import ranking, search
 from ui.similarity import similarity
 from ui.state import AppState
 from ui.template_lab import WORDS as DEFAULT_TRIED
@@ -28,9 +28,6 @@ from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import FULL, Reading, tokens
 from ui.words import attributions, plain_words
-
-if TYPE_CHECKING:
-    from index.store import Hit
 
 
 def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
@@ -102,11 +99,6 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         found[function.__name__.removesuffix("_endpoint")] = function
         gr.api(guarded(function), api_name=function.__name__.removesuffix("_endpoint"))
     return found
-
-
-def ranking(hits: "list[Hit]") -> list[dict[str, Any]]:
-    """Ranked hits as JSON values."""
-    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
 
 
 def lists(reading: Reading) -> dict[str, list[list[Any]]]:

@@ -34,13 +34,13 @@ PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, and what `cse.load` opens it by; whether a visitor `added` it."""
+    """A model on the page: its heading, and what `cse.load` opens it by; what a visitor `added` it by, if one did."""
 
     name: str
     model: str
     pooling: str | None = None
     family: str | None = None
-    added: bool = False
+    added: str = ""
 
     @property
     def opened_by(self) -> tuple[str, str | None, str | None]:

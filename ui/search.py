@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -65,10 +65,17 @@ def find_all(
     return state.models.apply_to([wanted], hits, corpus.columns, report)
 
 
-def search(state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0) -> dict[str, list[Hit] | Failure]:
-    """Each model's `k` best sentences of the corpus that are near enough, best first."""
-    answers = find_all(state, query, k, corpus_of(state, corpus), threshold, depth=1)
+def search(
+    state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, own: str | None = None
+) -> dict[str, list[Hit] | Failure]:
+    """Each model's `k` best sentences of the corpus that are near enough, best first; `own` as in `corpus_of`."""
+    answers = find_all(state, query, k, corpus_of(state, corpus, own), threshold, depth=1)
     return {name: found if isinstance(found, Failure) else found.results(int(k)) for name, found in answers.items()}
+
+
+def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
+    """Ranked hits as JSON values."""
+    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
 
 
 def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:

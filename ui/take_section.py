@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
+from ui.corpora import OWN_KEY
 from ui.events import HIDDEN, MAPS, PRIVATE, guarded
 from ui.links import Linked
-from ui.models import Failure, divided
+from ui.models import Failure, divided, plain
+from ui.search import corpus_of, ranking, search
 from ui.takeaway import FORMS, Taken
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (0, "Its words", "words", ("s1", "s2")),
         (1, "All pairs of the list", "pairs", ("lines",)),
     ),
-    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold")),),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold", "own")),),
     "tokens": (
         (0, "The tokens", "tokens", ("sentence", "k", "share")),
         (1, "The template lab", "template", ("template", "sentence")),
@@ -85,14 +87,16 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
     known = inspect.signature(answers[endpoint]).parameters
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
-    answer = answers[endpoint](**given)
+    own = inputs.get("own") if given.get("corpus") == OWN_KEY else None
+    answer = plain(search(state, **given, own=own), ranking) if own else answers[endpoint](**given)
     if inspect.isgenerator(answer):  # an endpoint that answers step by step: the last step is the whole
         *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
-    columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
-    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
-    return Taken(endpoint, given, named, answer)
+    columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
+    asked = state.models.columns if columns is None else columns
+    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, asked))
+    return Taken(endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own))
 
 
 def address_of(request: gr.Request | None) -> str:
