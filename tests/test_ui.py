@@ -16,8 +16,9 @@ from cse.words import words
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value
-from ui.canvas import FOLDER, SCRIPTS, ModelMap, canvas_value, map_of, map_value, pack
+from ui.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
 from ui.clusters import demo_points, maps_value, pinned
+from ui.components import FOLDER
 from ui.corpora import Demo, strangers
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
@@ -92,7 +93,7 @@ def test_a_map_carries_texts_as_data():
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
-    assert {path.stem for path in FOLDER.glob("*.js")} == set(SCRIPTS)
+    assert {path.stem for path in (FOLDER / "map").glob("*.js")} == set(PARTS)
     for path in (ROOT / "ui").rglob("*.js"):
         script = path.read_text()
         assert "innerHTML" not in script

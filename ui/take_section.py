@@ -6,12 +6,12 @@ import inspect
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import gradio as gr
 
+from ui.components import script
 from ui.corpora import OWN_KEY
 from ui.events import HIDDEN, MAPS, PRIVATE, guarded
 from ui.links import Linked
@@ -22,8 +22,6 @@ from ui.takeaway import FORMS, Taken
 if TYPE_CHECKING:
     from ui.state import AppState
 
-SCRIPT = Path(__file__).with_name("takeaway.js")
-PICTURE = Path(__file__).with_name("picture.js")
 TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
@@ -120,9 +118,9 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         with gr.Row():
             buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
             pictures = json.dumps({each.label: each.picture for each in takes})
-            script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", pictures).strip()
-            gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=script, **PRIVATE)
-        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=SCRIPT.read_text(encoding="utf-8"))
+            drawing = script("picture").replace("PICTURES", pictures).strip()
+            gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
 
     def handler(form: str) -> Callable[..., dict[str, Any]]:
         suffix, kind, make = FORMS[form]
