@@ -125,7 +125,7 @@ def _text(source: str | Path, where: str, name: str, value: Any) -> str:
     """A table's value as text; numbers count as text, and no value is an empty one."""
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
-        raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts as `column`")
+        raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
     return "" if value is None else str(value).strip()
 
 

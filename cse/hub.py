@@ -84,15 +84,14 @@ def model_folder(model: str) -> Path:
 
 
 def download_size(model: str) -> int | None:
-    """Bytes that fetching a hub id takes at most, pickled weights among them; None where the hub does not say."""
+    """Bytes of a hub id's usual files, pickled weights among them; None where the hub does not say."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HFValidationError
 
     if not reachable():
         return None
     try:
-        files = HfApi().model_info(model, files_metadata=True).siblings or []
-    except (HFValidationError, OSError):  # the hub's own errors are OSErrors
+        files = HfApi().model_info(model, files_metadata=True, timeout=TIMEOUT).siblings or []
+    except Exception:  # a wrong name, an answer that is none, no connection
         return None
     wanted = [file for file in files if any(fnmatch(file.rfilename, each) for each in (*WANTED, "*.bin"))]
     return None if any(file.size is None for file in wanted) else sum(file.size or 0 for file in wanted)

@@ -86,22 +86,24 @@ def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def model_info(api: object, name: str, files_metadata: bool) -> SimpleNamespace:
-        assert files_metadata
+    def model_info(api: object, name: str, files_metadata: bool, timeout: float) -> SimpleNamespace:
+        assert (files_metadata, timeout) == (True, hub.TIMEOUT)
         if name == "no/such":
-            raise OSError("404")
+            raise RuntimeError("404")
         sizes = {"model.safetensors": 1_900_000_000, "config.json": 1_000, "onnx/model.onnx": 9_000_000_000}
         files = sizes | ({"pytorch_model.bin": 200_000_000} if name == "some/large" else {})
         return SimpleNamespace(siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in files.items()])
 
     monkeypatch.setattr("cse.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
-    monkeypatch.setattr("ui.admission.in_cache", lambda hub_id: hub_id == "known/one")
+    cached = {"known/one"}
+    monkeypatch.setattr("ui.admission.in_cache", cached.__contains__)
     monkeypatch.setattr("ui.admission.MOST_FETCHED", 2)
     admission = Admission(fetch=True)
     assert hub.download_size("some/model") == 1_900_001_000
-    for name in ("some/model", "other/model", "some/model", "known/one"):
+    for name in ("some/model", "known/one", "some/model", "other/model"):
         assert admission.model(name) == name
+        cached.add(name)
     for name, said in {
         "third/model": "This server has fetched 2 models and fetches no more.",
         "some/large": '"some/large" has 2.1 GB; this server fetches at most 2 GB.',

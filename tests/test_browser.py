@@ -368,6 +368,13 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         spot = tuple(round(2 * (within[side] - corner[side] + 4) + 24) for side in "xy")
         painted = re.findall(r"\d+", cell.evaluate("cell => getComputedStyle(cell).backgroundColor"))
         assert picture.getpixel(spot) == tuple(map(int, painted))
+        page.set_viewport_size({"width": 390, "height": 844})  # where the table is wider than what it scrolls in
+        page.get_by_label("The pair", exact=True).check()
+        wide = page.locator("#similarity table").bounding_box()["width"]
+        assert wide > page.locator("#similarity").bounding_box()["width"]
+        with page.expect_download() as saved:
+            visible(page, "PNG").click()
+        assert Image.open(saved.value.path()).size[0] == pytest.approx(2 * wide + 48, abs=4)
         with watched(browser, url) as other:
             assert other.locator("#models .cse-card").count() == 6
         visible(page, "Remove mine").click()

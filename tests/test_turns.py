@@ -20,14 +20,14 @@ class Counting:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         self.batches.append(list(texts))
         if any("!" in text for text in texts):
-            raise ValueError(f"no vector of {texts}")
+            raise IndexError(f"no vector of {texts}")
         return np.array([[len(text)] for text in texts], dtype=np.float32)
 
 
 def waiting_together(texts: Sequence[list[str]], encoder: Counting) -> list[object]:
     """What each of several hears who asked while the encoder was somebody else's."""
     turns, heard = Turns(), [None] * len(texts)
-    known = threading.Barrier(len(texts) + 1)
+    known = threading.Barrier(len(texts) + 1, timeout=30)
 
     class Announced(list):
         """Tells that a turn has begun to wait: its texts are read when it asks."""
@@ -40,7 +40,7 @@ def waiting_together(texts: Sequence[list[str]], encoder: Counting) -> list[obje
         with turns.turn(Announced(texts[place])) as asked:
             try:
                 heard[place] = turns.vectors(encoder, asked)[:, 0].tolist()
-            except ValueError as error:
+            except IndexError as error:
                 heard[place] = error
 
     threads = [threading.Thread(target=ask, args=(place,)) for place in range(len(texts))]
@@ -51,7 +51,7 @@ def waiting_together(texts: Sequence[list[str]], encoder: Counting) -> list[obje
         while len(turns._waiting) < len(texts) + 1:
             threading.Event().wait(0.001)
     for thread in threads:
-        thread.join()
+        thread.join(30)
     assert turns._waiting == []
     return heard
 
@@ -67,7 +67,7 @@ def test_a_text_that_cannot_be_encoded_is_its_own_visitors_concern() -> None:
     encoder = Counting()
     first, second, third = waiting_together([["a"], ["b!"], ["cc"]], encoder)
     assert (first, third) == ([1], [2])
-    with pytest.raises(ValueError, match=r"no vector of \['b!'\]"):
+    with pytest.raises(IndexError, match=r"no vector of \['b!'\]"):
         raise second  # type: ignore[misc]
 
 

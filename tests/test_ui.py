@@ -116,16 +116,16 @@ def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
     assert (few.rows.tolist(), len(few.rows)) == ([row for row in range(1200) if row % 100 < 10], 120)
     assert more.rows.tolist() == [*few.rows, 1199]
     assert (more.texts[-1], more.labels[-1]) == (demo.sentences[1199], demo.topics[1199])
-    assert demo_points(state, 10, pin=5).texts == few.texts
+    assert demo_points(state, 10, pin=5).texts == demo_points(state, 10, pin=1999).texts == few.texts
     assert maps_value(more, {}, pin=1199)["pin"] == 120
     assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
 
 
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "1200", "999999999", 1200, 2.5, True, [], {}])
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "2000", "999999999", 2000, 2.5, True, [], {}])
 def test_what_names_no_sentence_pins_none(pin):
     state = SimpleNamespace(demo=Demo())
-    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 57)) == (None, None, 57, 57)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1199"):
+    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 1999)) == (None, None, 57, 1999)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1999"):
         pinned(state, pin)
 
 

@@ -23,8 +23,8 @@ BUNDLED = (*BUNDLED_NAMES, BACKBONE)
 class Admission:
     """What may be added: folders under `root`, None for none, and hub ids, which are downloaded where `fetch` says so.
 
-    Without `fetch` a hub id is found where it is already in the cache. So that no visitor fills the disk, what is
-    `fetched` is bounded in size and, while the server runs, in number.
+    Without `fetch` a hub id is found where it is already in the cache. What is `fetched` is
+    bounded in number while the server runs, and in the size that the hub tells of it; a checkpoint's backbone is not.
     """
 
     root: Path | None = None
@@ -57,7 +57,7 @@ class Admission:
         if size > LARGEST:
             raise ValueError(f'"{hub_id}" has {size / 1e9:.1f} GB; this server fetches at most {LARGEST / 1e9:g} GB.')
         with self.fetching:
-            if len(self.fetched | {hub_id}) > MOST_FETCHED:
+            if sum(in_cache(each) for each in self.fetched) >= MOST_FETCHED:
                 raise ValueError(f"This server has fetched {MOST_FETCHED} models and fetches no more.")
             self.fetched.add(hub_id)
 

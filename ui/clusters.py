@@ -52,10 +52,11 @@ def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int
 
 
 def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Points:
-    """The first sentences of each topic, and the sentence in row `pin` with its topic."""
+    """The first sentences of each topic, and the sentence in row `pin` with its topic where there is such a row."""
     topics = np.array(state.demo.topics)
     each = [np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)]
-    rows = np.union1d(np.concatenate(each), [] if pin is None else [pin]).astype(int)  # the corpus is in topics' order
+    wanted = [pin] if pin is not None and pin < len(topics) else []  # other lists have more rows
+    rows = np.union1d(np.concatenate(each), wanted).astype(int)  # the corpus is in topics' order
     return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
 
 
@@ -77,7 +78,7 @@ def pinned(state: AppState, pin: Any) -> int | None:
     if pin is None or pin == "":
         return None
     number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
-    return validation.whole(number, "The pinned sentence", 0, len(state.demo.sentences) - 1)
+    return validation.whole(number, "The pinned sentence", 0, max(len(state.demo.sentences), MOST_LINES) - 1)
 
 
 def maps_value(

@@ -34,9 +34,12 @@ async label => {  // the result as it stands on the page, with the styles it has
   const host = document.body.appendChild(document.createElement('div')), shadow = host.attachShadow({mode: 'open'});
   const copy = copied(shown);
   host.remove();
-  const [width, height] = [shown.scrollWidth + 2 * MARGIN, shown.scrollHeight + 2 * MARGIN];
+  const corner = shown.getBoundingClientRect();  // tables may reach out of a part that scrolls
+  const boxes = [shown, ...shown.querySelectorAll('*')].map(part => part.getBoundingClientRect());
+  const width = Math.max(...boxes.map(box => box.right)) - corner.left + 2 * MARGIN;
+  const height = Math.max(...boxes.map(box => box.bottom)) - corner.top + 2 * MARGIN;
   copy.style.margin = `${MARGIN}px`;
-  const text = new XMLSerializer().serializeToString(copy);
+  const text = new XMLSerializer().serializeToString(copy).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '');
   const drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`
     + `<foreignObject width="100%" height="100%">${text}</foreignObject></svg>`;
   const image = new Image();

@@ -46,7 +46,8 @@ class Taken:
 
 def as_json(taken: Taken) -> str:
     """All of it, every number as it was computed."""
-    return json.dumps(asdict(taken), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    facts = {name: value for name, value in asdict(taken).items() if name != "private"}
+    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(taken: Taken) -> str:
@@ -57,6 +58,7 @@ def as_csv(taken: Taken) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     facts = {"endpoint": f"/{taken.endpoint}", "version": taken.version, "inputs": taken.inputs, "models": taken.models}
+    facts |= {"added": taken.added} if taken.added else {}
     for name, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         writer.writerow([f"# {name}: {text}"])
@@ -101,6 +103,7 @@ def _rows(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
 def as_report(taken: Taken, address: str) -> str:
     """A page that needs nothing else: inputs, models, the answer as a table, and the code; every text is escaped."""
     facts = [("Endpoint", f"/{taken.endpoint}"), ("Version", taken.version)]
+    facts += [("Added models", ", ".join(taken.added))] if taken.added else []
     head, *body = table(taken.answer, taken.models)
     parts = [
         _html_table(("", ""), facts),
@@ -140,8 +143,8 @@ def python_code(taken: Taken, address: str) -> str:
 def curl_code(taken: Taken, address: str) -> str:
     """Two commands of a shell: the first asks, the second waits for the answer, a list with one item after `data:`.
 
-    Models that a visitor added are added to a new session before, each by two such commands. Raises ValueError for a
-    private answer.
+    Models that a visitor added are added before, each by two such commands, to a session that the code names; run
+    again, these say that it has them already. Raises ValueError for a private answer.
     """
     _repeatable(taken)
     session = {"session_hash": secrets.token_hex(8)} if taken.added else {}

@@ -51,7 +51,7 @@ class Turns:
                 together = [asked, *(each for each in self._waiting if each is not asked and each.vectors is None)]
             try:
                 encode_all(encoder, together)
-            except (ValueError, RuntimeError):
+            except Exception:  # whatever another's text provokes
                 encode_all(encoder, [asked])
         assert asked.vectors is not None
         return asked.vectors
