@@ -10,8 +10,8 @@ async label => {  // the result as it stands on the page, with the styles it has
 
   function usual(tag) {  // the styles of an element of this kind that nothing styles
     if (!probes.has(tag)) {
-      const probe = shadow.appendChild(document.createElement(tag));
-      probes.set(tag, Object.fromEntries([...getComputedStyle(probe)].map(name => [name, getComputedStyle(probe)[name]])));
+      const style = getComputedStyle(shadow.appendChild(document.createElement(tag)));
+      probes.set(tag, Object.fromEntries([...style].map(name => [name, style[name]])));
     }
     return probes.get(tag);
   }
