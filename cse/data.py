@@ -114,11 +114,19 @@ def _table(source: str | Path, suffix: str, wanted: Sequence[str]) -> Iterator[t
         return
     columns = _choose(source, names, wanted)
     for where, row in rows:
-        texts = tuple("" if row[name] is None else str(row[name]).strip() for name in columns)
+        texts = tuple(_text(source, where, name, row[name]) for name in columns)
         if len(wanted) > 1 and not all(texts):
             raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
+
+
+def _text(source: str | Path, where: str, name: str, value: Any) -> str:
+    """A table's value as text; numbers count as text, and no value is an empty one."""
+    if isinstance(value, (list, dict, bytes)):
+        kind = type(value).__name__
+        raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
+    return "" if value is None else str(value).strip()
 
 
 def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list[str], Rows]:

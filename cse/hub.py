@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlparse
@@ -14,6 +15,7 @@ from urllib.parse import urlparse
 from cse.errors import ArtefactError
 
 TIMEOUT = 3.0
+WANTED = ["*.json", "*.safetensors", "*.txt"]  # files of a model
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
@@ -78,5 +80,18 @@ def model_folder(model: str) -> Path:
         return Path(model)
     from huggingface_hub import snapshot_download
 
-    patterns = ["*.json", "*.safetensors", "*.txt"]
-    return Path(snapshot_download(model, allow_patterns=patterns, local_files_only=not reachable()))
+    return Path(snapshot_download(model, allow_patterns=WANTED, local_files_only=not reachable()))
+
+
+def download_size(model: str) -> int | None:
+    """Bytes of a hub id's usual files, pickled weights among them; None where the hub does not say."""
+    from huggingface_hub import HfApi
+
+    if not reachable():
+        return None
+    try:
+        files = HfApi().model_info(model, files_metadata=True, timeout=TIMEOUT).siblings or []
+    except Exception:  # a wrong name, an answer that is none, no connection
+        return None
+    wanted = [file for file in files if any(fnmatch(file.rfilename, each) for each in (*WANTED, "*.bin"))]
+    return None if any(file.size is None for file in wanted) else sum(file.size or 0 for file in wanted)

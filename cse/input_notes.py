@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
 
 FOREIGN = 0.3  # share of letters outside the Latin script
+BROKEN, FEWEST = 1.6, 4  # pieces a word, and words; so many have 3 in 100 of the STS sentences
+WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def input_notes(encoder: Encoder, text: str) -> list[str]:
@@ -22,8 +25,12 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
         notes.append("no piece of it is in the vocabulary, so the vector says nothing")
     elif unknown:
         notes.append(f"{unknown} of its {len(pieces):,} word pieces are not in the vocabulary")
+    words = len(WORD.findall(text))
     if foreign_share(text) > FOREIGN:
         notes.append("it is in a script that an English model hardly knows")
+    elif words >= FEWEST and not unknown and len(pieces) / words >= BROKEN:
+        each = f"{len(pieces) / words:.1f} pieces each"
+        notes.append(f"its words break into {each}: rare words, or a language that an English model hardly knows")
     return notes
 
 

@@ -1,5 +1,6 @@
 """Models added while the app runs: what may be named, who sees it, and what happens to one that fails."""
 
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,11 +79,38 @@ def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("cse.hub._answers", lambda: True)  # any attempt to reach it fails the test
     with pytest.raises(ValueError, match="it fetches none"):
         Admission().model("someone/some-model")
-    assert Admission(fetch=True).model("someone/some-model") == "someone/some-model"
     assert hub.reachable()
     for fetch in (False, True):
         with open_state(["simcse"], (), admission=Admission(fetch=fetch)).models.admitting():
             assert hub.reachable() == fetch
+
+
+def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def model_info(api: object, name: str, files_metadata: bool, timeout: float) -> SimpleNamespace:
+        assert (files_metadata, timeout) == (True, hub.TIMEOUT)
+        if name == "no/such":
+            raise RuntimeError("404")
+        sizes = {"model.safetensors": 1_900_000_000, "config.json": 1_000, "onnx/model.onnx": 9_000_000_000}
+        files = sizes | ({"pytorch_model.bin": 200_000_000} if name == "some/large" else {})
+        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in files.items()])
+
+    monkeypatch.setattr("cse.hub._answers", lambda: True)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
+    cached = {"known/one"}
+    monkeypatch.setattr("ui.admission.in_cache", cached.__contains__)
+    monkeypatch.setattr("ui.admission.MOST_FETCHED", 2)
+    admission = Admission(fetch=True)
+    assert hub.download_size("some/model") == 1_900_001_000
+    for name in ("some/model", "known/one", "some/model", "other/model"):
+        assert admission.model(name) == name
+        cached.add(name)
+    for name, said in {
+        "third/model": "This server has fetched 2 models and fetches no more.",
+        "some/large": '"some/large" has 2.1 GB; this server fetches at most 2 GB.',
+        "no/such": 'The hub does not say what "no/such" is',
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(said)):
+            admission.model(name)
 
 
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:

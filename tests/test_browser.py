@@ -9,6 +9,7 @@ import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
 from gradio_client import Client
+from PIL import Image
 from playwright.sync_api import expect
 
 from ui.corpora import Demo
@@ -184,7 +185,7 @@ def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
         open_tab(page, "Clusters")
         page.get_by_label("Your lines", exact=True).check()
         expect(page.locator("#maps")).to_have_text("Draw maps shows these sentences.")
-        page.get_by_label("Your lines (at most 500)").fill("\n".join(LINES))
+        page.get_by_label("Your lines (at most 2,000)").fill("\n".join(LINES))
         page.get_by_role("button", name="Draw maps").click()
         small, tip, pinned = (page.locator(f"#maps {each}") for each in (".cse-small", ".cse-tip span", ".cse-near"))
         expect(small).to_have_text([*GOOD, MARKUP])
@@ -353,13 +354,27 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
             with page.expect_download() as saved:
                 visible(page, "JSON").click()
         taken = json.loads(saved.value.path().read_text())
+        assert taken["added"] == ["extra"]
         assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
         cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]
         assert page.locator("#similarity .cse-number").all_text_contents() == cosines
         page.get_by_label("All pairs of the list").check()
+        cell = page.locator("#all-pairs td").nth(1)
+        corner, within = (page.locator(f"#all-pairs {place}").bounding_box() for place in ("table", "td >> nth=1"))
         with page.expect_download() as saved:
             visible(page, "PNG").click()
-        assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
+        picture = Image.open(saved.value.path()).convert("RGB")  # twice the page's size, with a margin of 12
+        assert picture.size == pytest.approx((2 * corner["width"] + 48, 2 * corner["height"] + 48), abs=4)
+        spot = tuple(round(2 * (within[side] - corner[side] + 4) + 24) for side in "xy")
+        painted = re.findall(r"\d+", cell.evaluate("cell => getComputedStyle(cell).backgroundColor"))
+        assert picture.getpixel(spot) == tuple(map(int, painted))
+        page.set_viewport_size({"width": 390, "height": 844})  # where the table is wider than what it scrolls in
+        page.get_by_label("The pair", exact=True).check()
+        wide = page.locator("#similarity table").bounding_box()["width"]
+        assert wide > page.locator("#similarity").bounding_box()["width"]
+        with page.expect_download() as saved:
+            visible(page, "PNG").click()
+        assert Image.open(saved.value.path()).size[0] == pytest.approx(2 * wide + 48, abs=4)
         with watched(browser, url) as other:
             assert other.locator("#models .cse-card").count() == 6
         visible(page, "Remove mine").click()

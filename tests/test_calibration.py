@@ -86,6 +86,15 @@ def test_notes_say_what_was_not_read(encoder: Encoder, text: str, wanted: list[s
     assert input_notes(encoder, text) == wanted
 
 
+def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: Encoder) -> None:
+    german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
+    each = len(encoder.tokenizer.tokenize(german)) / 9  # eight words and a full stop
+    assert each > 1.6
+    [note] = input_notes(encoder, german)
+    assert note.startswith(f"its words break into {each:.1f} pieces each: rare words, or a language")
+    assert input_notes(encoder, "Xylographie!") == []  # too short to tell
+
+
 def test_another_script_is_noted() -> None:
     russian = "\N{CYRILLIC SMALL LETTER DE}\N{CYRILLIC SMALL LETTER A}"
     assert foreign_share(f"yes {russian}") == pytest.approx(0.4)

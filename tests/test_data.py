@@ -1,6 +1,7 @@
 """Text of every kind comes in alike, and bad files are named with their line."""
 
 import gzip
+import json
 import lzma
 from pathlib import Path
 
@@ -50,6 +51,28 @@ def test_binary_and_wrongly_encoded_files_are_named_with_their_line(
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         list(text_lines(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("a.jsonl", ["a", "b"], "list"),
+        ("a.jsonl", {"a": "b"}, "dict"),
+        ("a.parquet", ["a", "b"], "list"),
+        ("a.parquet", {"a": "b"}, "dict"),
+        ("a.parquet", b"a", "bytes"),
+    ],
+)
+def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path: Path, name: str, value: object, kind: str):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if name == "a.parquet":
+        pq.write_table(pa.table({"text": [None, value]}), tmp_path / name)
+    else:
+        (tmp_path / name).write_text("".join(json.dumps({"text": each}) + "\n" for each in (None, value)))
+    with pytest.raises(ValueError, match=rf"{name}: row 2 has a {kind} as 'text', not text; give a column of texts"):
+        list(sentences(tmp_path / name))
 
 
 def test_missing_files_folders_and_damaged_archives_are_named(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     radio = gr.Radio([("Demo", "demo"), ("Mine", "lines")], value="demo")
     assert (given(slider, "7"), given(number, "2.5"), given(radio, "lines")) == (7, 2.5, "lines")
     assert given(gr.Textbox(), "<b>plain</b>") == "<b>plain</b>"
+    boxes = gr.CheckboxGroup([("1", 1), ("2", 2), ("3", 3)])
+    assert (given(boxes, "1,3"), given(boxes, "")) == ([1, 3], [])
+    assert skipped(given(boxes, "1,4"))
     for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (number, "-1"), (radio, "etc")):
         assert skipped(given(component, text)), text
 

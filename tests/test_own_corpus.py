@@ -13,10 +13,12 @@ from conftest import SENTENCES
 import cse
 from cse.vectors import unit_rows
 from ui import own_corpus
-from ui.corpora import Corpus
-from ui.own_corpus import FACTORIES, OWN_KEY, Step, indexing, kept, sentences_of, uploaded
+from ui.corpora import OWN_KEY, Corpus
+from ui.own_corpus import FACTORIES, Step, indexing, kept, sentences_of, uploaded
 from ui.search import corpus_of, find_all
 from ui.state import MOST_OWN, AppState, open_state
+from ui.take_section import take
+from ui.takeaway import as_csv, as_json, as_report, curl_code, python_code
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +122,19 @@ def test_a_model_added_meanwhile_is_no_column_of_the_corpus(state, monkeypatch) 
     *_, corpus = steps
     assert corpus.columns == columns
     assert "late" not in find_all(state, "a sad dog", 3, corpus)
+
+
+def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_it(state) -> None:
+    secret, _ = kept(state, indexed(state, ["the cat", "a sad dog"]), None)
+    inputs = {"query": "a sad dog", "k": 1, "corpus": OWN_KEY, "threshold": 0.0, "own": secret}
+    taken = take(state, {"search": lambda query, k=5, corpus="demo", threshold=0.0: {}}, "search", inputs)
+    assert "error" in taken.answer.pop("broken")
+    assert {name: rows[0]["text"] for name, rows in taken.answer.items()} == dict.fromkeys(taken.models, "a sad dog")
+    assert secret not in (page := as_report(taken, "http://localhost/")) + as_json(taken) + as_csv(taken)
+    assert "curl" not in page
+    for code in (python_code, curl_code):
+        with pytest.raises(ValueError, match="No code repeats a search of your own sentences"):
+            code(taken, "http://localhost/")
 
 
 def test_a_corpus_is_its_visitors_alone(state) -> None:

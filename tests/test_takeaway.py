@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from app_models import GOOD, MARKUP, serving, write_models
+from app_models import GOOD, MARKUP, serving, write_model, write_models
 
 from ui.corpora import Corpus
 from ui.takeaway import Taken, as_csv, as_json, as_report, curl_code, python_code, safe, table
@@ -95,6 +95,21 @@ def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_
     assert list(found.inputs.items()) == [("query", ""), ("k", 5), ("corpus", "pets")]
 
 
+def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path) -> None:
+    from ui.map_api import maps_of
+    from ui.state import open_state
+    from ui.take_section import take
+
+    folders = write_models(tmp_path, bert_folder)
+    state = open_state([str(folder) for folder in folders[:2]], ())
+    lines = "\n".join(f"the dog {n}" for n in range(12))
+    found = take(state, {"map": maps_of(state)}, "map", {"source": "lines", "lines": lines})
+    assert found.answer["texts"] == lines.splitlines()
+    assert list(found.answer["maps"]) == list(found.models) == [folder.name for folder in folders[:2]]
+    assert len([row for row in rows_of(as_csv(found)) if "xy" in row]) == 2 * 12
+    assert json.loads(as_json(found))["answer"] == found.answer
+
+
 def shell_answer(code: str) -> object:
     """What the commands print after the last `data:`."""
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120, check=True)
@@ -121,17 +136,23 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
     }  # fmt: skip
     assert {part[1] for tab in PARTS.values() for part in [row[1:] for row in tab]} <= given.keys()
-    with serving([str(folder) for folder in (*folders[: len(GOOD)], folders[-1])]) as url:
+    root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
+    with serving([str(folder) for folder in (*folders[: len(GOOD)], folders[-1])], root=root) as url:
         shown = Client(url, verbose=False)
-        codes = {}
-        for endpoint, inputs in given.items():
-            taken = Taken(endpoint, inputs, {}, shown.predict(**inputs, api_name=f"/{endpoint}"))
-            codes[endpoint] = taken.answer, python_code(taken, url)
-            assert near(shell_answer(curl_code(taken, url)), taken.answer), endpoint
-        once = "\n".join(code for _, code in codes.values())  # one process: each needs seconds to import the client
+        results = [
+            Taken(endpoint, inputs, {}, shown.predict(**inputs, api_name=f"/{endpoint}"))
+            for endpoint, inputs in given.items()
+        ]
+        shown.predict("extra", api_name="/add_model")  # which other sessions do not have
+        with_added = shown.predict(**given["similarity"], api_name="/similarity")
+        assert with_added.keys() - results[0].answer.keys() == {"extra"}
+        results.append(Taken("similarity", given["similarity"], {}, with_added, ("extra",)))
+        for taken in results:
+            assert near(shell_answer(curl_code(taken, url)), taken.answer), taken.endpoint
+        once = "\n".join(python_code(taken, url) for taken in results)  # one process: the client's import takes seconds
         done = subprocess.run([sys.executable, "-c", once], capture_output=True, text=True, timeout=300, check=True)
-        for line, (endpoint, (answer, _)) in zip(done.stdout.splitlines(), codes.items(), strict=True):
-            assert near(json.loads(line), answer), endpoint
+        for line, taken in zip(done.stdout.splitlines(), results, strict=True):
+            assert near(json.loads(line), taken.answer), taken.endpoint
 
 
 def near(ours: object, theirs: object) -> bool:

@@ -16,8 +16,9 @@ from cse.words import words
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value
-from ui.canvas import FOLDER, SCRIPTS, ModelMap, canvas_value, map_of, map_value, pack
+from ui.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
 from ui.clusters import demo_points, maps_value, pinned
+from ui.components import FOLDER
 from ui.corpora import Demo, strangers
 from ui.distribution import Placed, placed_html
 from ui.models import Column, Failure, Models, columns, free_name
@@ -92,7 +93,7 @@ def test_a_map_carries_texts_as_data():
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
-    assert {path.stem for path in FOLDER.glob("*.js")} == set(SCRIPTS)
+    assert {path.stem for path in (FOLDER / "map").glob("*.js")} == set(PARTS)
     for path in (ROOT / "ui").rglob("*.js"):
         script = path.read_text()
         assert "innerHTML" not in script
@@ -115,16 +116,16 @@ def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
     assert (few.rows.tolist(), len(few.rows)) == ([row for row in range(1200) if row % 100 < 10], 120)
     assert more.rows.tolist() == [*few.rows, 1199]
     assert (more.texts[-1], more.labels[-1]) == (demo.sentences[1199], demo.topics[1199])
-    assert demo_points(state, 10, pin=5).texts == few.texts
+    assert demo_points(state, 10, pin=5).texts == demo_points(state, 10, pin=1999).texts == few.texts
     assert maps_value(more, {}, pin=1199)["pin"] == 120
     assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
 
 
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "1200", "999999999", 1200, 2.5, True, [], {}])
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "2000", "999999999", 2000, 2.5, True, [], {}])
 def test_what_names_no_sentence_pins_none(pin):
     state = SimpleNamespace(demo=Demo())
-    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 57)) == (None, None, 57, 57)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1199"):
+    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 1999)) == (None, None, 57, 1999)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1999"):
         pinned(state, pin)
 
 
@@ -209,7 +210,7 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     weighted = '<td>0.55<span class="cse-hidden"> rank-biased</span></td><td>1.00</td>'  # 0.1 + 0.045 + 0.81 / 2
     assert f'<th scope="row">b</th>{weighted}' in page
     assert '<th scope="row">a</th><td>1.00</td><td>0.50<span class="cse-hidden"> shared</span></td>' in page
-    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3 ms</small>" in page
+    assert "<small>Flat (exact)</small><small>recall@10 1.00, 3.2 ms</small>" in page
     assert "map" not in page
     assert "broken" in page
     assert "<img" not in page

@@ -26,13 +26,13 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
 
     Raises ValueError, in one line without a path, for what he may not name, what he has already, and what fails.
     """
-    model, models = state.admission.model(name), state.models
+    model, asked, models = state.admission.model(name), str(name).strip(), state.models
     with models.admitting():
         reading = opened_by(model)
     if any(column.opened_by == reading for column in models.columns):
         raise ValueError(f"{Path(model).name} is on your page already.")
     taken = [column.name for column in models.columns]
-    column = Column(free_name((Path(model).name, str(name).strip(), f"{name} again"), taken), *reading, added=True)
+    column = Column(free_name((Path(model).name, asked, f"{asked} again"), taken), *reading, added=asked)
     models.added.add(column)
     answer = models.apply(description, [column])[column.name]
     if isinstance(answer, Failure):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from cse import hub
@@ -12,6 +13,7 @@ from cse.model_names import BACKBONE, BUNDLED_NAMES, CONFIG
 from ui import validation
 
 LONGEST = 200  # characters of a name
+LARGEST, MOST_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub, and how many of them
 DEEPEST, MOST_OFFERED = 3, 100  # folders that are offered
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 BUNDLED = (*BUNDLED_NAMES, BACKBONE)
@@ -21,11 +23,14 @@ BUNDLED = (*BUNDLED_NAMES, BACKBONE)
 class Admission:
     """What may be added: folders under `root`, None for none, and hub ids, which are downloaded where `fetch` says so.
 
-    Without `fetch` a hub id is found where it is already in the cache.
+    Without `fetch` a hub id is found where it is already in the cache. What is `fetched` is
+    bounded in number while the server runs, and in the size that the hub tells of it; a checkpoint's backbone is not.
     """
 
     root: Path | None = None
     fetch: bool = False
+    fetched: set[str] = field(default_factory=set)
+    fetching: Lock = field(default_factory=Lock)
 
     def model(self, name: Any) -> str:
         """What `cse.load` opens a visitor's name by; ValueError, which names no path, for what he may not name."""
@@ -38,10 +43,23 @@ class Admission:
         if folder is not None:
             return str(folder)
         if HUB_ID.fullmatch(asked) and not Path(asked).exists():  # never a folder that the server happens to run in
-            if not self.fetch and not in_cache(asked):
-                raise ValueError(f'"{asked}" is not among this server\'s models, and it fetches none.')
+            if not in_cache(asked):
+                self._allow_fetching(asked)
             return asked
         raise ValueError(f'There is no model "{asked[:60]}" to add; choose {self.choices()}.')
+
+    def _allow_fetching(self, hub_id: str) -> None:
+        if not self.fetch:
+            raise ValueError(f'"{hub_id}" is not among this server\'s models, and it fetches none.')
+        size = hub.download_size(hub_id)
+        if size is None:
+            raise ValueError(f'The hub does not say what "{hub_id}" is; check its name, or try again later.')
+        if size > LARGEST:
+            raise ValueError(f'"{hub_id}" has {size / 1e9:.1f} GB; this server fetches at most {LARGEST / 1e9:g} GB.')
+        with self.fetching:
+            if sum(in_cache(each) for each in self.fetched) >= MOST_FETCHED:
+                raise ValueError(f"This server has fetched {MOST_FETCHED} models and fetches no more.")
+            self.fetched.add(hub_id)
 
     def choices(self) -> str:
         """What may be added, in words."""

@@ -3,14 +3,6 @@ const root = element.querySelector('.cse-pairs');
 const UNITS = {cosine: 'cosines', percentile: 'percentiles'};
 let active = [0, 1], cells = [], readout;
 
-function add(parent, tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  parent.appendChild(made);
-  return made;
-}
-
 const found = name => props.value.models.find(model => model.name === name) || {};
 const percent = () => props.value.measure === 'percentile';
 

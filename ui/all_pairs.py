@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
@@ -12,10 +11,10 @@ import numpy as np
 from cse.calibration import percentiles
 from cse.progress import Report, silent
 from ui import validation
-from ui.components import heading, submit
+from ui.components import heading, script, submit
 from ui.events import HIDDEN, PROGRESS, private, reporter
 from ui.links import Linked
-from ui.models import Column, Failure
+from ui.models import Column, Failure, plain
 from ui.ramps import COSINES, DIFFERENCES, tints
 from ui.refusals import refusing
 from ui.state import AppState
@@ -32,7 +31,6 @@ She planted tomatoes in the garden.
 The train to Berlin leaves at noon."""
 MEASURES = {"cosine": "Cosine", "percentile": "Percentile"}
 NOTHING = ""  # is taken off a model
-SCRIPT = Path(__file__).with_name("all_pairs.js")
 SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
 
 
@@ -63,21 +61,19 @@ def pairs_value(
     measure: str = "cosine",
 ) -> dict[str, Any]:
     """What `all_pairs.js` reads: `model`, or how it differs from `minus`. Sentences and names are plain text there."""
-    models = [{"name": name, **plain_pairs(answer)} for name, answer in answers.items()]
+    models = [{"name": name, **value} for name, value in plain(answers, plain_pairs).items()]
     return {"sentences": list(sentences), "models": models, "model": model, "minus": minus, "measure": measure}
 
 
-def plain_pairs(answer: AllPairs | Failure) -> dict[str, Any]:
-    """A model's matrices as JSON values, as short as the page needs them, or its reason as `error`."""
-    if isinstance(answer, Failure):
-        return {"error": answer.reason}
-    return {"cosines": answer.cosines.round(4).tolist(), "percentiles": answer.percentiles.round(2).tolist()}
+def plain_pairs(found: AllPairs) -> dict[str, Any]:
+    """A model's matrices as JSON values, as short as the page needs them."""
+    return {"cosines": found.cosines.round(4).tolist(), "percentiles": found.percentiles.round(2).tolist()}
 
 
 def pairs_map(value: dict[str, Any]) -> gr.HTML:
     """The map as a component that shows a `pairs_value`, or nothing yet."""
     return gr.HTML(
-        value, html_template='<div class="cse-pairs"></div>', js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        value, html_template='<div class="cse-pairs"></div>', js_on_load=script("elements", "all_pairs"),
         apply_default_css=False, elem_id="all-pairs", elem_classes="cse-result",
         ramps={"values": tints(COSINES), "differences": tints(DIFFERENCES)},
     )  # fmt: skip

@@ -7,21 +7,20 @@ A model that cannot answer has `{"error": reason}` in place of its result.
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
-from cse.benchmark.template_lab import Comparison
 from ui import validation
 from ui.all_pairs import all_pairs, plain_pairs
 from ui.corpora import DEMO_KEY
 from ui.events import ENCODE, MAPS, guarded
 from ui.map_api import maps_of
-from ui.models import Failure, plain
+from ui.models import plain
 from ui.probe_api import probe_endpoints
 from ui.record_api import record_endpoints
 from ui.search import DEFAULT as DEFAULT_HITS
-from ui.search import search
+from ui.search import ranking, search
 from ui.similarity import similarity
 from ui.state import AppState
 from ui.template_lab import WORDS as DEFAULT_TRIED
@@ -29,9 +28,6 @@ from ui.template_lab import try_template
 from ui.tokens import DEFAULT as DEFAULT_TOKENS
 from ui.tokens import FULL, Reading, tokens
 from ui.words import attributions, plain_words
-
-if TYPE_CHECKING:
-    from index.store import Hit
 
 
 def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
@@ -49,7 +45,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         """
         pair = validation.pair(s1, s2)
         found = attributions(state.models, s1, s2)
-        return plain({name: plain_words(pair, answer) for name, answer in found.items()})
+        return plain(found, lambda answer: plain_words(pair, answer))
 
     def pairs_endpoint(lines: str) -> dict[str, Any]:
         """All pairs of a list: {"sentences": [...], "models": {"simcse": {"cosines": [[1, ...]], "percentiles": ...}}}.
@@ -57,7 +53,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         lines are 2 to 40 sentences, separated by newlines. A percentile is among the model's random pairs.
         """
         sentences, answers = all_pairs(state, lines)
-        return {"sentences": sentences, "models": {name: plain_pairs(answer) for name, answer in answers.items()}}
+        return {"sentences": sentences, "models": plain(answers, plain_pairs)}
 
     def search_endpoint(
         query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0
@@ -67,7 +63,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         k is 1 to 50. corpus is "demo" or the name of a corpus the app was started with. threshold is the percentile
         among random pairs of the model, 0 to 100, that a sentence has to reach.
         """
-        return plain({name: ranking(answer) for name, answer in search(state, query, k, corpus, threshold).items()})
+        return plain(search(state, query, k, corpus, threshold), ranking)
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS, share: float = FULL) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
@@ -75,7 +71,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         k is 1 to 30. "alone" is what the template says without the sentence, "after" what is left without that, or
         without a share of it, 0 to 1.
         """
-        return plain({name: lists(answer) for name, answer in tokens(state.models, sentence, k, share).items()})
+        return plain(tokens(state.models, sentence, k, share), lists)
 
     def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
         """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
@@ -84,7 +80,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         graded pairs, and the k (1 to 30) likeliest denoised tokens. "gain" has the bounds, "low" and "high", of 95 % of
         a bootstrap's evidence. The template has one [X], for the sentence, and one [MASK].
         """
-        return plain({name: trials(each) for name, each in try_template(state, sentence, template, k).items()})
+        return plain(try_template(state, sentence, template, k), asdict)
 
     quick: list[Callable[..., Any]] = [
         similarity_endpoint,
@@ -105,23 +101,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def ranking(answer: "list[Hit] | Failure") -> list[dict[str, Any]] | Failure:
-    """Ranked hits as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in answer]
-
-
-def lists(answer: Reading | Failure) -> dict[str, list[list[Any]]] | Failure:
+def lists(reading: Reading) -> dict[str, list[list[Any]]]:
     """A reading as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    named = {"before": answer.before, "alone": answer.alone, "after": answer.after}
+    named = {"before": reading.before, "alone": reading.alone, "after": reading.after}
     return {name: [list(pair) for pair in found] for name, found in named.items()}
-
-
-def trials(answer: Comparison | Failure) -> dict[str, Any] | Failure:
-    """A comparison of templates as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    return asdict(answer)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 
+from ui.components import script
 from ui.models import Failure
 from ui.palette import DARK, LIGHT
 
-FOLDER = Path(__file__).with_name("map")
-SCRIPTS = ("state", "marks", "view", "labels", "draw", "details", "pointer", "keys", "map")  # one scope, in this order
+PARTS = ("state", "marks", "view", "labels", "draw", "details", "pointer", "keys", "map")
+SCRIPTS = ("elements", *(f"map/{part}" for part in PARTS))
 STEPS, SHARES = 65535, 255  # of a uint16 and of a uint8
 
 
@@ -35,9 +35,8 @@ class ModelMap(NamedTuple):
 
 def canvas(value: dict[str, Any]) -> gr.HTML:
     """A map component that shows a `canvas_value`, or a hint."""
-    script = "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
     return gr.HTML(
-        value, html_template='<div class="cse-maps"></div>', js_on_load=script, apply_default_css=False,
+        value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), apply_default_css=False,
         elem_id="maps", elem_classes="cse-result",
     )  # fmt: skip
 

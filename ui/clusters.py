@@ -22,7 +22,7 @@ from ui.state import AppState
 
 SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
 LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC = 10, 100, 25
-MOST_LINES = 500
+MOST_LINES = 2000
 GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
 READING = (
     "Near points are sentences the chosen model finds alike (t-SNE of its vectors). Every map starts from the first "
@@ -52,10 +52,11 @@ def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int
 
 
 def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Points:
-    """The first sentences of each topic, and the sentence in row `pin` with its topic."""
+    """The first sentences of each topic, and the sentence in row `pin` with its topic where there is such a row."""
     topics = np.array(state.demo.topics)
     each = [np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)]
-    rows = np.union1d(np.concatenate(each), [] if pin is None else [pin]).astype(int)  # the corpus is in topics' order
+    wanted = [pin] if pin is not None and pin < len(topics) else []  # other lists have more rows
+    rows = np.union1d(np.concatenate(each), wanted).astype(int)  # the corpus is in topics' order
     return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
 
 
@@ -77,7 +78,7 @@ def pinned(state: AppState, pin: Any) -> int | None:
     if pin is None or pin == "":
         return None
     number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
-    return validation.whole(number, "The pinned sentence", 0, len(state.demo.sentences) - 1)
+    return validation.whole(number, "The pinned sentence", 0, max(len(state.demo.sentences), MOST_LINES) - 1)
 
 
 def maps_value(
@@ -153,7 +154,7 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
         )
         seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, scale=1, min_width=100)
         button = submit("Draw maps")
-    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES})", lines=6, max_lines=12, visible=False)
+    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES:,})", lines=6, max_lines=12, visible=False)
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import gradio as gr
+
+FOLDER = Path(__file__).parent
+
+
+def script(*names: str) -> str:
+    """The scripts of these names in ui/, in one scope and in this order."""
+    return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
 def heading(text: str) -> gr.Markdown:

@@ -15,11 +15,12 @@ from ui.recent import Recent
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from index import BuildSettings
     from index.manifest import Manifest
     from index.store import VectorIndex
 
 DEMO = BUNDLED / "demo"
-DEMO_KEY = "demo"
+DEMO_KEY, OWN_KEY = "demo", "own"  # no index folder is called so on the page
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
 MOST_KEPT = 32  # models whose vectors and indexes are kept
 SPREAD = 200  # sentences whose pairs are the random ones
@@ -90,14 +91,23 @@ class Demo:
         """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
-            from index import BuildSettings, VectorIndex
+            from index import BuildSettings
 
             settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            blocks = [(self.sentences, self.vectors(column, encoder))]
-            with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
-                return VectorIndex.build(blocks, Path(folder) / DEMO_KEY, settings=settings)
+            return fleeting_index(self.sentences, self.vectors(column, encoder), settings)
 
         return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
+
+
+def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
+    """An index of texts and vectors (N, d); its files are deleted at once, what is mapped of them stays readable.
+
+    Raises ValueError as `VectorIndex.build` does.
+    """
+    from index import VectorIndex
+
+    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+        return VectorIndex.build([(texts, vectors)], Path(folder) / "index", settings=settings)
 
 
 def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
@@ -112,7 +122,7 @@ def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
     for checksum, members in groups.items():
         first = manifests[members[0]]
         name = " + ".join(Path(source).name for source in first.corpora if source)
-        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, *found})
+        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
         sources = index_columns({folder: manifests[folder] for folder in members}, models)
         label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
         found[key] = Corpus(key, label, list(sources), folder_opener(sources), note)

@@ -111,4 +111,8 @@ def given(component: Any, text: str) -> Any:
         return (int(number) if number.is_integer() else number) if within else gr.skip()
     if isinstance(component, (gr.Dropdown, gr.Radio)):
         return text if text in [value for _, value in component.choices] else gr.skip()
+    if isinstance(component, gr.CheckboxGroup):
+        known = {str(value): value for _, value in component.choices}
+        asked = text.split(",") if text else []
+        return [known[each] for each in asked] if known.keys() >= set(asked) else gr.skip()
     return text

@@ -8,7 +8,7 @@ from typing import Any
 from ui.canvas import ModelMap
 from ui.clusters import PER_TOPIC, points_of
 from ui.maps import draw_maps
-from ui.models import Failure, plain
+from ui.models import plain
 from ui.state import AppState
 
 
@@ -19,22 +19,18 @@ def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.
 
         source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 500, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
+        or "lines" (up to 2,000, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
         five sentences whose vectors are nearest to each one's, "lost" the share of its ten nearest that are not near on
         the map; "trustworthiness", "continuity" and "same_topic" are null where they say nothing. The maps done so far
         come as each is done; a client that leaves stops the rest.
         """
         points = points_of(state, source, lines, per_topic)
         for answers in draw_maps(state, points, seed):
-            maps = {name: map_fields(answer) for name, answer in answers.items()}
-            yield {"labels": points.labels, "texts": points.texts, "maps": plain(maps)}
+            yield {"labels": points.labels, "texts": points.texts, "maps": plain(answers, map_fields)}
 
     return map_endpoint
 
 
-def map_fields(answer: ModelMap | Failure) -> dict[str, Any] | Failure:
+def map_fields(drawn: ModelMap) -> dict[str, Any]:
     """A map as JSON values."""
-    if isinstance(answer, Failure):
-        return answer
-    arrays = {"xy": answer.xy.tolist(), "near": answer.near.tolist(), "lost": answer.lost.tolist()}
-    return {**answer._asdict(), **arrays}
+    return {**drawn._asdict(), "xy": drawn.xy.tolist(), "near": drawn.near.tolist(), "lost": drawn.lost.tolist()}

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 import cse
 from cse import hub
 from cse.model_names import Kind, canonical_name, resolve_among
 from cse.progress import Report, silent
 from ui.recent import Recent
+from ui.turns import Asked, Turns
 from ui.visitors import Added
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cse.encoder import Encoder
 
 T = TypeVar("T")
@@ -30,13 +34,13 @@ PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, and what `cse.load` opens it by; whether a visitor `added` it."""
+    """A model on the page: its heading, and what `cse.load` opens it by; what a visitor `added` it by, if one did."""
 
     name: str
     model: str
     pooling: str | None = None
     family: str | None = None
-    added: bool = False
+    added: str = ""
 
     @property
     def opened_by(self) -> tuple[str, str | None, str | None]:
@@ -52,7 +56,7 @@ class Failure:
 
 
 class Models:
-    """The page's columns and the encoders opened so far; each has a lock, since encoders are not thread-safe.
+    """The page's columns and the encoders opened so far; those who ask one take turns at it.
 
     A visitor may have `added` columns of his own, whose encoders go where newer ones need their place.
     """
@@ -67,7 +71,8 @@ class Models:
         self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
         self._visiting: Recent[Encoder] = Recent(MOST_OPEN)
-        self._locks: dict[tuple[str, str | None, str | None], threading.RLock] = {}
+        self._turns: WeakValueDictionary[tuple[str, str | None, str | None], Turns] = WeakValueDictionary()
+        self._turns_lock = Lock()
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -100,22 +105,48 @@ class Models:
     ) -> dict[str, T | Failure]:
         """The function's result for each of the `columns`, by the column's name; None stands for the page's own.
 
-        While it runs, the column's encoder is its own.
-
-        `report` gets (columns done, columns in all, name of the next).
+        While it runs, the column's encoder is its own. `report` gets (columns done, columns in all, name of the next).
         """
+        return self._answers(lambda column, encoder, *_: function(column, encoder), (), columns, report)
+
+    def apply_to(
+        self,
+        texts: Sequence[str],
+        function: Callable[[Column, Encoder, np.ndarray], T],
+        columns: Sequence[Column] | None = None,
+        report: Report = silent,
+    ) -> dict[str, T | Failure]:
+        """As `apply`, with the (N, d) float32 vectors of N texts, which are encoded with those of others who wait."""
+        return self._answers(
+            lambda column, encoder, turns, asked: function(column, encoder, turns.vectors(encoder, asked)),
+            texts, columns, report,
+        )  # fmt: skip
+
+    def _answers(
+        self,
+        function: Callable[[Column, Encoder, Turns, Asked], T],
+        texts: Sequence[str],
+        columns: Sequence[Column] | None,
+        report: Report,
+    ) -> dict[str, T | Failure]:
         chosen = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(chosen):
             report(done, len(chosen), column.name)
             try:
-                with self._locks.setdefault(column.opened_by, threading.RLock()):
-                    results[column.name] = function(column, self.encoder(column))
+                turns = self._turns_at(column)
+                with turns.turn(texts) as asked:
+                    results[column.name] = function(column, self.encoder(column), turns, asked)
             except Exception as error:  # whatever a foreign model provokes concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
                 results[column.name] = Failure(told(error, column.model, column.name))
         return results
+
+    def _turns_at(self, column: Column) -> Turns:
+        """The turns at a column's encoder, which are forgotten when nobody holds them."""
+        with self._turns_lock:
+            return self._turns.setdefault(column.opened_by, Turns())
 
 
 def told(error: Exception, model: str, name: str) -> str:
@@ -158,6 +189,9 @@ def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str,
     return found, {name: value for name, value in results.items() if isinstance(value, Failure)}
 
 
-def plain(results: dict[str, Any]) -> dict[str, Any]:
-    """Results as JSON values: a failure becomes `{"error": reason}`."""
-    return {name: {"error": value.reason} if isinstance(value, Failure) else value for name, value in results.items()}
+def plain(results: Mapping[str, Any], fields: Callable[[Any], Any] = lambda value: value) -> dict[str, Any]:
+    """Results as JSON values, which `fields` makes of each: a failure becomes `{"error": reason}`."""
+    return {
+        name: {"error": value.reason} if isinstance(value, Failure) else fields(value)
+        for name, value in results.items()
+    }

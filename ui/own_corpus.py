@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -14,7 +13,7 @@ import gradio as gr
 import numpy as np
 
 from ui import html, validation
-from ui.corpora import Corpus
+from ui.corpora import OWN_KEY, Corpus, fleeting_index
 from ui.events import CORPORA, HIDDEN
 from ui.models import Column, Failure, Models
 from ui.state import AppState
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
     from index.store import VectorIndex
 
-OWN_KEY = "own"
 MOST_SENTENCES, MOST_BYTES = 5_000, 5 * 2**20
 BLOCK = 64  # sentences a model encodes before others may ask it
 PAUSE = 0.01  # seconds: a thread that waits for a lock needs a moment to wake up
@@ -84,6 +82,8 @@ def indexing(models: Models, texts: Sequence[str], factory: str) -> Iterator[Ste
 
     Between two steps the models are free for others, and the caller may stop.
     """
+    from index import BuildSettings
+
     chosen = validation.one_of(factory, "The index", FACTORIES)
     columns, built = models.columns, dict[Column, "VectorIndex | Failure"]()
     for place, column in enumerate(columns):  # the visitor may add others meanwhile
@@ -97,25 +97,17 @@ def indexing(models: Models, texts: Sequence[str], factory: str) -> Iterator[Ste
             blocks.append(answer)
             time.sleep(PAUSE)
         else:
-            built[column] = built_index(texts, np.concatenate(blocks), chosen, column)
+            try:
+                settings = BuildSettings(factory=chosen, model=column.model, corpus=OWN_KEY)
+                built[column] = fleeting_index(texts, np.concatenate(blocks), settings)
+            except ValueError as error:
+                built[column] = Failure(str(error))
     yield Corpus(OWN_KEY, f"Your sentences ({len(texts):,})", columns, opener(built))
 
 
 def encoded(models: Models, column: Column, texts: Sequence[str]) -> np.ndarray | Failure:
     """The column's vectors (N, d) of some texts."""
     return models.apply(lambda _, encoder: encoder.encode(texts), [column])[column.name]
-
-
-def built_index(texts: Sequence[str], vectors: np.ndarray, factory: str, column: Column) -> VectorIndex | Failure:
-    """The index of texts and vectors (N, d); its files are deleted at once, what is mapped of them stays readable."""
-    from index import BuildSettings, VectorIndex
-
-    settings = BuildSettings(factory=factory, model=column.model, corpus=OWN_KEY)
-    try:
-        with tempfile.TemporaryDirectory(prefix="cse-own-", ignore_cleanup_errors=True) as folder:
-            return VectorIndex.build([(texts, vectors)], Path(folder) / OWN_KEY, settings=settings)
-    except ValueError as error:
-        return Failure(str(error))
 
 
 def opener(built: dict[Column, VectorIndex | Failure]) -> Any:

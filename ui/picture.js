@@ -1,39 +1,57 @@
-(label) => {  // the largest visible canvas, or table of coloured cells, of a result, as a PNG that the page makes
-  const visible = [...document.querySelectorAll((PICTURES)[label] || 'canvas')].filter(found => found.offsetParent);
-  const area = found => found.offsetWidth * found.offsetHeight;
-  const shown = visible.sort((one, other) => area(other) - area(one))[0];
+async label => {  // the result as it stands on the page, with the styles it has there, as a PNG made in the page
+  const SCALE = 2, MARGIN = 12;
+  const shown = [...document.querySelectorAll((PICTURES)[label])].find(found => found.offsetParent);
   if (!shown) return;
-  const scale = shown.tagName === 'CANVAS' ? shown.width / shown.offsetWidth : 2;
-  const picture = document.createElement('canvas'), context = picture.getContext('2d');
-  [picture.width, picture.height] = [scale * shown.offsetWidth, scale * shown.offsetHeight];
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, picture.width, picture.height);
-  if (shown.tagName === 'CANVAS') context.drawImage(shown, 0, 0);
-  else {
-    context.scale(scale, scale);
-    context.textBaseline = 'middle';
-    const corner = shown.getBoundingClientRect();
-    shown.querySelectorAll('th, td').forEach(cell => {
-      const box = cell.getBoundingClientRect(), style = getComputedStyle(cell);
-      context.save();
-      context.translate(box.left - corner.left, box.top - corner.top);
-      context.beginPath();
-      context.rect(0, 0, box.width, box.height);
-      context.clip();
-      context.fillStyle = style.backgroundColor;
-      context.fillRect(0, 0, box.width, box.height);
-      context.fillStyle = style.color;
-      context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-      context.textAlign = style.textAlign === 'center' ? 'center' : 'left';
-      context.fillText(cell.innerText, style.textAlign === 'center' ? box.width / 2 : 0, box.height / 2);
-      context.restore();
-    });
+  const probes = new Map();
+  const behind = part => {
+    const {backgroundColor} = getComputedStyle(part);
+    return part.parentElement && backgroundColor === 'rgba(0, 0, 0, 0)' ? behind(part.parentElement) : backgroundColor;
+  };
+
+  function usual(tag) {  // the styles of an element of this kind that nothing styles
+    if (!probes.has(tag)) {
+      const style = getComputedStyle(shadow.appendChild(document.createElement(tag)));
+      probes.set(tag, Object.fromEntries([...style].map(name => [name, style[name]])));
+    }
+    return probes.get(tag);
   }
-  picture.toBlob(blob => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(blob);
-    link.download = 'picture.png';
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  });
+
+  function copied(part, parent) {
+    if (part.nodeType === Node.TEXT_NODE) return part.cloneNode();
+    if (part.nodeType !== Node.ELEMENT_NODE || part.tagName === 'SCRIPT') return document.createComment('');
+    const copy = part.tagName === 'CANVAS' ? document.createElement('img') : part.cloneNode();
+    if (part.tagName === 'CANVAS') copy.src = part.toDataURL();
+    const style = getComputedStyle(part), known = usual(part.localName);
+    const own = [...style].filter(name => style[name] !== known[name] || style[name] !== parent?.[name]
+      || name.startsWith('border'));  // a border's width counts where it has a style
+    copy.removeAttribute('id');
+    copy.style.cssText = own.map(name => `${name}:${style.getPropertyValue(name)}`).join(';');
+    if (/auto|scroll/.test(style.overflow)) copy.style.overflow = 'visible';
+    copy.append(...[...part.childNodes].map(child => copied(child, style)));
+    return copy;
+  }
+
+  const host = document.body.appendChild(document.createElement('div')), shadow = host.attachShadow({mode: 'open'});
+  const copy = copied(shown);
+  host.remove();
+  const corner = shown.getBoundingClientRect();  // tables may reach out of a part that scrolls
+  const boxes = [shown, ...shown.querySelectorAll('*')].map(part => part.getBoundingClientRect());
+  const width = Math.max(...boxes.map(box => box.right)) - corner.left + 2 * MARGIN;
+  const height = Math.max(...boxes.map(box => box.bottom)) - corner.top + 2 * MARGIN;
+  copy.style.margin = `${MARGIN}px`;
+  const text = new XMLSerializer().serializeToString(copy).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '');
+  const drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`
+    + `<foreignObject width="100%" height="100%">${text}</foreignObject></svg>`;
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing)}`;
+  await image.decode();
+  const picture = document.createElement('canvas'), context = picture.getContext('2d');
+  [picture.width, picture.height] = [SCALE * width, SCALE * height];
+  context.fillStyle = behind(shown);
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.drawImage(image, 0, 0, picture.width, picture.height);
+  const link = document.createElement('a');
+  link.href = picture.toDataURL();
+  link.download = 'picture.png';
+  link.click();
 }

@@ -43,10 +43,7 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
         and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
         """
-        answers = xrays(state, s1, s2, off or ())
-        return plain(
-            {name: answer if isinstance(answer, Failure) else plain_xray(answer) for name, answer in answers.items()}
-        )
+        return plain(xrays(state, s1, s2, off or ()), plain_xray)
 
     def models_endpoint() -> list[dict[str, Any]]:
         """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""

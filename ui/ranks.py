@@ -28,7 +28,8 @@ EVERYTHING = -1.0  # no cosine is below it
 class Found(NamedTuple):
     """A model's best sentences, more than are shown; `least` is the cosine that a result has to have.
 
-    The index's type, its recall@10 (None: not known) and how long the search took here.
+    The index's type, its recall@10 (None: not known) and how long it took here to find them,
+    once the query was encoded.
     """
 
     hits: list[Hit]
@@ -92,7 +93,7 @@ def head(name: str, found: Found) -> str:
     """A model's column: its name, the type of its index, how often that finds what is nearest, and the time it took."""
     exact = " (exact)" if found.factory == "Flat" else ""
     recall = "recall@10 not measured" if found.recall is None else f"recall@10 {found.recall:.2f}"
-    took = "" if found.milliseconds is None else f", {found.milliseconds:.0f} ms"
+    took = "" if found.milliseconds is None else f", {found.milliseconds:.1f} ms"
     about = f"<small>{html.escape(found.factory)}{exact}</small><small>{recall}{took}</small>"
     return f'<th scope="col">{html.escape(name)}{about}</th>'
 

@@ -6,14 +6,13 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from ui.components import script
 from ui.events import Run
 
-SCRIPT = Path(__file__).with_name("refusals.js")
 NUMBERS = itertools.count(1)  # the same answer twice is two
 
 
@@ -26,8 +25,9 @@ def refusing(
     """
     for field in inputs:
         field.elem_id = field.elem_id or f"field-{field._id}"  # the script finds it by this
-    script = SCRIPT.read_text(encoding="utf-8")
-    place = gr.HTML({}, html_template="<div></div>", js_on_load=script, visible="hidden", apply_default_css=False)
+    place = gr.HTML(
+        {}, html_template="<div></div>", js_on_load=script("refusals"), visible="hidden", apply_default_css=False
+    )
 
     def told(**refusal: str) -> dict[str, Any]:
         return {"fields": [field.elem_id for field in inputs], "number": next(NUMBERS), **refusal}

@@ -6,13 +6,13 @@ It needs no model. What the tables say is decided in `cse.benchmark.scoreboard` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from cse.methods import UNTRAINED
 from ui import html
+from ui.components import script
 from ui.events import Run
 from ui.ledger import ledger_html
 from ui.links import Linked
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cse.benchmark.tables import Column as Score
     from ui.models import Column
 
-SCRIPT = Path(__file__).with_name("results.js")
 READING = (
     "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
     "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. A heading sorts its table."
@@ -139,6 +138,5 @@ def cell_html(figure: Figure | None, places: int, kind: str) -> str:
 def results_tab(state: AppState) -> Linked:
     """The tab's content; it is there when the page opens."""
     gr.HTML(html.hint(READING), apply_default_css=False)
-    script = SCRIPT.read_text(encoding="utf-8")
-    gr.HTML(results_html(state), apply_default_css=False, js_on_load=script, elem_id="results")
+    gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
     return Linked((), Run(lambda: None, (), ()), ())

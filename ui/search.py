@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from cse.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
-from ui.corpora import DEMO_KEY, Corpus
+from ui.corpora import DEMO_KEY, OWN_KEY, Corpus
 from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure
-from ui.own_corpus import OWN_KEY, own_section
+from ui.own_corpus import own_section
 from ui.ranks import EVERYTHING, MOST, Found, search_html
 from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cse.encoder import Encoder
     from index.store import Hit
 
@@ -52,21 +54,28 @@ def find_all(
     count = validation.whole(k, "k", 1, MOST)
     place = validation.between(threshold, "The least percentile", 0.0, 100.0)
 
-    def hits(column: Column, encoder: Encoder) -> Found:
+    def hits(column: Column, encoder: Encoder, vectors: np.ndarray) -> Found:
         index = corpus.index(column, encoder)
         started = time.perf_counter()
-        found = index.hits(encoder.encode(wanted), max(count, depth))
+        found = index.hits(vectors[0], max(count, depth))
         took = 1000 * (time.perf_counter() - started)
         least = cosine_at(place, state.demo.random_cosines(column, encoder)) if place else EVERYTHING
         return Found(found, index.manifest.factory, index.recall_at_10, took, least)
 
-    return state.models.apply(hits, corpus.columns, report)
+    return state.models.apply_to([wanted], hits, corpus.columns, report)
 
 
-def search(state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0) -> dict[str, list[Hit] | Failure]:
-    """Each model's `k` best sentences of the corpus that are near enough, best first."""
-    answers = find_all(state, query, k, corpus_of(state, corpus), threshold, depth=1)
+def search(
+    state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, own: str | None = None
+) -> dict[str, list[Hit] | Failure]:
+    """Each model's `k` best sentences of the corpus that are near enough, best first; `own` as in `corpus_of`."""
+    answers = find_all(state, query, k, corpus_of(state, corpus, own), threshold, depth=1)
     return {name: found if isinstance(found, Failure) else found.results(int(k)) for name, found in answers.items()}
+
+
+def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
+    """Ranked hits as JSON values."""
+    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
 
 
 def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
@@ -76,7 +85,7 @@ def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
         if kept is None:
             raise ValueError("The corpus is no longer kept, others have indexed theirs since; index it again.")
         return kept
-    if key == OWN_KEY and key not in state.corpora:
+    if key == OWN_KEY:
         raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 

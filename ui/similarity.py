@@ -20,6 +20,8 @@ from ui.state import AppState
 from ui.words import ASK, words_section
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cse.encoder import Encoder
 
 PAIRS: dict[str, tuple[str, str]] = {
@@ -39,7 +41,7 @@ LESSONS = {
 def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
     """Each model's cosine of the two sentences."""
     pair = validation.pair(s1, s2)
-    return models.apply(lambda column, encoder: cosine(encoder, pair))
+    return models.apply_to(pair, lambda _, encoder, vectors: cosine(vectors))
 
 
 def placed(
@@ -51,14 +53,14 @@ def placed(
     pair = validation.pair(s1, s2)
     notes: dict[str, dict[str, list[str]]] = {what: {} for what in validation.PAIR}
 
-    def place(column: Column, encoder: Encoder) -> Placed:
-        reference, found = state.demo.random_cosines(column, encoder), cosine(encoder, pair)
+    def place(column: Column, encoder: Encoder, vectors: np.ndarray) -> Placed:
+        reference, found = state.demo.random_cosines(column, encoder), cosine(vectors)
         for what, text in zip(notes, pair, strict=True):
             for note in input_notes(encoder, text):
                 notes[what].setdefault(note, []).append(column.name)
         return Placed(found, percentile(found, reference), histogram(reference))
 
-    answers = state.models.apply(place, report=report)
+    answers = state.models.apply_to(pair, place, report=report)
     count = len(divided(answers)[0])
     said = {
         what: [note if len(names) == count else f"{note} ({', '.join(names)})" for note, names in about.items()]
@@ -67,11 +69,10 @@ def placed(
     return answers, said
 
 
-def cosine(encoder: Encoder, pair: list[str]) -> float:
-    """An encoder's cosine of two sentences."""
+def cosine(vectors: np.ndarray) -> float:
+    """The cosine of two vectors (2, d)."""
     from cse.vectors import cosines
 
-    vectors = encoder.encode(pair)
     return float(cosines(vectors[:1], vectors[1:])[0])
 
 

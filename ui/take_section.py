@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import gradio as gr
 
+from ui.components import script
+from ui.corpora import OWN_KEY
 from ui.events import HIDDEN, MAPS, PRIVATE, guarded
 from ui.links import Linked
-from ui.models import Failure, divided
+from ui.models import Failure, divided, plain
+from ui.search import corpus_of, ranking, search
 from ui.takeaway import FORMS, Taken
 
 if TYPE_CHECKING:
     from ui.state import AppState
 
-SCRIPT = Path(__file__).with_name("takeaway.js")
-PICTURE = Path(__file__).with_name("picture.js")
 TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
@@ -34,7 +35,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (0, "Its words", "words", ("s1", "s2")),
         (1, "All pairs of the list", "pairs", ("lines",)),
     ),
-    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold")),),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold", "own")),),
     "tokens": (
         (0, "The tokens", "tokens", ("sentence", "k", "share")),
         (1, "The template lab", "template", ("template", "sentence")),
@@ -46,30 +47,36 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (2, "The X-ray", "xray", ("s1", "s2", "off")),
     ),
 }
-PICTURES = {"map": "#maps canvas", "pairs": "#all-pairs table"}
+# Where the page shows what is taken.
+PICTURES = {
+    "similarity": "#similarity", "words": "#words", "pairs": "#all-pairs table", "search": "#hits", "tokens": "#tokens",
+    "template": "#template-lab", "map": "#maps .cse-frame", "changes": "#changes", "disagreements": "#disagreements",
+    "xray": "#xray",
+}  # fmt: skip
+BOARD = ".cse-board:has(#results-%s)"
 Answers = Mapping[str, Callable[..., Any]]
 
 
 class Take(NamedTuple):
     """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
 
-    `picture` finds the canvas or the table of coloured cells that shows it, where there is one.
+    `picture` is the selector of the element that shows it.
     """
 
     label: str
     endpoint: str
     inputs: Mapping[str, Any]
-    picture: str = ""
+    picture: str
 
 
 def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
     """What can be taken away from a tab's parts."""
     if tab == "results":
         boards = {} if isinstance(state.boards, Failure) else state.boards
-        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
-        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
+        scored = [Take(board.task.title, "results", {"task": name}, BOARD % name) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {}, BOARD % "ledger")] if scored else []
     return [
-        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES.get(endpoint, ""))  # noqa: B905
+        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES[endpoint])  # noqa: B905
         for part, label, endpoint, names in PARTS[tab]
     ]
 
@@ -78,10 +85,16 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
     known = inspect.signature(answers[endpoint]).parameters
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
-    answer = answers[endpoint](**given)
-    columns = state.corpora[given["corpus"]].columns if "corpus" in given else None
-    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, columns))
-    return Taken(endpoint, given, named if endpoint not in UNUSED else {}, answer)
+    own = inputs.get("own") if given.get("corpus") == OWN_KEY else None
+    answer = plain(search(state, **given, own=own), ranking) if own else answers[endpoint](**given)
+    if inspect.isgenerator(answer):  # an endpoint that answers step by step: the last step is the whole
+        *_, answer = answer
+    if endpoint in UNUSED:
+        return Taken(endpoint, given, {}, answer)
+    columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
+    asked = state.models.columns if columns is None else columns
+    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, asked))
+    return Taken(endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own))
 
 
 def address_of(request: gr.Request | None) -> str:
@@ -104,12 +117,10 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
         with gr.Row():
             buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
-            pictured = {each.label: each.picture for each in takes if each.picture}
-            if pictured:
-                button = gr.Button("PNG", size="sm", min_width=80)
-                script = PICTURE.read_text(encoding="utf-8").replace("PICTURES", repr(pictured)).strip()
-                button.click(None, [chosen], None, js=script, **PRIVATE)
-        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=SCRIPT.read_text(encoding="utf-8"))
+            pictures = json.dumps({each.label: each.picture for each in takes})
+            drawing = script("picture").replace("PICTURES", pictures).strip()
+            gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
 
     def handler(form: str) -> Callable[..., dict[str, Any]]:
         suffix, kind, make = FORMS[form]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import secrets
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from ui import html
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take for the start of a formula, or cut before it
 MODEL, PART, VALUE = "model", "part", "value"
+ADD = "add_model"  # the endpoint that adds a model to a session
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
     "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.2rem .7rem;"
@@ -27,18 +29,25 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Taken:
-    """The `answer` of an endpoint to `inputs`, of `models` by fingerprint, as this `version` gives it."""
+    """The `answer` of an endpoint to `inputs`, of `models` by fingerprint, as this `version` gives it.
+
+    `added` are the models among them that the visitor added, by what he asked for. Nothing repeats a `private` answer,
+    which is about something that only the visitor's page has.
+    """
 
     endpoint: str
     inputs: dict[str, Any]
     models: dict[str, str]
     answer: Any
+    added: tuple[str, ...] = ()
+    private: bool = False
     version: str = cse.__version__
 
 
 def as_json(taken: Taken) -> str:
     """All of it, every number as it was computed."""
-    return json.dumps(asdict(taken), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    facts = {name: value for name, value in asdict(taken).items() if name != "private"}
+    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(taken: Taken) -> str:
@@ -49,6 +58,7 @@ def as_csv(taken: Taken) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     facts = {"endpoint": f"/{taken.endpoint}", "version": taken.version, "inputs": taken.inputs, "models": taken.models}
+    facts |= {"added": taken.added} if taken.added else {}
     for name, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         writer.writerow([f"# {name}: {text}"])
@@ -93,15 +103,16 @@ def _rows(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
 def as_report(taken: Taken, address: str) -> str:
     """A page that needs nothing else: inputs, models, the answer as a table, and the code; every text is escaped."""
     facts = [("Endpoint", f"/{taken.endpoint}"), ("Version", taken.version)]
+    facts += [("Added models", ", ".join(taken.added))] if taken.added else []
     head, *body = table(taken.answer, taken.models)
     parts = [
         _html_table(("", ""), facts),
         "<h2>Inputs</h2>", _html_table(("Name", "Value"), taken.inputs.items()),
         "<h2>Models</h2>", _html_table(("Model", "Fingerprint"), taken.models.items()),
         "<h2>Result</h2>", _html_table(head, body),
-        "<h2>Python</h2>", f"<pre>{html.escape(python_code(taken, address))}</pre>",
-        "<h2>curl</h2>", f"<pre>{html.escape(curl_code(taken, address))}</pre>",
     ]  # fmt: skip
+    for name, code in {} if taken.private else {"Python": python_code, "curl": curl_code}.items():
+        parts.append(f"<h2>{name}</h2><pre>{html.escape(code(taken, address))}</pre>")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -117,22 +128,42 @@ def _html_table(head: Sequence[Any], rows: Any) -> str:
 
 
 def python_code(taken: Taken, address: str) -> str:
-    """A program that asks the app again and prints the answer as JSON."""
+    """A program that asks the app again and prints the answer as JSON. Raises ValueError for a private answer."""
+    _repeatable(taken)
     given = "".join(f"    {name}={value!r},\n" for name, value in taken.inputs.items())
+    added = "".join(f'client.predict({name!r}, api_name="/{ADD}")\n' for name in taken.added)
     return (
         "import json\n\nfrom gradio_client import Client\n\n"
-        f"client = Client({address!r}, verbose=False)\n"
+        f"client = Client({address!r}, verbose=False)\n{added}"
         f'answer = client.predict(\n{given}    api_name="/{taken.endpoint}",\n)\n'
         "print(json.dumps(answer))\n"
     )
 
 
 def curl_code(taken: Taken, address: str) -> str:
-    """Two commands of a shell: the first asks, the second waits for the answer, a list with one item after `data:`."""
-    body = shlex.quote(json.dumps({"data": list(taken.inputs.values())}))
-    call = shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{taken.endpoint}")
+    """Two commands of a shell: the first asks, the second waits for the answer, a list with one item after `data:`.
+
+    Models that a visitor added are added before, each by two such commands, to a session that the code names; run
+    again, these say that it has them already. Raises ValueError for a private answer.
+    """
+    _repeatable(taken)
+    session = {"session_hash": secrets.token_hex(8)} if taken.added else {}
+    calls = [*((ADD, [name]) for name in taken.added), (taken.endpoint, list(taken.inputs.values()))]
+    return "".join(_curl(address, endpoint, {"data": data, **session}) for endpoint, data in calls)
+
+
+def _repeatable(taken: Taken) -> None:
+    if taken.private:
+        raise ValueError(
+            "No code repeats a search of your own sentences, which only your page has; to repeat it, index them with "
+            "scripts.build_index and start the app with --index."
+        )
+
+
+def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:
+    given, call = shlex.quote(json.dumps(body)), shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{endpoint}")
     return (
-        f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {body} \\\n"
+        f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {given} \\\n"
         f'  | sed \'s/.*"event_id": *"\\([^"]*\\)".*/\\1/\')\n'
         f'curl -sN {call}/"$event"\n'
     )

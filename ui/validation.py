@@ -35,10 +35,10 @@ def lines(value: Any, least: int, most: int) -> list[str]:
     """The non-empty lines of `value`, between `least` and `most` of them."""
     found = [line.strip() for line in text(value, "The list").splitlines() if line.strip()]
     if not found:
-        raise ValueError(f"The list is empty; paste {least} to {most} sentences, one per line.")
+        raise ValueError(f"The list is empty; paste {least} to {most:,} sentences, one per line.")
     if not least <= len(found) <= most:
         count = "1 sentence" if len(found) == 1 else f"{len(found):,} sentences"
-        raise ValueError(f"The list has {count}; paste {least} to {most}, one per line.")
+        raise ValueError(f"The list has {count}; paste {least} to {most:,}, one per line.")
     return found
 
 

@@ -71,10 +71,8 @@ def tinted(text: str, values: np.ndarray, largest: float) -> str:
     return "".join([*parts, html.escape(text[end:])])
 
 
-def plain_words(pair: Sequence[str], found: Attribution | Failure) -> dict[str, Any] | Failure:
+def plain_words(pair: Sequence[str], found: Attribution) -> dict[str, Any]:
     """An attribution as JSON values."""
-    if isinstance(found, Failure):
-        return found
     named = [
         [[text[start:stop], value] for (start, stop), value in zip(words(text), values.tolist(), strict=True)]
         for text, values in zip(pair, found.values, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import socket
 import subprocess
 import sys
@@ -63,10 +64,10 @@ def started_app(root: Path) -> Iterator[tuple[str, float]]:
         process.wait()
 
 
-def compare(url: str, number: int) -> float:
-    """The seconds of one comparison of two sentences; `number` makes them new to the app."""
+def compare(url: str, number: int, visitor: str) -> float:
+    """The seconds of one comparison of two sentences by a visitor; `number` makes them new to the app."""
     begun = time.perf_counter()
-    call(url, "similarity", [f"Visitor {number} asks for the way.", "Somebody wants to know where to go."])
+    call(url, "similarity", [f"Visitor {number} asks for the way.", "Somebody wants to know where to go."], visitor)
     return time.perf_counter() - begun
 
 
@@ -75,7 +76,7 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
 
     Beside the map they go on for as long as that is drawn.
     """
-    compare(url, 0)  # which waits for the models
+    compare(url, 0, "first")  # which waits for the models
     drawing = threading.Event()
 
     def draw() -> None:
@@ -97,9 +98,12 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
     return loads
 
 
-def call(url: str, endpoint: str, values: Sequence[object]) -> str:
-    """What an endpoint answers, as JSON text. Raises ValueError with the app's reason."""
-    body = json.dumps({"data": list(values)}).encode()
+def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None) -> str:
+    """What an endpoint answers, as JSON text. Raises ValueError with the app's reason.
+
+    A `visitor` has a session, as a page has; without one Gradio prepares a new session for the call.
+    """
+    body = json.dumps({"data": list(values), "session_hash": visitor}).encode()
     request = urllib.request.Request(f"{url}/gradio_api/call/{endpoint}", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
         event = json.load(answer)["event_id"]
@@ -111,11 +115,11 @@ def call(url: str, endpoint: str, values: Sequence[object]) -> str:
 
 
 def _until(url: str, done: Callable[[float], bool]) -> Iterator[float]:
-    begun = time.perf_counter()
+    begun, visitor = time.perf_counter(), secrets.token_hex(8)
     number = 0
     while True:
         number += 1
-        yield compare(url, number + time.time_ns())
+        yield compare(url, number + time.time_ns(), visitor)
         if done(begun):
             return
 

@@ -18,14 +18,6 @@ const current = () => maps.find(map => map.name === state.chosen);
 const text = index => props.value.texts[index];
 const topic = index => props.value.names[props.value.labels[index]];
 
-function add(parent, tag, className, content) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (content !== undefined) made.textContent = content;
-  parent.appendChild(made);
-  return made;
-}
-
 function addButton(parent, className, content, act) {
   const button = add(parent, 'button', className, content);
   button.type = 'button';
