@@ -13,7 +13,7 @@ import cse
 from cse.data import scored_pairs
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
-from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, canonical_name, location
+from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location
 from cse.vectors import cosines
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
@@ -108,13 +108,20 @@ def test_fingerprints_are_those_the_shipped_results_were_scored_with() -> None:
         assert opened(BACKBONE, pooling).fingerprint == records[f"bundled-{pooling}"]["fingerprint"], pooling
 
 
-def test_the_backbone_that_knows_english_says_where_it_comes_from_and_fits_hosts_of_small_files() -> None:
-    folder = BUNDLED / "english"
-    record = json.loads((folder / "pretraining.json").read_text())
+def test_the_backbone_says_where_it_comes_from_and_knows_english() -> None:
+    record = json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
     assert (record["recipe"]["init"], record["recipe"]["start_share"]) == ("all-MiniLM-L6-v2", 0.25)
-    assert "more than a billion sentence pairs" in (folder / "README.md").read_text()
-    assert max(file.stat().st_size for file in folder.iterdir()) < 10e6
-    encoder = cse.load(str(folder), pooling="prompt")
-    assert encoder.dim == 384
+    encoder = opened(BACKBONE, "prompt")
     logits = encoder.model(**encoder.tokenizer("She [MASK] a novel about her childhood.", return_tensors="pt")).logits
     assert encoder.tokenizer.decode(int(logits[0, 2].argmax())).strip() == "wrote"
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_a_bundled_model_card_says_that_its_scores_are_no_unsupervised_results(name: str) -> None:
+    assert START in (BUNDLED / name / "README.md").read_text()
+
+
+def test_what_is_bundled_stays_below_100_mb_in_files_that_hosts_take() -> None:
+    sizes = [file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()]
+    assert sum(sizes) < 100e6
+    assert max(sizes) < 10e6
