@@ -170,7 +170,7 @@ def test_every_python_snippet_runs(folder: Path) -> None:
         )
         assert done.returncode == 0, f"{snippet}\n{done.stderr}"
         printed.append(done.stdout)
-    assert printed[0].startswith("(2, 256) 0.")
+    assert printed[0].startswith("(2, 384) 0.")
 
 
 def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from cse.methods import UNTRAINED
+from cse.model_names import START
 from ui import html
 from ui.components import script
 from ui.events import Run
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 READING = (
     "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
-    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. A heading sorts its table."
+    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. A heading sorts its table. "
+    + START
 )
 MARKS = {"best": "best", "alike": "inside the noise of the best"}
 SMALL = 10.0  # figures below it are no percentages
