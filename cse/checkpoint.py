@@ -7,20 +7,23 @@ referred to by id or folder and by the fingerprint it had.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from cse.backbone import backbone_tensors, fingerprint, load_backbone
 from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
+from cse.checksums import checksums, verify
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.files import FolderKind, write_folder
 from cse.heads import copy_tensor
 from cse.model_names import CONFIG, location, read_config
 from cse.storage import Storage, pack, unpack
-from cse.weights import INDEX, SAFE, find_weights, read_tensors
+from cse.weights import INDEX, SAFE, check_finite, find_weights, read_tensors
 
+CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", CONFIG, ("method", "format"), (CONFIG, "model*.safetensors", INDEX, "README.md", LOG)
@@ -55,7 +58,8 @@ def save(
     def fill(target: Path) -> None:
         shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
         save_torch_state_dict(tensors, target, max_shard_size=shard)
-        (target / CONFIG).write_text(json.dumps(config.to_json(), indent=1))
+        recorded = replace(config, sha256=checksums(target))
+        (target / CONFIG).write_text(json.dumps(recorded.to_json(), indent=1))
         (target / "README.md").write_text(config.model_card())
 
     write_folder(folder, fill, CHECKPOINT)
@@ -88,7 +92,10 @@ def read_checkpoint_config(folder: Path) -> CheckpointConfig:
 def load_checkpoint(folder: Path, name: str) -> Encoder:
     """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
     config = read_checkpoint_config(folder)
-    tensors, origin = read_tensors(find_weights(str(folder), SAFE)), config.backbone
+    files, origin = find_weights(str(folder), SAFE), config.backbone
+    verify(folder, config.sha256, CURE)
+    tensors = read_tensors(files)
+    check_finite(tensors, str(folder), CURE)
     backbone = load_backbone(location(origin.name), revision=origin.revision)
     encoder = Encoder(*backbone, config.method, name=name, backbone=origin.name)
     if (found := encoder.backbone_fingerprint) != origin.fingerprint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, TypedDict
 
@@ -43,7 +43,10 @@ class BackboneRecord:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds."""
+    """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds.
+
+    `sha256` has the checksums of the files of weights by name; the first versions recorded none.
+    """
 
     method: Method
     backbone: BackboneRecord
@@ -51,6 +54,7 @@ class CheckpointConfig:
     learned_numbers: int
     storage: Storage
     training: TrainingRecord
+    sha256: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The object in `config.json`, with the versions of the libraries that write it."""
@@ -59,6 +63,7 @@ class CheckpointConfig:
             "format": FORMATS[self.storage], "storage": self.storage.value,
             "method": to_json(self.method), "backbone": asdict(self.backbone),
             "frozen_embeddings": self.frozen_embeddings, "learned_numbers": self.learned_numbers, **self.training,
+            **({"sha256": self.sha256} if self.sha256 else {}),
             "versions": {"python": platform.python_version(), **versions},
         }  # fmt: skip
 
@@ -77,7 +82,8 @@ class CheckpointConfig:
             }
             storage = Storage(value.get("storage", Storage.FLOAT32))  # which the first versions did not record
             learned = int(value.get("learned_numbers", 0))
-            return cls(method, backbone, bool(value.get("frozen_embeddings")), learned, storage, training)
+            sums = {str(name): str(checksum) for name, checksum in value.get("sha256", {}).items()}
+            return cls(method, backbone, bool(value.get("frozen_embeddings")), learned, storage, training, sums)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a checkpoint of this project ({error})") from error
 

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
+from cse.swap import Replacement, recover
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
@@ -34,6 +34,7 @@ class FolderKind:
 
     def check_replaceable(self, folder: Path) -> None:
         """Raise ValueError unless `folder` is absent, empty, or holds this kind and nothing else."""
+        recover(folder)
         if not folder.exists():
             return
         if not folder.is_dir():
@@ -68,37 +69,22 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
     if kind is not None:
         kind.check_replaceable(folder)
-    fresh, old = (folder.with_name(f".{folder.name}.{age}-{os.getpid()}") for age in ("new", "old"))
+    with _naming(folder):
+        if folder.is_file():
+            raise NotADirectoryError("it is a file")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(folder)
     try:
-        with _naming(folder):
-            if folder.is_file():
-                raise NotADirectoryError("it is a file")
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            fresh.mkdir()
         with _naming(folder, only_full=True):
-            fill(fresh)
+            fill(replacement.fresh)
         if kind is not None:
             kind.check_replaceable(folder)
         with _naming(folder):
-            for file in fresh.iterdir():
+            for file in replacement.fresh.iterdir():
                 file.chmod(0o644)  # safetensors writes files that only their owner may read
-            _swap(fresh, folder, old)
+            replacement.swap()
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def _swap(fresh: Path, folder: Path, old: Path) -> None:
-    """Give `fresh` the name `folder`, and what had it the name `old`; a failure gives it back."""
-    try:
-        if folder.exists():
-            folder.rename(old)
-        fresh.rename(folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
+        replacement.clear()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from cse.errors import ArtefactError
 from cse.files import read_json
 from cse.methods import UNTRAINED
 from cse.sentence_transformers import RecordedPooling, recorded_pooling
+from cse.swap import recover
 from cse.weights import find_weights, stored_keys
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
@@ -145,7 +146,10 @@ def resolve_again(
 def canonical_name(model: str) -> str:
     """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
     path = Path(model)
-    if model in (*BUNDLED_NAMES, BACKBONE) or not path.exists():
+    if model in (*BUNDLED_NAMES, BACKBONE):
+        return model
+    recover(path)  # or a model whose replacement was killed would seem to be none
+    if not path.exists():
         return model
     path = path.resolve()
     if path.parent == BUNDLED and path.name in (*BUNDLED_NAMES, "backbone"):

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import IO, Any
 
 from cse.checkpoint import CHECKPOINT, LOG
-from cse.files import FolderKind
+from cse.errors import ArtefactError
+from cse.files import FolderKind, write_file
+from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
 UNFINISHED = FolderKind(
     "an unfinished run", RUN, ("recipe",),
     (
-        RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/meta.json", f"{STATE_FOLDER}/*.safetensors",
+        RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
         BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
-        f".{STATE_FOLDER}.*", f".{BEST}.*",  # of a write that was killed
+        f".{STATE_FOLDER}.*", f".{BEST}.*", f".*.{LOG}",  # of a write that was killed
     ),
 )  # fmt: skip
 
@@ -39,6 +41,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     """
     output, work = Path(output), partial_folder(output)
     check_folder(output)
+    recover(output)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
         if resume and not begun:
@@ -56,7 +59,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
 def open_log(work: Path, recipe: dict[str, Any], step: int, main_process: bool) -> IO[str]:
     """The run's log, what was written after `step` removed; only one of several processes keeps it.
 
-    At step 0 the folder is begun anew, marked by the run's `recipe`.
+    At step 0 the folder is begun anew, marked by the run's `recipe`. Raises ArtefactError where lines before are gone.
     """
     if not main_process:
         return Path(os.devnull).open("a")
@@ -69,11 +72,27 @@ def open_log(work: Path, recipe: dict[str, Any], step: int, main_process: bool) 
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
         (work / RUN).write_text(json.dumps({"recipe": recipe}))
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    path.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step))
+    lines = _lines_until(path, step) if path.exists() else []
+    write_file(path, lambda fresh: fresh.write_text("".join(lines)))
     log = path.open("a")
     _lock(log)
     return log
+
+
+def _lines_until(path: Path, step: int) -> list[str]:
+    """The lines of the steps up to `step`, each of which follows on the one before."""
+    lines = [line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n")]
+    try:
+        numbers = [json.loads(line)["step"] for line in lines]
+        kept = [number for number in numbers if number <= step]
+        whole = kept == list(range(step + 1 - len(kept), step + 1)) and bool(kept) == bool(step)
+    except (ValueError, TypeError, KeyError):
+        whole = False
+    if not whole:
+        raise ArtefactError(
+            f"{path}: lacks steps before {step}, where the saved state is; restore it, or delete it to go on without"
+        )
+    return lines[: len(kept)]
 
 
 def _lock(log: IO[str]) -> None:

@@ -16,8 +16,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from cse.allocator import keep_freed_memory
+from cse.checksums import check_checksums, write_checksums
 from cse.errors import ArtefactError
 from cse.files import write_folder
+from cse.swap import recover
+from cse.weights import check_finite
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -66,6 +69,7 @@ def save_state(
         )
         save_file(moments, folder / "optimizer.safetensors")
         (folder / "meta.json").write_text(json.dumps(meta))
+        write_checksums(folder)
 
     write_folder(Path(output) / STATE_FOLDER, fill)
 
@@ -77,6 +81,7 @@ def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda
     """
     if not begun:
         raise ArtefactError(f"{folder}: nothing to resume; run once without `resume`")
+    recover(folder / STATE_FOLDER)
     saved = (folder / STATE_FOLDER).is_dir()
     if not saved:
         note(f"{folder}: no saved state; the run begins again")
@@ -91,12 +96,15 @@ def load_state(
     Raises ArtefactError when the state is damaged or belongs to another recipe.
     """
     folder = Path(output) / STATE_FOLDER
+    check_checksums(folder, "delete it and start again")
     try:
         meta = json.loads((folder / "meta.json").read_text())
         learned = load_file(folder / "learned.safetensors")
         moments = load_file(folder / "optimizer.safetensors")
     except (FileNotFoundError, SafetensorError, json.JSONDecodeError) as error:
         raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
+    for stored in (learned, moments):
+        check_finite(stored, f"{folder}: damaged state", "delete it and start again")
     different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
     if different:
         shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,13 @@ def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
         except SafetensorError as error:
             raise _damaged(path, error) from error
     return parts.join(tensors)
+
+
+def check_finite(tensors: Mapping[str, torch.Tensor], place: str, cure: str) -> None:
+    """Raise ArtefactError, from `place` to `cure`, that names the first tensor with a NaN or an infinity."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise ArtefactError(f"{place}: {name} holds a number that is not finite; {cure}")
 
 
 def _shards(model: str, index: Path, revision: str | None) -> list[Path]:

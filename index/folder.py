@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from index.errors import IndexFolderError
 from index.manifest import CURE, MANIFEST_FILE, Manifest
+from index.swap import Replacement, recover
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
@@ -21,6 +20,7 @@ DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 
 def check_replaceable(folder: Path) -> None:
     """Raise ValueError unless `folder` is absent, empty, or holds an index and nothing else."""
+    recover(folder)
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -45,15 +45,13 @@ def replacing(folder: Path) -> Iterator[Path]:
     if above := next((path for path in folder.parents if path.is_file()), None):
         raise ValueError(f"{above}: is a file; give the index another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(4)
-    fresh = folder.with_name(f".{folder.name}.new-{token}")
-    fresh.mkdir()
+    replacement = Replacement.begin(folder)
     try:
-        yield fresh
+        yield replacement.fresh
         check_replaceable(folder)
-        _swap(fresh, folder, folder.with_name(f".{folder.name}.old-{token}"))
+        replacement.swap()
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        replacement.clear()
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
@@ -80,19 +78,6 @@ def _is_marked_as_index(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(values, dict) and values.get("format") == Manifest.format
-
-
-def _swap(fresh: Path, folder: Path, old: Path) -> None:
-    if not folder.exists():
-        fresh.rename(folder)
-        return
-    folder.rename(old)
-    try:
-        fresh.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sha256(path: Path) -> str:

@@ -9,6 +9,7 @@ from types import UnionType
 from typing import Any, get_origin, get_type_hints
 
 from index.errors import IndexFolderError
+from index.swap import recover
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
@@ -77,6 +78,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of an index folder. Raises IndexFolderError where there is none this program can read."""
+    recover(folder)
     if not folder.is_dir():
         raise IndexFolderError(f"{folder}: {'is a file, not' if folder.exists() else 'no such'} index folder; {CURE}")
     try:

@@ -186,6 +186,10 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
     weights = "model.safetensors"
     broken(lambda f: (f / weights).write_bytes((f / weights).read_bytes()[:200]), "damaged")
     broken(lambda f: (f / weights).unlink(), "no model.safetensors")
+    for name in ("prefix", "other"):
+        broken(lambda f, name=name: save_file({name: torch.zeros(1)}, f / weights), "its sha256 is not")
+    edit_config(checkpoint, sha256={})  # as an earlier version wrote it
+    broken(lambda f: save_file({"prefix": torch.full((1,), torch.inf)}, f / weights), "prefix holds a number that is n")
     broken(lambda f: save_file({"prefix": torch.zeros(16, 3)}, f / weights), r"prefix is \(16, 3\)")
     broken(lambda f: save_file({"other": torch.zeros(1)}, f / weights), "tensors do not fit dcpcse")
     broken(lambda f: edit_config(f, format=99), "checkpoint format 99")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,14 +55,15 @@ def test_a_failing_build_leaves_things_as_they_were(kind: str, factory: str, tmp
 
 def test_a_failing_swap_brings_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = build(tmp_path / "x", count=9)
-    rename = Path.rename
+    rename = os.rename
 
-    def failing(self: Path, target: Path) -> Path:
-        if ".new-" in self.name:
+    def failing(source: Path, target: Path) -> None:
+        if ".new-" in source.name:
             raise OSError("no")
-        return rename(self, target)
+        rename(source, target)
 
-    monkeypatch.setattr(Path, "rename", failing)
+    monkeypatch.setattr("index.swap._exchange", lambda one, other: False)
+    monkeypatch.setattr("os.rename", failing)
     with pytest.raises(OSError, match="no"):
         index.save(tmp_path / "x")
     assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -1,6 +1,7 @@
 """A folder is written as a whole or not at all."""
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,14 +79,15 @@ def test_a_folder_that_cannot_be_made_is_named_with_the_cure(tmp_path: Path) -> 
 
 def test_a_failed_swap_puts_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = old_folder(tmp_path)
-    rename = Path.rename
+    rename = os.rename
 
-    def broken(self: Path, target: Path) -> Path:
-        if ".new-" in self.name:
+    def broken(source: Path, target: Path) -> None:
+        if ".new-" in source.name:
             raise OSError("gone")
-        return rename(self, target)
+        rename(source, target)
 
-    monkeypatch.setattr(Path, "rename", broken)
+    monkeypatch.setattr("cse.swap._exchange", lambda one, other: False)
+    monkeypatch.setattr("os.rename", broken)
     with pytest.raises(OSError, match=r"cannot be written \(gone\); give another folder"):
         write_folder(folder, lambda target: (target / "other").write_text("new"))
     assert (folder / "file").read_text() == "old"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.checksums import write_checksums
 from cse.data import text_lines
 from cse.files import write_folder
 
@@ -127,6 +128,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
             handle.close()
         if counts["valid"] < MIN_HELD_OUT:
             _hold_out_tail(target)
+        write_checksums(target)
 
     write_folder(folder, fill)
 

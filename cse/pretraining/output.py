@@ -11,6 +11,7 @@ from cse.backbone import set_dropout
 from cse.files import read_json, write_folder, write_json
 from cse.model_names import location
 from cse.parts import save_parts
+from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 from cse.weights import SINGLE, read_tensors
 
@@ -33,6 +34,8 @@ def reserve_output(request: PretrainRequest, report: Report) -> bool:
     """
     output, source = request.output, request.source()
     check_folder(output)
+    for name in (MODEL_FOLDER, STATE_FOLDER):
+        recover(output / name)
     begun = output.is_dir() and any(output.iterdir())
     if begun:
         _check_reusable(request, source)

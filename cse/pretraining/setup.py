@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.backbone import load_backbone, set_dropout
+from cse.checksums import check_checksums
 from cse.files import write_folder
 from cse.model_names import location
 from cse.pretraining.config import NEW_VOCABULARY
@@ -89,4 +90,5 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     folder = request.output / "corpus"
     if not folder.is_dir():
         tokenise(request.corpora, tokenizer, folder)
+    check_checksums(folder, "delete its folder to have it made again")
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")

@@ -1,0 +1,151 @@
+"""Replacing a folder, so that a process killed at any moment leaves the old one or the new one under the name.
+
+What replaces the folder NAME is written to `.NAME.new-TOKEN` beside it, while `.NAME.lock-TOKEN` is held by the writing
+process. Linux then exchanges the two names in one step. Elsewhere the old folder is `.NAME.old-TOKEN` for a moment, and
+whoever opens NAME next finishes what a kill broke off there. The next writer removes what dead writers left.
+
+`cse` and `index` both have this module, letter for letter (a test), because neither imports the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may not be seen from another machine
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
+
+
+@dataclass
+class Replacement:
+    """A folder in the making: what `fresh` holds takes the place of `folder` by `swap`; `clear` ends it either way."""
+
+    folder: Path
+    token: str
+    held: IO[bytes] | None = None
+
+    @classmethod
+    def begin(cls, folder: Path) -> Replacement:
+        """An empty `fresh` folder beside `folder`, after what killed writers left there is finished and removed."""
+        recover(folder)
+        for lock in _beside(folder, "lock"):
+            _remove_if_dead(folder, lock)
+        begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
+        lock = begun.place("lock")
+        try:
+            begun.held = _hold(lock, "xb")
+            if begun.held is None:  # a lock that nobody can hold would look like a dead writer's
+                lock.unlink(missing_ok=True)
+            begun.fresh.mkdir()
+        except BaseException:
+            begun.clear()
+            raise
+        return begun
+
+    @property
+    def fresh(self) -> Path:
+        """The folder to fill."""
+        return self.place("new")
+
+    def place(self, kind: str) -> Path:
+        """Where the "new" or "old" folder or the "lock" of this replacement lies."""
+        return self.folder.with_name(f".{self.folder.name}.{kind}-{self.token}")
+
+    def swap(self) -> None:
+        """Give `fresh` the name of `folder`; an error leaves the old one there."""
+        folder, old = self.folder, self.place("old")
+        if folder.exists():
+            if _exchange(self.fresh, folder):
+                return
+            os.rename(folder, old)
+        try:
+            os.rename(self.fresh, folder)
+        except BaseException:
+            if old.exists() and not folder.exists():
+                os.rename(old, folder)
+            raise
+
+    def clear(self) -> None:
+        """Remove what lies beside the folder, but nothing that `recover` needs."""
+        try:
+            if self.folder.exists() or not self.place("old").exists():
+                for kind in ("new", "old"):
+                    shutil.rmtree(self.place(kind), ignore_errors=True)
+                with suppress(OSError):
+                    self.place("lock").unlink(missing_ok=True)
+        finally:
+            if self.held:
+                self.held.close()
+
+
+def recover(folder: Path) -> None:
+    """Finish a replacement of `folder` that was killed when the old one had lost the name and the new one not got it.
+
+    A living writer between these two steps is waited for. Nothing happens where the name is there.
+    """
+    if folder.exists():
+        return
+    folder = folder.resolve() if folder.is_symlink() else folder
+    for fresh in _beside(folder, "new"):
+        broken = Replacement(folder, _token(fresh))
+        if not broken.place("old").exists():  # still in the making, or left then
+            continue
+        held = _hold(broken.place("lock"), "r+b", wait=True)
+        with suppress(OSError):  # then the name stays missing, which the caller says
+            if broken.place("old").exists() and not folder.exists():
+                os.rename(fresh, folder)
+        if held:
+            held.close()
+
+
+def _remove_if_dead(folder: Path, lock: Path) -> None:
+    token = _token(lock)
+    held = _hold(lock, "r+b") if token.startswith(HERE) else None
+    if held:
+        Replacement(folder, token, held).clear()
+
+
+def _beside(folder: Path, kind: str) -> Iterator[Path]:
+    """What writers of `folder` keep, or left, of a kind."""
+    with suppress(OSError, ValueError):  # no such place, or no path at all
+        yield from [path for path in folder.parent.iterdir() if path.name.startswith(f".{folder.name}.{kind}-")]
+
+
+def _token(place: Path) -> str:
+    return place.name.rpartition(".")[2].partition("-")[2]
+
+
+def _hold(lock: Path, mode: str, wait: bool = False) -> IO[bytes] | None:
+    """The file held until it is closed or the process dies; None where another holds it or nothing can."""
+    if os.name != "posix":
+        return None
+    import fcntl
+
+    try:
+        file = lock.open(mode)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        file.close()
+        return None
+    return file
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Whether the system gave two folders each other's name at once; not every system and file system can."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0

@@ -1,0 +1,148 @@
+"""Nothing that was damaged is used in silence: checkpoints, saved states, tokenised text and the training log."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from safetensors.torch import load_file, save_file
+from test_encoder import make
+from test_training import losses, run_of
+from test_training_output import killed_run
+
+from cse import checksums
+from cse.checkpoint import save
+from cse.encoder import Encoder
+from cse.errors import ArtefactError
+from cse.loading import load
+from cse.storage import Storage
+from cse.training import train
+
+
+@pytest.fixture
+def encoder(bert_folder: Path) -> Encoder:
+    return make(str(bert_folder), "dcpcse")
+
+
+def flip(path: Path, at: int = -1) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def poison(path: Path, name: str) -> None:
+    """Put a NaN into a tensor of a file of weights."""
+    tensors = load_file(path)
+    tensors[name].view(-1)[0] = torch.nan
+    save_file(tensors, path)
+
+
+def forget(folder: Path) -> None:
+    """Make a checkpoint one of an earlier version, which recorded no checksums."""
+    config = json.loads((folder / "config.json").read_text())
+    del config["sha256"]
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_record(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16, max_shard_size="20KB")
+    recorded = json.loads((tmp_path / "model" / "config.json").read_text())["sha256"]
+    files = [*(tmp_path / "model").glob("model*.safetensors"), tmp_path / "model" / "model.safetensors.index.json"]
+    assert len(files) > 2
+    assert recorded == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    vectors = load(str(tmp_path / "model")).encode(SENTENCES)
+    forget(tmp_path / "model")
+    np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
+
+
+def test_one_changed_bit_of_any_file_of_weights_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    save(make(str(bert_folder), "promptbert"), tmp_path / "model", {}, max_shard_size="20KB")
+    for name in json.loads((tmp_path / "model" / "config.json").read_text())["sha256"]:
+        shutil.copytree(tmp_path / "model", tmp_path / "copy")
+        flip(tmp_path / "copy" / name)
+        with pytest.raises(ArtefactError, match=name) as caught:
+            load(str(tmp_path / "copy"))
+        assert "\n" not in str(caught.value)
+        shutil.rmtree(tmp_path / "copy")
+    assert load(str(tmp_path / "model"))
+
+
+def test_a_checkpoint_with_a_nan_is_refused_and_the_tensor_named(encoder: Encoder, tmp_path: Path) -> None:
+    save(encoder, tmp_path / "model", {})
+    forget(tmp_path / "model")
+    poison(tmp_path / "model" / "model.safetensors", "prefix")
+    with pytest.raises(ArtefactError) as caught:
+        load(str(tmp_path / "model"))
+    assert str(caught.value) == (
+        f"{tmp_path / 'model'}: prefix holds a number that is not finite; copy or train it again"
+    )
+
+
+def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"one")
+    before = checksums._sha256.cache_info()
+    first = [checksums.checksum(tmp_path / "file") for _ in range(3)][0]
+    flip(tmp_path / "file")
+    os.utime(tmp_path / "file", ns=(1, 1))
+    assert checksums.checksum(tmp_path / "file") != first
+    after = checksums._sha256.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["learned.safetensors", "optimizer.safetensors", "meta.json", "checksums.json"])
+def test_a_damaged_state_is_not_gone_on_from(encoder: Encoder, name: str, tmp_path: Path) -> None:
+    state = killed_run(encoder, tmp_path / "out", 4) / "state"
+    flip(state / name, at=-3)
+    with pytest.raises(ArtefactError, match=r"out\.partial/state/.*damaged") as caught:
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["learned", "optimizer"])
+def test_a_state_of_an_earlier_version_is_searched_for_nan(encoder: Encoder, name: str, tmp_path: Path) -> None:
+    state = killed_run(encoder, tmp_path / "out", 4) / "state"
+    (state / "checksums.json").unlink()
+    key = sorted(load_file(state / f"{name}.safetensors"))[0]
+    poison(state / f"{name}.safetensors", key)
+    with pytest.raises(ArtefactError, match="holds a number that is not finite; delete it and start again") as caught:
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert key in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["two lines", "a line within", "all", "not JSON"])
+def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder: Encoder, damage: str, tmp_path: Path) -> None:
+    log = killed_run(encoder, tmp_path / "out", 4) / "train_log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    kept = {
+        "two lines": lines[:2],
+        "a line within": [lines[0], *lines[2:]],
+        "all": [],
+        "not JSON": [*lines[:2], "\0\n"],
+    }
+    log.write_text("".join(kept[damage]))
+    with pytest.raises(ArtefactError, match=r"train_log\.jsonl: lacks steps before 3.*delete it to go on without"):
+        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    log.unlink()
+    train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+    assert len(losses(tmp_path / "out")) == 4
+
+
+@pytest.mark.parametrize("name", ["train.ids", "train.starts", "valid.ids", "valid.starts"])
+def test_damaged_tokens_are_not_trained_on(name: str, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path)
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    file = tmp_path / "out" / "corpus" / name
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(ArtefactError, match=rf"{name}: damaged .*; delete its folder to have it made again"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
+    shutil.rmtree(file.parent)
+    run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
