@@ -21,7 +21,10 @@ OWNERS = {
 }  # fmt: skip
 HEAVY = ("torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib")
 CORE = ["errors", "hub", "templates", "methods", "backbone", "encoder", "checkpoint", "training"]  # each only downwards
-LEAVES = {"cse.data", "cse.errors", "cse.files", "cse.hub", "cse.losses", "cse.tables", "cse.vectors"}
+LEAVES = {
+    "cse.checksums", "cse.data", "cse.errors", "cse.files", "cse.hub", "cse.losses", "cse.swap", "cse.tables",
+    "cse.vectors",
+}  # fmt: skip
 NUMERICAL = {"numpy", "scipy", "sklearn"}
 
 
