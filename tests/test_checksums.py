@@ -23,6 +23,7 @@ from cse.errors import ArtefactError
 from cse.loading import load
 from cse.storage import Storage
 from cse.training import train
+from cse.weights import check_finite
 
 
 @pytest.fixture
@@ -147,3 +148,11 @@ def test_damaged_tokens_are_not_trained_on(name: str, tmp_path: Path) -> None:
         run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
     shutil.rmtree(file.parent)
     run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
+
+
+def test_large_finite_numbers_are_no_damage() -> None:
+    """Their sum is infinite in the tensor's own type."""
+    check_finite({"large": torch.full((9,), 6e4, dtype=torch.float16)}, "x", "y")
+    for value in (torch.nan, torch.inf, -torch.inf):
+        with pytest.raises(ArtefactError, match="x: odd holds a number that is not finite; y"):
+            check_finite({"whole": torch.arange(3), "odd": torch.tensor([0.0, value, -value])}, "x", "y")

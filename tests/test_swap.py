@@ -185,6 +185,42 @@ def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(swa
 
 @pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
 @PACKAGES
+def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(swap: ModuleType, tmp_path: Path) -> None:
+    process, _ = writer(swap.__name__.partition(".")[0], tmp_path / "x")
+    command = f"from pathlib import Path; import {swap.__name__} as s; s.recover(Path({str(tmp_path / 'x')!r}))"
+    try:
+        subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, timeout=30)
+    finally:
+        stop(process)
+    assert not (tmp_path / "x").exists()
+
+
+@PACKAGES
+def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_opening(
+    swap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    replacement = swap.Replacement.begin(tmp_path / "x")
+    (replacement.fresh / "new").touch()
+    rename = os.rename
+
+    def once(source: Path, target: Path) -> None:
+        if target == tmp_path / "x":
+            raise OSError("no")
+        rename(source, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(swap, "_exchange", lambda one, other: False)
+        broken.setattr("os.rename", once)
+        with pytest.raises(OSError, match="no"):
+            replacement.swap()
+        replacement.clear()
+    swap.recover(tmp_path / "x")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+@PACKAGES
 def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(swap: ModuleType, tmp_path: Path) -> None:
     """The writer is killed while the reader waits: the reader then finishes its work."""
     (tmp_path / "x").mkdir()
