@@ -33,6 +33,7 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
     """MTEB's record of an encoder; its revision is the fingerprint, by which results are told apart."""
     with needing("mteb"):
         from mteb.models import ModelMeta
+        from mteb.models.model_meta import ScoringFunction
 
     weights = list(encoder.parameters())
     return ModelMeta(
@@ -51,7 +52,7 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
         public_training_code=None,
         public_training_data=None,
         framework=["PyTorch"],
-        similarity_fn_name=encoder.similarity_fn_name,
+        similarity_fn_name=ScoringFunction(encoder.similarity_fn_name),
         use_instructions=any(encoder.prompts.values()),
         training_datasets=None,
     )
