@@ -7,7 +7,7 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,14 +17,14 @@ from cse.backbone import backbone_tensors, fingerprint, first_position, mlm_head
 from cse.heads import tanh_head, transform_head
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
-from cse.prompted_backbone import PromptedBackbone
+from cse.protocol import SentenceModel
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class Encoder(PromptedBackbone):
+class Encoder(SentenceModel):
     """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding.
 
     `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's where that has no [MASK].
@@ -41,8 +41,8 @@ class Encoder(PromptedBackbone):
         backbone: str = "",
         head: nn.Module | None = None,
     ) -> None:
-        super().__init__(model, tokenizer, method)
-        self.name, self.backbone = name, backbone
+        super().__init__(model, tokenizer, method, name)
+        self.backbone = backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
         self.max_row_length: int | None = None  # in tokens, where a model was made for fewer than it has positions
@@ -64,6 +64,11 @@ class Encoder(PromptedBackbone):
         around = max(template.length for view in (*self.views, (self.prompt,)) for template in view)
         room = row_limit(self.model) - self.method.prefix - around
         return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Tokens of the longest sentence that is read whole, its template and specials included."""
+        return self.max_content + self.views[0][0].length
 
     @property
     def fingerprint(self) -> str:
@@ -135,32 +140,6 @@ class Encoder(PromptedBackbone):
 
     def _applies(self, when: When) -> bool:
         return when is When.ALWAYS or (when is When.TRAINING and self.training)
-
-    def encode(
-        self,
-        sentences: str | Sequence[str],
-        batch_size: int = 64,
-        normalize_embeddings: bool = False,
-        show_progress_bar: bool | None = None,
-        *,
-        convert_to_numpy: bool = True,
-        convert_to_tensor: bool = False,
-    ) -> Any:
-        """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
-
-        numpy unless `convert_to_tensor` or not `convert_to_numpy`. Raises ValueError for anything that is not text, and
-        where a number is not finite.
-        """
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
-        if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
-            raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
-        vectors = self._encode_all(texts, batch_size, bool(show_progress_bar))
-        if not bool(vectors.isfinite().all()):
-            raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
-        if normalize_embeddings:
-            vectors = nn.functional.normalize(vectors, dim=-1)
-        vectors = vectors[0] if isinstance(sentences, str) else vectors
-        return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
 
     def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
         contents = self.tokenise(texts, [self.views[0][0]] * len(texts))

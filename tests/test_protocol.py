@@ -1,0 +1,191 @@
+"""The encoder under sentence-transformers' own evaluators and tools, and beside its models, argument by argument."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT, SENTENCES
+
+import cse
+from cse.data import scored_pairs
+from cse.encoder import Encoder
+from cse.evaluation.metrics import spearman
+from cse.vectors import PRECISIONS, quantised
+
+pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import (
+    EmbeddingSimilarityEvaluator,
+    InformationRetrievalEvaluator,
+)
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.util import paraphrase_mining, quantize_embeddings
+
+PAIRS = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
+PROMPTS = {"query": "a dog : ", "document": "the ", "sad": "it is sad : "}
+
+
+@pytest.fixture
+def encoder(bert_folder: Path) -> Encoder:
+    encoder = cse.load(str(bert_folder), "mean", device="cpu")
+    encoder.prompts = dict(PROMPTS)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def theirs(bert_folder: Path) -> SentenceTransformer:
+    """The same backbone and pooling as a model of sentence-transformers."""
+    transformer = Transformer(str(bert_folder))
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling], prompts=PROMPTS, device="cpu")
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
+    dot, lengths = sum(a * b for a, b in zip(first, second, strict=True)), [math.hypot(*first), math.hypot(*second)]
+    return float(dot / (lengths[0] * lengths[1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"prompt": "the red "},
+        {"prompt_name": "sad"},
+        {"prompt": "the red ", "prompt_name": "unheard"},
+        {"truncate_dim": 5},
+        {"truncate_dim": 900},
+        {"truncate_dim": 5, "normalize_embeddings": True},
+        {"precision": "binary", "truncate_dim": 12},
+        {"precision": None, "device": "cpu", "output_value": "sentence_embedding", "show_progress_bar": False},
+    ],
+    ids=str,
+)
+def test_arguments_mean_what_they_mean_in_sentence_transformers(
+    encoder: Encoder, theirs: SentenceTransformer, options: dict
+) -> None:
+    for sentences in (SENTENCES, SENTENCES[0]):
+        found, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_queries_and_documents_have_their_prompts(encoder: Encoder, theirs: SentenceTransformer) -> None:
+    for name in ("encode_query", "encode_document"):
+        ours, reference = getattr(encoder, name), getattr(theirs, name)
+        for options in ({}, {"prompt_name": "sad"}, {"prompt": "big "}, {"truncate_dim": 7}):
+            np.testing.assert_allclose(ours(SENTENCES, **options), reference(SENTENCES, **options), atol=1e-6)
+        assert isinstance(ours(SENTENCES, convert_to_tensor=True), torch.Tensor)
+    assert np.abs(encoder.encode_query(SENTENCES) - encoder.encode_document(SENTENCES)).max() > 1e-2
+    encoder.prompts = {"corpus": "of ", "passage": "in "}
+    np.testing.assert_array_equal(encoder.encode_document(SENTENCES), encoder.encode(SENTENCES, prompt="in "))
+    np.testing.assert_array_equal(encoder.encode_query(SENTENCES), encoder.encode(SENTENCES))
+
+
+def test_other_names_are_those_of_sentence_transformers(encoder: Encoder, theirs: SentenceTransformer) -> None:
+    assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 32
+    for name in ("similarity_fn_name", "device"):
+        assert getattr(encoder, name) == getattr(theirs, name), name
+    assert encoder.tokenizer("the dog")["input_ids"] == theirs.tokenizer("the dog")["input_ids"]
+
+
+def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "prompt")
+    fits = "dog " * (encoder.max_seq_length - encoder.views[0][0].length - 1)
+    assert np.abs(encoder.encode(fits + "cat") - encoder.encode(fits + "dog")).max() > 1e-3
+    np.testing.assert_array_equal(encoder.encode(fits + "dog cat"), encoder.encode(fits + "dog"))
+    encoder.max_row_length = 20  # as of a model that was saved with this max_seq_length
+    assert encoder.max_seq_length == 20
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_precisions_are_those_of_quantize_embeddings(encoder: Encoder, precision: str) -> None:
+    rows = encoder.encode([text for _, *pair in PAIRS for text in pair][:100], truncate_dim=21)
+    rows[:, 3] = 0.25  # no range to divide
+    found = quantised(rows, precision)
+    expected = quantize_embeddings(rows, precision)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        encoder.encode(SENTENCES, precision=precision, convert_to_tensor=True),
+        quantised(encoder.encode(SENTENCES), precision),
+    )
+    assert len(encoder.encode([], precision=precision)) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prompt_name": "unheard"}, "`prompt_name` is 'unheard'; `prompts` of this model has query, document, sad$"),
+        ({"precision": "int4"}, "`precision` is 'int4'; choose from float32, int8, uint8, binary, ubinary$"),
+        ({"precision": "int8"}, "`precision` int8 divides the range of several vectors; give more than one sentence$"),
+        ({"truncate_dim": 0}, "`truncate_dim` is 0; give at least 1$"),
+        ({"output_value": "token_embeddings"}, "`output_value` is 'token_embeddings'; only 'sentence_embedding'"),
+        ({"device": ["cpu", "cpu"]}, r"`device` is \['cpu', 'cpu'\]; give one$"),
+    ],
+)
+def test_what_is_not_supported_is_refused_in_a_line(encoder: Encoder, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encoder.encode(SENTENCES[:1], **options)
+
+
+def test_similarities_are_cosines(encoder: Encoder, theirs: SentenceTransformer) -> None:
+    first, second = (
+        encoder.encode(SENTENCES[:3]),
+        np.vstack([encoder.encode(SENTENCES[3:5]), np.zeros((1, 32), np.float32)]),
+    )
+    expected = [[cosine(a, b) if b.any() else 0.0 for b in second] for a in first]
+    for rows in (first, torch.tensor(first), list(first), list(torch.tensor(first)), first.tolist()):
+        np.testing.assert_allclose(encoder.similarity(rows, second), expected, atol=1e-6)
+        np.testing.assert_allclose(encoder.similarity_pairwise(rows, second), np.diag(expected), atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(first[0], second[0]), [expected[0][:1]], atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(first, second), theirs.similarity(first, second), atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"prompt": "the ", "truncate_dim": 9}, {"prompt_name": "sad"}], ids=str)
+def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: Encoder, options: dict) -> None:
+    before = options.get("prompt", PROMPTS.get(options.get("prompt_name", ""), ""))
+    rows = [encoder.encode(before + text)[: options.get("truncate_dim")] for text in SENTENCES]
+    pairs = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
+    expected = sorted(((cosine(rows[i], rows[j]), i, j) for i, j in pairs), reverse=True)
+    found = paraphrase_mining(encoder, SENTENCES, **options)
+    assert [pair for _, *pair in found] == [list(pair) for _, *pair in expected]
+    np.testing.assert_allclose([score for score, *_ in found], [score for score, *_ in expected], atol=1e-6)
+
+
+def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: Encoder) -> None:
+    grades, first, second = map(list, zip(*PAIRS, strict=True))
+    scores = EmbeddingSimilarityEvaluator(first, second, grades, name="demo")(encoder)
+    assert 100 * scores["demo_spearman_cosine"] == pytest.approx(spearman(encoder.encode, PAIRS), abs=1e-9)
+    quarter = EmbeddingSimilarityEvaluator(first, second, grades, truncate_dim=8, precision="float32")(encoder)
+    short = spearman(lambda texts: encoder.encode(texts)[:, :8], PAIRS)
+    assert 100 * quarter["spearman_cosine"] == pytest.approx(short, abs=0.01)  # ties in float32 may fall either way
+
+
+def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: Encoder) -> None:
+    queries = {"q1": "dog", "q2": "a happy woman", "q3": "big kitchen"}
+    corpus = {f"d{number}": text for number, text in enumerate(SENTENCES)}
+    relevant = {"q1": {"d1", "d5"}, "q2": {"d3"}, "q3": {"d5", "d6", "d0"}}
+    found = InformationRetrievalEvaluator(queries, corpus, relevant)(encoder)
+
+    documents = {name: encoder.encode("the " + text) for name, text in corpus.items()}
+    expected: dict[str, list[float]] = {}
+    for name, text in queries.items():
+        vector = encoder.encode("a dog : " + text)
+        ranked = sorted(documents, key=lambda document: -cosine(vector, documents[document]))
+        hits = [document in relevant[name] for document in ranked]
+        ideal = sum(1 / math.log2(rank + 2) for rank in range(len(relevant[name])))
+        gain = sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits))
+        for metric, value in (
+            ("accuracy@1", hits[0]),
+            ("precision@3", sum(hits[:3]) / 3),
+            ("recall@3", sum(hits[:3]) / len(relevant[name])),
+            ("mrr@10", 1 / (hits.index(True) + 1)),
+            ("ndcg@10", gain / ideal),
+        ):
+            expected.setdefault(metric, []).append(float(value))
+    for metric, values in expected.items():
+        assert found[f"cosine_{metric}"] == pytest.approx(np.mean(values), abs=1e-9), metric
+    assert 0 < np.mean(expected["ndcg@10"]) < 1

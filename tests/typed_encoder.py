@@ -1,0 +1,16 @@
+"""What type checkers know of the encoder: read by mypy in `scripts/check`, never run."""
+
+import numpy as np
+import torch
+from typing_extensions import assert_type
+
+import cse
+
+ENCODER = cse.load("promptbert")
+assert_type(ENCODER.encode("a"), np.ndarray)
+assert_type(ENCODER.encode(["a"], 8, True, precision="int8", truncate_dim=4), np.ndarray)
+assert_type(ENCODER.encode(["a"], prompt="query: ", convert_to_tensor=True), torch.Tensor)
+assert_type(ENCODER.encode(["a"], convert_to_numpy=False), torch.Tensor)
+assert_type(ENCODER.encode_query("a", batch_size=8), np.ndarray)
+assert_type(ENCODER.encode_document(["a"], convert_to_tensor=True), torch.Tensor)
+assert_type(ENCODER.similarity([[1.0]], [[1.0]]), torch.Tensor)
