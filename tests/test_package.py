@@ -181,5 +181,6 @@ def test_the_app_says_what_is_missing_without_its_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(app, "find_spec", lambda name: None)
+    monkeypatch.setattr(app, "serve", lambda options: None)
     assert app.main([]) == 3
     assert re.fullmatch(r"Error: the app needs Gradio; install it with: pip install gradio\n", capsys.readouterr().err)
