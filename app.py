@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,12 @@ def build_app(
     return page(open_state(models, indexes, family, pooling, Admission(models_root, allow_hub)))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted; the exit code comes back: 0, 3 for a bad host or port, 4 for a bad model or index."""
-    options = parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Serve until interrupted; the exit code comes back: 0, 3 for a bad host or port, 4 for a bad model or index.
+
+    `program` is what usage messages call it, instead of this file's name.
+    """
+    options = parser(program).parse_args(arguments)
     os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -64,12 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def check(options: argparse.Namespace) -> None:
     """Raise for what can be seen to be wrong at once.
 
-    `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host or port that cannot be had.
+    ValueError where Gradio is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host
+    or port that cannot be had.
     """
     from cse.errors import ArtefactError
     from cse.model_names import Kind, resolve_among
     from index.manifest import read_manifest
 
+    if find_spec("gradio") is None:  # an extra of the package
+        raise ValueError("the app needs Gradio; install it with: pip install gradio")
     for model in options.model:
         if resolve_among(model, options.family, [options.pooling] if options.pooling else ()).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
@@ -126,9 +133,9 @@ def precompute() -> None:
         sys.stdout.write(f"{path}\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = argparse.ArgumentParser(description="Compare contrastive sentence embeddings in the browser.")
+def parser(program: str | None = None) -> argparse.ArgumentParser:
+    """The command line, of the name `program`."""
+    made = argparse.ArgumentParser(program, description="Compare contrastive sentence embeddings in the browser.")
     made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
     made.add_argument(
         "--host", type=host, default=os.environ.get("GRADIO_SERVER_NAME", ""),

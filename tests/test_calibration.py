@@ -52,19 +52,20 @@ def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)
 def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
-    """Pairs of sentences that the reference does not have, no sentence twice: 200 percentiles against U(0, 100)."""
+    """4,000 pairs of sentences that the reference does not have: no share of them is off by more than 5 points."""
     state, encoder = open_state([name], ()), cse.load(name)
     column = Column(name, name)
     reference = state.demo.random_cosines(column, encoder)
     assert len(reference) == 200 * 199 / 2
     others = np.array([row for row in range(len(state.demo.sentences)) if row % 6])
-    chosen = np.random.default_rng(0).choice(others, (2, 200), replace=False)
+    chosen = np.random.default_rng(0).choice(others, (2, 4000))
+    chosen = chosen[:, chosen[0] != chosen[1]]
     vectors = state.demo.vectors(column, encoder)
     places = []
     for first, second in vectors[chosen].swapaxes(0, 1):
         cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
         places.append(percentile(float(cosine), reference))
-    assert kstest(places, "uniform", args=(0, 100)).pvalue > 0.01
+    assert kstest(places, "uniform", args=(0, 100)).statistic < 0.05
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def encoder() -> Encoder:
         ("A man is playing a guitar.", []),
         ("\N{GRINNING FACE} \N{THUMBS UP SIGN}", ["no piece of it is in the vocabulary, so the vector says nothing"]),
         ("good \N{GRINNING FACE}", ["1 of its 2 word pieces are not in the vocabulary"]),
-        ("cat " * 300, ["only the first 246 of its 300 word pieces are read"]),
+        ("cat " * 600, ["only the first 502 of its 600 word pieces are read"]),
         ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],
 )

@@ -128,7 +128,7 @@ def test_every_tab_of_the_bundled_page_has_its_result() -> None:
     assert shown["models"].count("<details") == shown["models"].count("; STS ") == len(BUNDLED_NAMES)
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
-    assert shown["xray"].count("<tr>") == 1 + 5 + 1 + 17
+    assert shown["xray"].count("<tr>") == 1 + 7 + 1 + 17
     assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))
 
 

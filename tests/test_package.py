@@ -1,0 +1,186 @@
+"""The wheel, what is in it and what it does where the repository is not; and the one command that holds all others."""
+
+import ast
+import email
+import importlib
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, SENTENCES
+from packaging.requirements import Requirement
+from packaging.version import Version
+from typer.testing import CliRunner
+
+import app
+import cse
+from scripts.__main__ import app as group
+
+PACKAGED = ("cse", "index", "scripts", "ui", "app.py", "pyproject.toml", "README.md", "LICENSE")
+FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))
+KNOWN = set("bench build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
+CALLS = CliRunner()
+
+
+def pip(*words: object, cwd: Path) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel, built beside tests and docs in a folder of links, so that no build files come into the repository."""
+    source = tmp_path_factory.mktemp("source")
+    for name in (*PACKAGED, "tests", "docs"):
+        (source / name).symlink_to(ROOT / name)
+    pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "made", ".", cwd=source)
+    (made,) = (source / "made").glob("*.whl")
+    return zipfile.ZipFile(made)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds what the wheel installs."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip("install", "--no-index", "--no-deps", "--no-compile", "--target", folder, wheel.filename, cwd=folder)
+    return folder
+
+
+def metadata(wheel: zipfile.ZipFile) -> email.message.Message:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    return email.message_from_bytes(wheel.read(name))
+
+
+def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    paths = [path for folder in ("cse", "index", "ui") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    paths += [*(ROOT / "scripts").glob("*.py"), ROOT / "app.py"]
+    expected = {path.relative_to(ROOT).as_posix() for path in paths if path.parent.name != "__pycache__"}
+    assert {"cse/py.typed", "cse/bundled/dcpcse/model.safetensors", "ui/style.css", "ui/map/map.js"} <= expected
+    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
+    assert Path(str(wheel.filename)).stat().st_size < 100_000_000
+
+
+def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:
+    assert metadata(wheel)["Version"] == cse.__version__
+    sources = [path for name in PACKAGED[:4] for path in (ROOT / name).rglob("*.py")]
+    files = [*sources, *(ROOT / name for name in PACKAGED[4:])]
+    written = [path for path in files if cse.__version__ in path.read_text()]
+    assert written == [ROOT / "cse" / "__init__.py"]
+
+
+def test_the_lock_keeps_the_ranges_whose_lower_bounds_are_its_oldest_versions(wheel: zipfile.ZipFile) -> None:
+    ranges = {need.name: need.specifier for need in map(Requirement, metadata(wheel).get_all("Requires-Dist", []))}
+    pinned: dict[str, list[Version]] = {}
+    for file in ("requirements.txt", "tests/requirements.txt"):
+        for need in map(Requirement, (ROOT / file).read_text().splitlines()):
+            ((_, version),) = [(part.operator, part.version) for part in need.specifier]
+            pinned.setdefault(need.name, []).append(Version(version))
+    assert pinned.keys() - ranges.keys() == {"faiss-gpu"}  # of the lock alone
+    assert ranges.keys() - pinned.keys() == {"numpy"}  # which the others bring
+    for name, versions in pinned.items():
+        if name in ranges:
+            assert all(version in ranges[name] for version in versions), name
+            assert f">={min(versions)}" in str(ranges[name]), name
+
+
+def test_an_installed_command_works_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+
+    def run(*words: str) -> str:
+        command = [str(installed / "bin" / "cse"), *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("--version") == f"cse {cse.__version__}\n"
+    run("encode", "--model", "dcpcse", "--input", "text.txt", "--output", "vectors.npy")
+    here = cse.load("dcpcse").encode(SENTENCES, show_progress_bar=False)
+    np.testing.assert_allclose(np.load(tmp_path / "vectors.npy"), here, atol=1e-5)  # of a process of its own
+
+
+WATCH = """
+import sys
+from scripts.__main__ import app
+try:
+    app(["--help"])
+except SystemExit:
+    print(sorted(name for name in sys.modules if name.startswith("scripts.") or name in ("torch", "numpy", "gradio")))
+"""
+
+
+def test_the_help_of_the_group_imports_no_command() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCH], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['scripts.__main__']"
+
+
+def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -> None:
+    shown = " ".join(CALLS.invoke(group, ["--help"]).output.split())
+    names = [path.stem.replace("_", "-") for path in FILES]
+    assert set(names) >= KNOWN
+    for name, path in zip(names, FILES, strict=True):
+        line = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
+        assert f" {name} {' '.join(line.split())}" in shown
+    assert " app Compare models side by side in the browser. " in shown
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_a_command_of_the_group_is_that_of_its_file(path: Path) -> None:
+    module = importlib.import_module(f"scripts.{path.stem}")
+    alone = CALLS.invoke(module.app, ["--help"]).output
+    for name in {path.stem, path.stem.replace("_", "-")}:
+        mounted = CALLS.invoke(group, [name, "--help"])
+        assert mounted.exit_code == 0
+        options = mounted.output.partition("Options:")[2]
+        assert options
+        assert options == alone.partition("Options:")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["serach"], 2, "No such command 'serach'. Did you mean 'search'?"),
+        (["build-idnex"], 2, "Did you mean 'build-index'?"),
+        (["zzz"], 2, "No such command 'zzz'."),
+        (["search", "nowhere", "a query"], 4, "Error: nowhere: no such index folder"),
+        (["encode", "--model", "simcse", "--input", "nowhere.txt", "--output", "v.npz"], 3, "--output"),
+    ],
+)
+def test_the_group_keeps_the_exit_codes_and_helps_with_a_mistyped_command(
+    words: list[str], code: int, says: str
+) -> None:
+    done = CALLS.invoke(group, words)
+    assert done.exit_code == code
+    assert says in done.stderr
+
+
+def test_words_are_completed_by_the_shell() -> None:
+    def completed(words: str, number: int) -> list[str]:
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(number), "_CSE_COMPLETE": "complete_bash"}
+        return CALLS.invoke(group, [], prog_name="cse", env=asked).output.split()
+
+    assert completed("cse sea", 1) == ["search", "search-templates"]
+    assert completed("cse build-index --over", 2) == ["--overwrite"]
+
+
+def test_the_app_is_given_its_words_and_gives_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+    monkeypatch.setattr(app, "main", lambda *words: given.append(words) or 4)
+    done = CALLS.invoke(group, ["app", "--port", "7861", "--index", "a", "--share", "--index", "b"], prog_name="cse")
+    assert done.exit_code == 4
+    assert given == [(["--port", "7861", "--index", "a", "--share", "--index", "b"], "cse app")]
+
+
+def test_the_app_says_what_is_missing_without_its_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app, "find_spec", lambda name: None)
+    monkeypatch.setattr(app, "serve", lambda options: None)
+    assert app.main([]) == 3
+    assert re.fullmatch(r"Error: the app needs Gradio; install it with: pip install gradio\n", capsys.readouterr().err)
