@@ -158,4 +158,5 @@ def test_cosines_have_three_decimals_and_percentages_two() -> None:
     made = open_boards()["geometry"]
     kinds = {c.score: digits([row.figures[i] for row in made.rows.values()]) for i, c in enumerate(made.columns)}
     assert kinds["uniformity"] == kinds["anisotropy"] == 3
-    assert kinds["K=0"] == 2
+    average = open_boards()["sts"]
+    assert digits([row.figures[-1] for row in average.rows.values()]) == 2
