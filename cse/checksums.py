@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cse.errors import ArtefactError
-from cse.files import BLOCK, read_json
+from cse.files import feed, read_json
 
 RECORD = "checksums.json"
 
@@ -53,7 +53,5 @@ def checksum(path: Path) -> str:
 @lru_cache(maxsize=1024)
 def _sha256(path: Path, size: int, changed: int, inode: int) -> str:
     sha = hashlib.sha256()
-    with path.open("rb") as content:
-        while block := content.read(BLOCK):
-            sha.update(block)
+    feed(sha, path)
     return sha.hexdigest()

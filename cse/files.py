@@ -157,7 +157,12 @@ def file_digest(path: Path) -> str:
     for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
         if file != path:
             sha.update(str(file.relative_to(path)).encode())
-        with file.open("rb") as content:
-            while block := content.read(BLOCK):
-                sha.update(block)
+        feed(sha, file)
     return sha.hexdigest()[:DIGITS]
+
+
+def feed(sha: hashlib._Hash, path: Path) -> None:
+    """Add a file to a hash, a block at a time."""
+    with path.open("rb") as content:
+        while block := content.read(BLOCK):
+            sha.update(block)
