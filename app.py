@@ -25,17 +25,19 @@ NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interfa
 
 def build_app(
     models: Sequence[str] = BUNDLED_NAMES,
-    indexes: Sequence[Path] = (),
+    indexes: Sequence[Path | str] = (),
     family: str | None = None,
     pooling: str | None = None,
     models_root: Path | None = None,
     allow_hub: bool = False,
 ) -> gr.Blocks:
-    """The app with a column per model, and the folders of `scripts.build_index` to search beside the demo corpus.
+    """The app with a column per model, and the indexes of `scripts.build_index` to search beside the demo corpus.
+
+    An index is a folder's path, or the address of a Milvus collection.
 
     `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. Visitors may
     add models to their own page: bundled ones, folders under `models_root`, and hub ids, downloaded with `allow_hub`.
-    No weights are read before a page asks for them. Raises `index.IndexFolderError` for a folder that is no index.
+    No weights are read before a page asks for them. Raises `index.IndexFolderError` for what is no index.
     """
     from ui.admission import Admission
     from ui.page import page
@@ -68,20 +70,26 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 def check(options: argparse.Namespace) -> None:
     """Raise for what can be seen to be wrong at once.
 
-    ValueError where Gradio is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError for a host
-    or port that cannot be had.
+    ValueError where Gradio or mcp is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError
+    for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
+    from cse.hub import data_folder
     from cse.model_names import Kind, resolve_among
-    from index.manifest import read_manifest
+    from index.folder import FILES
+    from index.places import manifest_at, place_of
 
     if find_spec("gradio") is None:  # an extra of the package
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
+    if options.mcp and find_spec("mcp") is None:
+        raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:
         if resolve_among(model, options.family, [options.pooling] if options.pooling else ()).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
-    for folder in options.index:
-        read_manifest(folder)
+    places = map(place_of, options.index)
+    options.index = [data_folder(place, FILES) if isinstance(place, Path) else place for place in places]
+    for place in options.index:
+        manifest_at(place)
     if options.models_root and not options.models_root.is_dir():
         raise ArtefactError(f"--models-root {options.models_root} is no folder; give one with models beneath it")
     check_address(options.host, options.port)
@@ -114,14 +122,22 @@ def check_address(host: str, port: int) -> None:
 
 def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until interrupted."""
+    from cse.allocator import keep_memory_flat
+    from ui.names import audience, served_names
     from ui.page import launch_options
 
+    keep_memory_flat()
     app = build_app(
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
         options.allow_hub,
     )  # fmt: skip
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
-    app.launch(server_name=name, server_port=options.port, share=options.share, **launch_options())
+    for line in audience(options.host, options.port, options.share):
+        sys.stderr.write(f"{line}\n")
+    looks = launch_options(served_names(options.host, options.allow_host))
+    app.launch(
+        server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp, **looks
+    )  # fmt: skip
 
 
 def precompute() -> None:
@@ -141,6 +157,14 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
         "--host", type=host, default=os.environ.get("GRADIO_SERVER_NAME", ""),
         help=f"address to listen on; default GRADIO_SERVER_NAME or {HOST}",
     )  # fmt: skip
+    made.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME",
+        help="a further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS",
+    )  # fmt: skip
+    made.add_argument(
+        "--mcp", action="store_true", default=os.environ.get("GRADIO_MCP_SERVER", "").lower() == "true",
+        help="serve the endpoints as tools of the Model Context Protocol as well",
+    )  # fmt: skip
     made.add_argument("--share", action="store_true", help="also serve through a public Gradio link")
     made.add_argument(
         "--model", action="append", default=[], metavar="NAME_OR_DIR",
@@ -156,8 +180,8 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
         "--precompute", action="store_true", help="write what the bundled models' pages open with, and serve nothing"
     )
     made.add_argument(
-        "--index", action="append", default=[], type=Path, metavar="DIR",
-        help="a folder of scripts.build_index to search; repeat for more",
+        "--index", "--store", action="append", default=[], metavar="DIR",
+        help="a folder of scripts.build_index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more",
     )  # fmt: skip
     return made
 

@@ -1,12 +1,26 @@
-"""The memory allocator during training."""
+"""The memory allocator during training and in a server, and the compiled kernels that training keeps."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+from typing import Any
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # mallopt's numbers, from malloc.h
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # mallopt's numbers, from malloc.h
 KEPT, MOST_BEFORE_2_35 = 2**30, 2**25  # bytes; older versions of glibc refuse a larger threshold for mapping
+ARENAS, LARGE = 2, 2**20  # bytes
+
+KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+MOST_KERNELS = 256  # a step of pretraining needs about 30; oneDNN keeps 1,024, of a megabyte and more in bfloat16
+
+
+def bound_kernels() -> None:
+    """Let oneDNN keep fewer compiled kernels, unless the environment says how many.
+
+    It compiles one for every new shape, and shapes change from step to step. Only what was not yet asked for obeys.
+    """
+    os.environ.setdefault(KERNELS, str(MOST_KERNELS))
 
 
 def keep_freed_memory() -> None:
@@ -15,7 +29,24 @@ def keep_freed_memory() -> None:
     By default every tensor above 32 MB is mapped anew, and the system clears each page of it at its first use. Does
     nothing where the C library is another.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    mallopt = _mallopt()
     if mallopt is not None:
         mallopt(MMAP_THRESHOLD, KEPT) or mallopt(MMAP_THRESHOLD, MOST_BEFORE_2_35)
         mallopt(TRIM_THRESHOLD, KEPT)
+
+
+def keep_memory_flat() -> None:
+    """Let glibc give the memory of a server's large tensors back at once, and its threads share the rest.
+
+    By default each thread has a place of its own to take memory from (8 a core), and a block is mapped alone only above
+    a size that grows with what is freed: what the largest answer of each thread left behind stays. Threads that run
+    already keep their places. Does nothing where the C library is another, and where `MALLOC_ARENA_MAX` says how many.
+    """
+    mallopt = _mallopt()
+    if mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:
+        mallopt(ARENA_MAX, ARENAS)
+        mallopt(MMAP_THRESHOLD, LARGE)
+
+
+def _mallopt() -> Any:
+    return getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import torch
 
 from cse import hub
+from cse.checksums import check_checksums
 from cse.errors import ArtefactError
 from cse.files import DIGITS
 from cse.weights import find_weights, read_tensors
@@ -34,7 +35,8 @@ def load_backbone(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `revision` is a hub commit. `weights` stand in for the stored ones.
+    Half-precision files are computed in float32. `revision` is a hub commit, before what an id ends in after an "@".
+    `weights` stand in for the stored ones. A folder with checksums, as pretraining writes them, must match these.
     A model saved without its whole masked-language-model head, as sentence-transformers does, opens without one.
     Raises ArtefactError when there is no such model, when it is damaged or when it holds weights that nothing reads.
     """
@@ -43,13 +45,15 @@ def load_backbone(
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
+    check_checksums(Path(name), "copy it again")
     offline = not Path(name).is_dir() and not hub.reachable()
+    place, pinned = hub.split_revision(str(name))
     source: dict[str, Any] = {
-        "revision": revision or "main", "local_files_only": offline, "trust_remote_code": False
+        "revision": revision or pinned or "main", "local_files_only": offline, "trust_remote_code": False
     }  # fmt: skip
     try:
-        config = AutoConfig.from_pretrained(name, **source)
-        tokenizer = AutoTokenizer.from_pretrained(name, **source)
+        config = AutoConfig.from_pretrained(place, **source)
+        tokenizer = AutoTokenizer.from_pretrained(place, **source)
         stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
         model, info = _with_weights(config, stored)
     except ArtefactError:
@@ -64,6 +68,10 @@ def load_backbone(
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
     check_inputs(model)
+    piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    embeddings: Any = model.get_input_embeddings()
+    if last >= (rows := embeddings.num_embeddings):
+        raise ArtefactError(f"{name}: its tokenizer gives {piece!r} the number {last}, its model has {rows} embeddings")
     return model.eval(), tokenizer
 
 

@@ -1,7 +1,7 @@
 """Checkpoints: exactly the learned tensors and a configuration.
 
 A folder holds `config.json`, `model.safetensors` (in shards where it is large) and a model card. The backbone is
-referred to by id or folder and by the fingerprint it had.
+referred to by id or folder and by the fingerprint it had; `cse.portable` puts it into the folder `backbone`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pathlib import Path
 import torch
 
 from cse.backbone import backbone_tensors, fingerprint, load_backbone
-from cse.checkpoint_config import BackboneRecord, CheckpointConfig, TrainingRecord
+from cse.checkpoint_config import EMBEDDED, BackboneRecord, CheckpointConfig, TrainingRecord
 from cse.checksums import checksums, verify
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.files import FolderKind, write_folder
 from cse.heads import copy_tensor
+from cse.model_card import model_card
 from cse.model_names import CONFIG, location, read_config
 from cse.storage import Storage, pack, unpack
 from cse.weights import INDEX, SAFE, check_finite, find_weights, read_tensors
@@ -26,8 +27,12 @@ from cse.weights import INDEX, SAFE, check_finite, find_weights, read_tensors
 CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
-    "a checkpoint", CONFIG, ("method", "format"), (CONFIG, "model*.safetensors", INDEX, "README.md", LOG)
-)
+    "a checkpoint", CONFIG, ("method", "format"),
+    (
+        CONFIG, "model*.safetensors", INDEX, "README.md", LOG,
+        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt")),
+    ),
+)  # fmt: skip
 
 
 def save(
@@ -60,7 +65,7 @@ def save(
         save_torch_state_dict(tensors, target, max_shard_size=shard)
         recorded = replace(config, sha256=checksums(target))
         (target / CONFIG).write_text(json.dumps(recorded.to_json(), indent=1))
-        (target / "README.md").write_text(config.model_card())
+        (target / "README.md").write_text(model_card(config))
 
     write_folder(folder, fill, CHECKPOINT)
 
@@ -96,8 +101,9 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
     verify(folder, config.sha256, CURE)
     tensors = read_tensors(files)
     check_finite(tensors, str(folder), CURE)
-    backbone = load_backbone(location(origin.name), revision=origin.revision)
-    encoder = Encoder(*backbone, config.method, name=name, backbone=origin.name)
+    place = str(Path(folder) / EMBEDDED) if origin.name == f"./{EMBEDDED}" else origin.name
+    backbone = load_backbone(location(place), revision=origin.revision)
+    encoder = Encoder(*backbone, config.method, name=name, backbone=place)
     if (found := encoder.backbone_fingerprint) != origin.fingerprint:
         raise ArtefactError(
             f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {found}; restore that backbone"

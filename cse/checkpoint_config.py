@@ -1,18 +1,22 @@
-"""What a checkpoint says about itself: a frozen record that becomes `config.json` and the model card."""
+"""What a checkpoint says about itself: a frozen record that becomes `config.json`; `cse.model_card` words it."""
 
 from __future__ import annotations
 
+import json
 import platform
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, TypedDict
 
+from cse.files import digest
 from cse.method_json import from_json, to_json
 from cse.methods import Method
-from cse.model_names import BACKBONE, START
 from cse.storage import Storage
 
+OWN = "digest"
 FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
+
+EMBEDDED = "backbone"  # a folder in the checkpoint's own, where a backbone of one machine travels with it
 
 
 class DevScores(TypedDict, total=False):
@@ -45,7 +49,8 @@ class BackboneRecord:
 class CheckpointConfig:
     """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds.
 
-    `sha256` has the checksums of the files of weights by name; the first versions recorded none.
+    `sha256` has the checksums of the files of weights by name; the first versions recorded none, and no digest of the
+    rest of the object, without which a changed template or setting would be taken.
     """
 
     method: Method
@@ -59,19 +64,22 @@ class CheckpointConfig:
     def to_json(self) -> dict[str, Any]:
         """The object in `config.json`, with the versions of the libraries that write it."""
         versions = {name: version(name) for name in ("torch", "transformers")}
-        return {
+        value = {
             "format": FORMATS[self.storage], "storage": self.storage.value,
             "method": to_json(self.method), "backbone": asdict(self.backbone),
             "frozen_embeddings": self.frozen_embeddings, "learned_numbers": self.learned_numbers, **self.training,
             **({"sha256": self.sha256} if self.sha256 else {}),
             "versions": {"python": platform.python_version(), **versions},
         }  # fmt: skip
+        return {**value, OWN: _own_digest(value)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
         """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
         if value.get("format") not in FORMATS.values():
             raise ValueError(f"checkpoint format {value.get('format')}, this version reads 1 and 2")
+        if OWN in value and value[OWN] != _own_digest(value):
+            raise ValueError("damaged (its digest is not the one recorded)")
         try:
             method, origin = from_json(value["method"]), value["backbone"]
             backbone = BackboneRecord(str(origin["name"]), origin.get("revision"), origin["fingerprint"])
@@ -87,20 +95,10 @@ class CheckpointConfig:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a checkpoint of this project ({error})") from error
 
-    def model_card(self) -> str:
-        """A short model card in the hub's form."""
-        method, backbone = self.method, self.backbone
-        recorded = {**self.training.get("settings", {}), **self.training.get("dev", {})}
-        return "\n".join(
-            [
-                "---", "pipeline_tag: sentence-similarity", "library_name: cse", "---",
-                f"# {method.name}{' (supervised)' if method.supervised else ''}", "",
-                f"{method.summary} ({method.citation}).", "",
-                f"Backbone: {backbone.name} ({backbone.fingerprint}). "
-                f"Learned numbers in this folder: {self.learned_numbers:,}.", "",
-                *([START, ""] if backbone.name == BACKBONE else []),
-                "```python", "import cse", "", 'vectors = cse.load("THIS_FOLDER").encode(["A sentence."])', "```", "",
-                "Settings and STS-B dev scores (Spearman x 100):", "",
-                *(f"- {key}: {value}" for key, value in recorded.items()), "",
-            ]
-        )  # fmt: skip
+
+def _own_digest(value: dict[str, Any]) -> str:
+    """The digest of what `config.json` says, but of itself and of where the backbone lies, which may be moved."""
+    backbone = value.get("backbone")
+    if isinstance(backbone, dict):
+        backbone = {key: item for key, item in backbone.items() if key != "name"}
+    return digest(json.dumps({**value, "backbone": backbone, OWN: None}, sort_keys=True))

@@ -15,8 +15,8 @@ RECORD = "checksums.json"
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """sha256 in hex of each file that lies in a folder, by name, but of the record itself."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != RECORD)
+    """sha256 in hex of each file that lies in a folder, by name, but of the record itself and of pages to read."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != RECORD and path.suffix != ".md")
     return {path.name: checksum(path) for path in files}
 
 

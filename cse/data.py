@@ -1,60 +1,31 @@
 """Text in: sentences, triplets and graded pairs from files of any common kind, or from a hub id.
 
-Text, .csv and .tsv files are streamed with the standard library, other tables and hub ids through `datasets`.
+Text, .csv, .tsv and .jsonl files are streamed with the standard library, other tables and hub ids through `datasets`.
 Every error is a `ValueError` that names the file, the line and the cure.
 """
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import math
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse import hub
-from cse.tables import DELIMITED, USUAL_COLUMNS, Rows, delimited
+from cse.files import check_regular
+from cse.tables import DELIMITED, JSON_LINES, USUAL_COLUMNS, Rows, delimited, json_lines
+from cse.text_files import COMPRESSED, DAMAGED, LONGEST_LINE, begins_with_text, text_lines
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 TEXT_SUFFIXES = (".txt", ".text", "")
-LOADERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet"}  # those of `datasets`
-TABLES = (*DELIMITED, *LOADERS)
+LOADERS = {".json": "json", ".parquet": "parquet"}  # those of `datasets`
+TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
 TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
-COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 Pair = tuple[float, str, str]
-
-
-def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
-    """Every line of a text file (plain, .gz or .xz) without its newline or with it, empty lines included.
-
-    Raises ValueError for a missing file, a folder, bytes that are not UTF-8 and NUL bytes (a binary file).
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path}: {'is a folder, not a text file' if path.is_dir() else 'no such file'}")
-    opener = COMPRESSED.get(path.suffix.lower(), open)
-    number = 0
-    try:
-        with opener(path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
-                if b"\x00" in raw:
-                    raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield line if keep_ends else line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
-        ) from error
-    except DAMAGED as error:
-        raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
 
 
 def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
@@ -126,16 +97,21 @@ def _text(source: str | Path, where: str, name: str, value: Any) -> str:
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
         raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
-    return "" if value is None else str(value).strip()
+    text = "" if value is None else str(value).strip()
+    if len(text) > LONGEST_LINE:
+        raise ValueError(f"{source}: {where} is longer than {LONGEST_LINE:,} characters; cut it into sentences")
+    return text
 
 
 def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list[str], Rows]:
     path = Path(source)
-    if suffix in TABLES and not path.is_file():
-        raise ValueError(f"{source}: no such file")
+    if suffix in TABLES:
+        check_regular(path)
     if suffix in DELIMITED:
         return delimited(path, suffix, text_lines(path, keep_ends=True), has_header)
-    if suffix in LOADERS and suffix != ".parquet" and _looks_binary(path):
+    if suffix == JSON_LINES:
+        return json_lines(path, text_lines(path))
+    if suffix == ".json" and not begins_with_text(path):
         raise ValueError(f"{source}: holds NUL bytes; give a text table, not a binary file")
     if suffix not in LOADERS and not hub.reachable():
         raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
@@ -146,14 +122,6 @@ def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list
     if first is None:
         return [], iter(())
     return list(first), ((f"row {number}", row) for number, row in enumerate(chain([first], rows), start=1))
-
-
-def _looks_binary(path: Path) -> bool:
-    try:
-        with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
-            return b"\x00" in file.read(1 << 16)
-    except DAMAGED as error:
-        raise ValueError(f"{path}: damaged compressed file: {error}") from error
 
 
 def _rows(source: str | Path, suffix: str) -> Iterator[dict[str, Any]]:

@@ -6,14 +6,14 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from cse.backbone import backbone_tensors, fingerprint, first_position, mlm_head, row_limit, tensor_digest
+from cse.batches import MOST_TOKENS, TOKENS, WINDOW, plan_batches
 from cse.heads import tanh_head, transform_head
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
@@ -135,32 +135,49 @@ class Encoder(SentenceModel):
         if self.head is None or not self._applies(self.method.head_when):
             return hidden if bias is None else hidden - bias
         if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head, before the other
-            return self.head(hidden) if bias is None else self.head(hidden) - self.head(bias)
-        return self.head(hidden if bias is None else hidden - bias)
+            return self._headed(hidden) if bias is None else self._headed(hidden) - self._headed(bias)
+        return self._headed(hidden if bias is None else hidden - bias)
+
+    def _headed(self, hidden: torch.Tensor) -> torch.Tensor:
+        head: Any = self.head
+        return head(hidden.to(next(head.parameters()).dtype)).float()
 
     def _applies(self, when: When) -> bool:
         return when is When.ALWAYS or (when is When.TRAINING and self.training)
 
-    def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
-        contents = self.tokenise(texts, [self.views[0][0]] * len(texts))
-        return self.encode_ids(contents, batch_size, progress)
-
-    def encode_ids(
-        self, contents: Sequence[Sequence[int]], batch_size: int = 64, progress: bool = False
-    ) -> torch.Tensor:
-        """(N, d) float32 vectors on the CPU of N sentences' token ids, as `tokenise` gives them; one may be empty."""
+    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
         from tqdm import tqdm
 
-        if batch_size < 1:
+        vectors = torch.empty(len(texts), self.dim)
+        with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
+            for start in range(0, len(texts), WINDOW):
+                window = texts[start : start + WINDOW]
+                contents = self.tokenise(window, [self.views[0][0]] * len(window))
+                vectors[start : start + len(window)] = self.encode_ids(contents, batch_size, bar.update)
+        return vectors
+
+    def encode_ids(
+        self,
+        contents: Sequence[Sequence[int]],
+        batch_size: int | None = None,
+        report: Callable[[int], object] = lambda done: None,
+    ) -> torch.Tensor:
+        """(N, d) float32 vectors on the CPU of N sentences' token ids, as `tokenise` gives them; one may be empty.
+
+        A pass has as many sentences as `cse.batches` finds right for the device, and at most `batch_size`. `report` is
+        told of how many sentences each one was.
+        """
+        if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
-        order = np.argsort([-len(ids) for ids in contents], kind="stable")
-        vectors, starts = torch.empty(len(contents), self.dim), range(0, len(contents), batch_size)
+        template, tokens = self.views[0][0], TOKENS.get(self.device.type, MOST_TOKENS)
+        around = template.length + self.method.prefix
+        vectors = torch.empty(len(contents), self.dim)
         with self.inference():
-            for start in tqdm(starts, desc=self.name, unit="batch", leave=False, disable=not progress):
-                chosen = order[start : start + batch_size]
-                templates = [self.views[0][0]] * len(chosen)
+            for chosen in plan_batches([around + len(ids) for ids in contents], tokens, batch_size):
                 # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
-                vectors[chosen] = Encoder.forward(self, [contents[i] for i in chosen], templates).cpu()
+                found = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen))
+                vectors[chosen] = found.float().cpu()
+                report(len(chosen))
         return vectors
 
     # -- vectors to words ---------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ def nearest(rows: np.ndarray, count: int) -> np.ndarray:
     squares = (rows * rows).sum(axis=1)
     distances = squares[:, None] + squares[None, :] - 2 * rows @ rows.T
     np.fill_diagonal(distances, np.inf)
-    return distances.argsort(axis=1, kind="stable")[:, : min(count, max(len(rows) - 1, 0))]
+    ranked = distances.argsort(axis=1, kind="stable")
+    return ranked[:, : min(count, max(len(rows) - 1, 0))].copy()  # a view would keep all N x N alive
 
 
 def directions(vectors: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cse.errors import ArtefactError
+from cse.hub import split_revision
 from cse.methods import METHODS, SUPERVISED, Method, When
 from cse.templates import Template
 
@@ -111,7 +112,7 @@ def identify(name: str, keys: frozenset[str], asked: str | None) -> Family | Non
     where these contradict each other, ArtefactError where the keys leave more than one family.
     """
     key, possible = marked(keys)
-    published = PUBLISHED_IDS.get(name)
+    published = PUBLISHED_IDS.get(split_revision(name)[0])
     stated = FAMILIES[asked] if asked else published
     if stated and published and stated is not published:
         raise ValueError(f"{name} is published as {published.name}, not as {stated.name}; leave out `family`")

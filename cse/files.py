@@ -5,19 +5,19 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
-from cse.swap import Replacement, recover
+from cse.swap import Replacement, recover, settle
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
         if kind is not None:
             kind.check_replaceable(folder)
         with _naming(folder):
-            for file in replacement.fresh.iterdir():
+            for file in filter(Path.is_file, replacement.fresh.rglob("*")):
                 file.chmod(0o644)  # safetensors writes files that only their owner may read
             replacement.swap()
     finally:
@@ -102,7 +102,9 @@ def _naming(place: Path, what: str = "folder", only_full: bool = False) -> Itera
 
 def _disk_is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno in FULL
+    if type(error) is Exception:  # all that the library of tokenizers raises
+        return any(str(error).endswith(f"(os error {number})") for number in FULL)
     # safetensors reports a failed write in its own type, whose one sign is that it does not speak of reading
     return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
 
@@ -110,18 +112,20 @@ def _disk_is_full(error: Exception) -> bool:
 def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
 
-    The temporary name ends as `path` does. A failure leaves `path` as it was and nothing beside it. Raises OSError
-    naming `path` where it cannot be written.
+    The temporary file is called as `path` is, in a folder beside it. A failure leaves `path` as it was and nothing
+    beside it; what a kill leaves there the next write removes. Raises OSError naming `path` where it cannot be written.
     """
-    fresh = path.with_name(f".{os.getpid()}.{path.name}")
+    with _naming(path, "file"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(path)
     try:
         with _naming(path, "file"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = replacement.fresh / path.name
             fill(fresh)
+            settle(replacement.fresh)
             fresh.replace(path)
     finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+        replacement.clear()
 
 
 def write_json(path: Path, value: object) -> None:
@@ -143,6 +147,14 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def check_regular(path: Path) -> None:
+    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing."""
+    if path.is_file():
+        return
+    what = "is a folder, not a file" if path.is_dir() else "is a device or a pipe; give a file"
+    raise ValueError(f"{path}: {what if path.exists() else 'no such file'}")
+
+
 def digest(*parts: str) -> str:
     """12 hex digits of sha256 over texts, one after the other."""
     sha = hashlib.sha256()
@@ -162,7 +174,8 @@ def file_digest(path: Path) -> str:
 
 
 def feed(sha: hashlib._Hash, path: Path) -> None:
-    """Add a file to a hash, a block at a time."""
+    """Add a file to a hash, a block at a time. Raises ValueError for anything but a regular file."""
+    check_regular(path)
     with path.open("rb") as content:
         while block := content.read(BLOCK):
             sha.update(block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatch
@@ -53,21 +53,35 @@ def _answers() -> bool:
     return True
 
 
+def split_revision(model: str) -> tuple[str, str | None]:
+    """The hub id and the branch, tag or commit of `OWNER/NAME@REVISION`; a folder or a plain id as it is, and None."""
+    name, _, revision = model.partition("@")
+    return (name, revision) if revision and not Path(model).exists() else (model, None)
+
+
 def cached_file(model: str, name: str, revision: str | None = None) -> Path | None:
     """Where the file `name` of a model folder or hub id lies, downloaded if the hub is reachable; None without it.
 
-    `revision` is a hub commit. Without the hub, what lies in its cache is found.
+    `revision` is a hub commit, which an id may also end in after an "@". Without the hub, what lies in its cache is
+    found. Raises ArtefactError for a revision that there is not.
     """
     if Path(model).is_dir():
         return path if (path := Path(model) / name).is_file() else None
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
-    online = reachable()
+    online, (repository, pinned) = reachable(), split_revision(model)
     try:
-        return Path(hf_hub_download(model, name, revision=revision, local_files_only=not online))
+        return Path(hf_hub_download(repository, name, revision=revision or pinned, local_files_only=not online))
     except (HFValidationError, RepositoryNotFoundError):
         return None
+    except RevisionNotFoundError as error:
+        raise ArtefactError(f"{repository} has no revision {revision or pinned!r}; give one of its commits") from error
     except (EntryNotFoundError, OSError) as error:
         if online and not isinstance(error, EntryNotFoundError):
             raise ArtefactError(f"{model}: cannot fetch {name} from the hub ({error}); try again") from error
@@ -78,9 +92,34 @@ def model_folder(model: str) -> Path:
     """The folder of a model, a hub id's configuration and weights downloaded where the hub is reachable."""
     if Path(model).is_dir():
         return Path(model)
+    repository, revision = split_revision(model)
+    return _snapshot(repository, revision, WANTED, "model")
+
+
+def data_folder(name: Path, files: Sequence[str]) -> Path:
+    """A folder as it is, or where the `files` of the data set `OWNER/NAME[@REVISION]` lie, downloaded if need be.
+
+    What is neither comes back as it is.
+    """
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    repository, revision = split_revision(name.as_posix())
+    if name.exists() or name.is_absolute() or repository.count("/") != 1:
+        return name
+    try:
+        return _snapshot(repository, revision, files, "dataset")
+    except (HFValidationError, HfHubHTTPError, OSError):
+        return name
+
+
+def _snapshot(repository: str, revision: str | None, patterns: Sequence[str], kind: str) -> Path:
     from huggingface_hub import snapshot_download
 
-    return Path(snapshot_download(model, allow_patterns=WANTED, local_files_only=not reachable()))
+    wanted, cached = list(patterns), not reachable()
+    found = snapshot_download(
+        repository, revision=revision, repo_type=kind, allow_patterns=wanted, local_files_only=cached
+    )
+    return Path(found)
 
 
 def download_size(model: str) -> int | None:
@@ -90,7 +129,8 @@ def download_size(model: str) -> int | None:
     if not reachable():
         return None
     try:
-        files = HfApi().model_info(model, files_metadata=True, timeout=TIMEOUT).siblings or []
+        repository, revision = split_revision(model)
+        files = HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT).siblings or []
     except Exception:  # a wrong name, an answer that is none, no connection
         return None
     wanted = [file for file in files if any(fnmatch(file.rfilename, each) for each in (*WANTED, "*.bin"))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 from cse import hub
@@ -9,6 +11,7 @@ from cse.backbone import load_backbone
 from cse.checkpoint import load_checkpoint
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.export.reading import load_export
 from cse.families import FAMILIES, HEADS, Family
 from cse.heads import copy_tensor, stored_head
 from cse.methods import UNTRAINED, When
@@ -22,7 +25,7 @@ def load(model: str, pooling: str | None = None, device: str | None = None, fami
 
 
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
-    """The encoder behind a reference, on a GPU where there is one and no `device` is named.
+    """The encoder behind a reference, on `device`, which the variable CSE_DEVICE or a GPU that is there stand in for.
 
     Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder.
     """
@@ -30,11 +33,13 @@ def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     if reference.kind is Kind.CHECKPOINT:
         encoder = load_checkpoint(hub.model_folder(location(reference.name)), name=reference.label)
+    elif reference.kind is Kind.EXPORT:
+        encoder = load_export(hub.model_folder(location(reference.name)), name=reference.label)
     elif reference.family:
         encoder = _published(reference, FAMILIES[reference.family])
     else:
         encoder = _untrained(reference)
-    return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return encoder.to(device or os.environ.get("CSE_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def _untrained(reference: ModelReference) -> Encoder:

@@ -25,6 +25,7 @@ START = (
     "models and with those of the untrained backbone."
 )
 CONFIG = "config.json"
+EXPORT_RECORD = "cse_export.json"  # in a folder that was made for another tool
 DEFAULT_POOLING = "mean"
 
 
@@ -35,6 +36,7 @@ class Kind(str, Enum):
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
     PUBLISHED = "published checkpoint"  # made by other training code, read as its family in `families.FAMILIES` is
+    EXPORT = "export"  # made by `cse.export` for another tool
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
 
@@ -184,6 +186,8 @@ def _own_way(model: str) -> tuple[str, Kind | None]:
     name = canonical_name(model)
     if Path(name).is_file():
         return name, Kind.WORD_VECTORS
+    if name not in (*BUNDLED_NAMES, BACKBONE) and hub.cached_file(name, EXPORT_RECORD):
+        return name, Kind.EXPORT
     return name, Kind.CHECKPOINT if _is_checkpoint(name) else None
 
 

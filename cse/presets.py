@@ -12,7 +12,8 @@ from cse.methods import METHODS, SUPERVISED, Method
 class TrainConfig:
     """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
 
-    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10.
+    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10. `chunk`
+    is the most rows of a forward, each of which the backward pass then computes anew: a batch of any size fits.
     """
 
     batch_size: int = 64
@@ -26,6 +27,7 @@ class TrainConfig:
     dropout: float | None = None  # None: the backbone's own rates
     freeze_embeddings: bool = False
     hinge: float = 0.0
+    chunk: int | None = None
     seed: int = 42
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from cse.backbone import first_position, mlm_head, prefix_cache
 from cse.heads import INIT_STD
+from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
+from cse.row_groups import FORWARD_COST, row_groups
 from cse.templates import HARD, Row, TokenTemplate, render
 
 if TYPE_CHECKING:
@@ -22,11 +27,22 @@ if TYPE_CHECKING:
 BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
 
 
+class Tokens(NamedTuple):
+    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding."""
+
+    ids: torch.Tensor
+    slots: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+
+
 class PromptedBackbone(nn.Module):
     """A masked language model that reads rows: word embeddings with soft slots, behind a key/value prefix.
 
     `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
-    (P, layers * 2 * d), `slots` (S, d); each is None where the method has none.
+    (P, layers * 2 * d), `slots` (S, d); each is None where the method has none. In training no forward has more than
+    `chunk` rows, and the backward pass computes it anew, so that the states of one at a time are kept. With `reads_at`
+    the last block is computed only where it is read (`cse.last_block`).
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
@@ -40,6 +56,8 @@ class PromptedBackbone(nn.Module):
         self.prefix = nn.Parameter(prefix) if method.prefix else None
         self.slots = self._initial_slots()
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
+        self.chunk: int | None = None
+        self.reads_at = can_read_at(model)
         self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
         self._biases_of = -1
 
@@ -59,18 +77,37 @@ class PromptedBackbone(nn.Module):
 
     def pool(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
+        return self._grouped(rows, self._pool)
+
+    def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
         pooling = (self.training and self.method.training_pooling) or self.method.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
-            ids, slots, _, mask = self._collate(rows)
-            return _mean(self._embed(ids, slots), mask)
+            tokens = self._collate(rows)
+            return _mean(self._embed(tokens), tokens.mask)
         if pooling is Pooling.STATIC_OUTPUT:
-            ids, _, _, mask = self._collate(rows)
+            tokens = self._collate(rows)
             mlm_head(self.model)  # says what is missing where there is none
-            return _mean(self.model.get_output_embeddings().weight[ids], mask)
+            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
         states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
+
+    def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
+        """(B, ...) what `read` makes of the numbers of rows of these `lengths` (B), in training of some at a time.
+
+        Rows of like length go together on a CPU, where padding takes as long as tokens do, and at most `chunk`. Where
+        that is given the backward pass computes each group anew, with the same dropout (GradCache, Gao et al. 2021).
+        """
+        if not self.training:
+            return read(range(len(lengths)))
+        cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
+        groups = row_groups(lengths, self.chunk, cost)
+        values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
+        return torch.cat(values)[np.argsort(np.concatenate(groups))]
+
+    def _grouped(self, rows: Sequence[Row], read: Callable[[Sequence[Row]], torch.Tensor]) -> torch.Tensor:
+        return self.grouped([len(row.ids) for row in rows], lambda part: read([rows[number] for number in part]))
 
     @contextmanager
     def inference(self) -> Iterator[None]:
@@ -86,32 +123,39 @@ class PromptedBackbone(nn.Module):
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: the last hidden state where each row's template says to read."""
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+        if self.reads_at and self.model.config._attn_implementation == FUSED:
+            return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
     def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, L, d) last hidden states of rows padded to the longest."""
         return self._run(rows)[0][-1]
 
-    def _embed(self, ids: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        embeddings = self.model.get_input_embeddings()(ids)  # (B, L, d)
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
+        embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
         if self.slots is None:
             return embeddings
-        return torch.where(slots[..., None] == HARD, embeddings, self.slots[slots.clamp(min=0)])
+        return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
-    def _run(self, rows: Sequence[Row], beside: int | None = None) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L)."""
+    def _run(
+        self, rows: Sequence[Row], beside: int | None = None, **read_at: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L).
+
+        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.last_block`).
+        """
         if self._may_learn():
             self.forget_biases()
-        ids, slots, positions, mask = self._collate(rows)
-        inputs: dict[str, Any] = {"attention_mask": mask}
+        tokens = self._collate(rows)
+        inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
-            inputs["attention_mask"] = torch.cat([mask.new_ones(len(rows), self.method.prefix), mask], 1)
-        inputs |= {"position_ids": positions, "output_hidden_states": beside is not None}
+            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
         with self._cut(rows):
-            output = self.model.base_model(inputs_embeds=self._embed(ids, slots), **inputs)
-        return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], mask
+            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
+            output = self.model.base_model(**inputs)
+        return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
 
     @contextmanager
     def _cut(self, rows: Sequence[Row]) -> Iterator[None]:
@@ -132,18 +176,22 @@ class PromptedBackbone(nn.Module):
         finally:
             hook.remove()
 
-    def _collate(self, rows: Sequence[Row]) -> tuple[torch.Tensor, ...]:
-        """Ids, slots, positions and mask, each (B, L)."""
-        longest = max(len(row.ids) for row in rows)
-        start = first_position(self.model) + self.method.prefix
-        pad = self.tokenizer.pad_token_id
+    def _collate(self, rows: Sequence[Row]) -> Tokens:
+        """The rows as tensors, padded to the longest."""
+        lengths = np.array([len(row.ids) for row in rows])
+        there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
 
         def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
-            return torch.tensor([[*line, *[fill] * (longest - len(line))] for line in values], device=self.device)
+            filled = np.full(there.shape, fill)
+            filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
+            return torch.from_numpy(filled).to(self.device)
 
-        positions = table((row.positions for row in rows), 0) + start
-        mask = table(([1] * len(row.ids) for row in rows), 0)
-        return table((row.ids for row in rows), pad), table((row.slots for row in rows), HARD), positions, mask
+        return Tokens(
+            ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
+            slots=table((row.slots for row in rows), HARD),
+            positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
+            mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
+        )
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
         """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
@@ -154,7 +202,7 @@ class PromptedBackbone(nn.Module):
         known = self._remembered_biases()
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
             rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
-            known.update(zip(new, self.read(rows), strict=True))
+            known.update(zip(new, self._grouped(rows, self.read), strict=True))
         return torch.stack([known[key] for key in keys]).to(self.device)
 
     def forget_biases(self) -> None:

@@ -38,7 +38,7 @@ class RarerOptions(TypedDict, total=False):
 class EncodeOptions(RarerOptions, total=False):
     """Arguments of `SentenceModel.encode` that do not change the kind of what comes back; all may be left out."""
 
-    batch_size: int
+    batch_size: int | None
     normalize_embeddings: bool
     show_progress_bar: bool | None
 
@@ -69,7 +69,7 @@ class SentenceModel(PromptedBackbone):
     def encode(
         self,
         sentences: str | Sequence[str],
-        batch_size: int = ...,
+        batch_size: int | None = ...,
         normalize_embeddings: bool = ...,
         show_progress_bar: bool | None = ...,
         *,
@@ -82,7 +82,7 @@ class SentenceModel(PromptedBackbone):
     def encode(
         self,
         sentences: str | Sequence[str],
-        batch_size: int = ...,
+        batch_size: int | None = ...,
         normalize_embeddings: bool = ...,
         show_progress_bar: bool | None = ...,
         *,
@@ -95,7 +95,7 @@ class SentenceModel(PromptedBackbone):
     def encode(
         self,
         sentences: str | Sequence[str],
-        batch_size: int = ...,
+        batch_size: int | None = ...,
         normalize_embeddings: bool = ...,
         show_progress_bar: bool | None = ...,
         *,
@@ -107,7 +107,7 @@ class SentenceModel(PromptedBackbone):
     def encode(
         self,
         sentences: str | Sequence[str],
-        batch_size: int = 64,
+        batch_size: int | None = None,
         normalize_embeddings: bool = False,
         show_progress_bar: bool | None = None,
         *,
@@ -122,6 +122,7 @@ class SentenceModel(PromptedBackbone):
     ) -> Any:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
 
+        At most `batch_size` sentences are read in one pass; None leaves that to their lengths and the device.
         numpy unless `convert_to_tensor` or not `convert_to_numpy`, on the CPU in either case.
         `prompt`, or that of `prompts` called `prompt_name`, is put before each sentence. `truncate_dim` keeps the first
         numbers, before rows are made unit; `precision` then stores them as `cse.vectors.quantised` does. `device` moves
@@ -198,7 +199,7 @@ class SentenceModel(PromptedBackbone):
         """The same, under its older name."""
         return self.dim
 
-    def _encode_all(self, texts: list[str], batch_size: int, progress: bool) -> torch.Tensor:
+    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
         """(N, d) float32 vectors on the CPU: the model's own path from text to vector."""
         raise NotImplementedError
 

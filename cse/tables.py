@@ -1,4 +1,4 @@
-"""Rows of .csv and .tsv tables, read with the standard library: a cell is the text that stands in the file.
+"""Rows of .csv, .tsv and .jsonl tables, read with the standard library: a cell is the text that stands in the file.
 
 Nothing is taken for a number or for a missing value, and a row that cannot be read is an error, never left out.
 """
@@ -6,12 +6,14 @@ Nothing is taken for a number or for a missing value, and a row that cannot be r
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+JSON_LINES = ".jsonl"
 USUAL_COLUMNS = ("sentence", "text")
 DELIMITED: dict[str, dict[str, Any]] = {
     ".csv": {"delimiter": ","},
@@ -70,3 +72,35 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) 
                 "mend the row, or quote what holds a separator"
             )
         yield f"line {line}", dict(zip(names, cells, strict=True))
+
+
+def json_lines(path: Path, lines: Iterator[str]) -> tuple[list[str], Rows]:
+    """The keys of the first object of a .jsonl file, and its rows, in which a missing value is None.
+
+    Raises ValueError with the line for one that is no JSON object.
+    """
+    rows = _objects(path, lines)
+    first = next(rows, None)
+    if first is None:
+        return [], iter(())
+    names = list(first[1])
+    missing: dict[str, Any] = dict.fromkeys(names)
+    return names, ((where, {**missing, **row}) for where, row in chain([first], rows))
+
+
+def _objects(path: Path, lines: Iterator[str]) -> Rows:
+    number = 0  # of the row: what is blank is none
+    for place, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        number += 1
+        try:
+            row = json.loads(line)
+            if "\\u" in line:
+                json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+        except (ValueError, RecursionError) as error:
+            reason = str(error)[:160]
+            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); mend or remove it") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}: line {place} holds a {type(row).__name__}, not an object with columns as keys")
+        yield f"row {number}", row

@@ -7,7 +7,6 @@ the candidates of all are gathered with gradient, so the loss is that of the who
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,31 +17,37 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 import torch
 
-from cse.backbone import set_dropout
-from cse.checkpoint import CHECKPOINT, LOG, read_start, save
+from cse.checkpoint import LOG, read_start, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
-from cse.files import write_folder
+from cse.files import file_digest
+from cse.flops import contrastive_flops
 from cse.losses import mlm_weight
 from cse.momentum import MomentumQueue
 from cse.storage import Storage
-from cse.training_output import BEST, check_output, open_log, partial_folder
+from cse.training_output import BEST, check_best, check_output, open_log, partial_folder, publish
 from cse.training_run import Run
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
-from cse.training_step import contrast, masked_language_loss, step_inputs, step_rows
+from cse.training_step import contrast, masked_language_loss, set_up, step_inputs, step_rate, step_rows
 
 if TYPE_CHECKING:
+    from typing import NotRequired
+
     from accelerate import Accelerator
 
 
 class TrainingState(TypedDict):
-    """What a saved state holds beside tensors: steps done, the recipe, the seconds they took, dev scores."""
+    """What a saved state holds beside tensors: steps done, the recipe, the seconds they took, dev scores.
+
+    `log` is the digest of the training log up to there, which the first versions did not record.
+    """
 
     step: int
     recipe: dict[str, Any]
     seconds: float
     dev: DevScores
+    log: NotRequired[str]
 
 
 class TrainingSummary(DevScores):
@@ -60,6 +65,7 @@ class LogEntry(TypedDict, total=False):
     loss: float
     dev: float | None
     sentences_per_second: float
+    mfu: float
     best: float | None
     note: str
 
@@ -100,18 +106,22 @@ def train(
     if resume and check_resume(loop.work, True, note):
         saved = load_state(loop.work, loop.tensors(), loop.optimizer, loop.state["recipe"])
         loop.state = cast("TrainingState", saved)
+        if "best" in loop.state["dev"]:
+            check_best(loop.work)
     elif run.dev:
         loop.state["dev"] = {"start": dev_score(encoder, run)}
+    loop.matrix_rate = step_rate(accelerator)
     loop.run_steps(storage, report)
     if first:
-        _publish(loop.work, Path(output), overwrite)
+        publish(loop.work, Path(output), overwrite, loop.state["dev"])
     state = loop.state
     return {"output": str(output), **state["dev"], "steps": run.steps, "seconds": round(state["seconds"], 1)}
 
 
 @dataclass
 class TrainingLoop:
-    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state."""
+    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state, the
+    device's `matrix_rate` in FLOP/s and the `flops` of the last step."""
 
     encoder: Encoder
     run: Run
@@ -121,6 +131,8 @@ class TrainingLoop:
     optimizer: torch.optim.Optimizer
     momentum: MomentumQueue | None
     state: TrainingState
+    matrix_rate: float = np.inf
+    flops: float = 0.0
 
     @classmethod
     def start(cls, encoder: Encoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
@@ -130,10 +142,7 @@ class TrainingLoop:
             raise ValueError(
                 f"batch size {config.batch_size} cannot be shared by {accelerator.num_processes} processes"
             )
-        if config.dropout is not None:
-            set_dropout(encoder.model, config.dropout)
-            encoder.dropout.p = config.dropout  # the prefix's, which is no part of the backbone
-        encoder.to(accelerator.device).select_learned(config.freeze_embeddings)
+        set_up(encoder.to(accelerator.device), config)
         parameters = encoder.learned(training=True).values()
         optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0, fused=True)
         model, _ = accelerator.prepare(encoder, optimizer)
@@ -149,7 +158,7 @@ class TrainingLoop:
     def run_steps(self, storage: Storage, report: Report) -> None:
         """The remaining steps, each logged; evaluated and saved where that is due."""
         run, state, first = self.run, self.state, self.accelerator.is_main_process
-        with open_log(self.work, state["recipe"], state["step"], first) as log:
+        with open_log(self.work, state, first) as log:
             for step in range(state["step"], run.steps):
                 started = time.perf_counter()
                 entry: LogEntry = {"step": step + 1, "loss": self.step(step)}
@@ -160,11 +169,13 @@ class TrainingLoop:
                 seconds = time.perf_counter() - started
                 state["seconds"] += seconds
                 entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
+                entry["mfu"] = round(self.flops / seconds / self.matrix_rate, 3)
                 log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
                 log.flush()
                 if first and improved:
                     save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
                 if first and due:
+                    state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
                 report({**entry, "best": state["dev"].get("best")})
 
@@ -172,7 +183,7 @@ class TrainingLoop:
         """One optimiser step; the loss comes back. Raises ValueError where it is not finite."""
         run, accelerator = self.run, self.accelerator
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(run, step)
+            group["lr"] = run.learning_rate(step)
         rank, share = accelerator.process_index, run.config.batch_size // accelerator.num_processes
         torch.manual_seed(int(np.random.default_rng((run.config.seed, step, rank)).integers(2**62)))
         self.model.train()
@@ -191,9 +202,10 @@ class TrainingLoop:
         """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
         encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
         contents, templates = step_inputs(encoder, batch, self.run.config, draw)
-        rows = step_rows(encoder, contents, templates, self.run.config, draw)
+        rows = list(chain(*step_rows(encoder, contents, templates, self.run.config, draw)))
         flat_contents, flat_templates = list(chain(*contents)), list(chain(*templates))
-        vectors = self.model(flat_contents, flat_templates, list(chain(*rows)))
+        self.flops = contrastive_flops(encoder.model, [len(row.ids) for row in rows], method.prefix)
+        vectors = self.model(flat_contents, flat_templates, rows)
         queue = self.momentum.negatives() if self.momentum else None
         loss = contrast(vectors, len(contents), self.run.config, accelerator, kind=method.contrast, queue=queue)
         loss = loss * method.loss_weight
@@ -220,11 +232,6 @@ class TrainingLoop:
         return True
 
 
-def learning_rate(run: Run, step: int) -> float:
-    """Linear decay to zero without warm-up, as in the released scripts."""
-    return run.config.learning_rate * (1 - step / run.steps)
-
-
 def dev_score(encoder: Encoder, run: Run) -> float:
     """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs, three decimals."""
     encoder.eval()
@@ -236,15 +243,3 @@ def training_record(run: Run, state: TrainingState) -> TrainingRecord:
     settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
     selection = "best on dev" if run.dev else "last step; nothing was selected"
     return {"settings": settings, "selection": selection, "dev": state["dev"]}
-
-
-def _publish(work: Path, output: Path, overwrite: bool) -> None:
-    """Swap the best checkpoint and the log in for `output`, unless something came there during the run."""
-    check_output(output, resume=True, overwrite=overwrite)
-
-    def fill(target: Path) -> None:
-        for file in [*(work / BEST).iterdir(), work / LOG]:
-            shutil.copy2(file, target / file.name)
-
-    write_folder(output, fill, CHECKPOINT)
-    shutil.rmtree(work)

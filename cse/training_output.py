@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from cse.checkpoint import CHECKPOINT, LOG
+from cse.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
+from cse.checkpoint_config import DevScores
+from cse.checksums import verify
 from cse.errors import ArtefactError
-from cse.files import FolderKind, write_file
+from cse.files import FolderKind, digest, write_file, write_folder
 from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
+ANEW = "begin the run anew with `overwrite`"
 UNFINISHED = FolderKind(
     "an unfinished run", RUN, ("recipe",),
     (
         RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
         BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
-        f".{STATE_FOLDER}.*", f".{BEST}.*", f".*.{LOG}",  # of a write that was killed
+        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}",  # of a write that was killed
     ),
 )  # fmt: skip
 
@@ -56,11 +60,13 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
         raise ValueError(f"{work} holds an unfinished run; pass `resume` to go on or `overwrite` to drop it")
 
 
-def open_log(work: Path, recipe: dict[str, Any], step: int, main_process: bool) -> IO[str]:
-    """The run's log, what was written after `step` removed; only one of several processes keeps it.
+def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str]:
+    """The run's log, what was written after the `state`'s step removed; only one of several processes keeps it.
 
-    At step 0 the folder is begun anew, marked by the run's `recipe`. Raises ArtefactError where lines before are gone.
+    At step 0 the folder is begun anew, marked by the run's recipe. Raises ArtefactError where lines before are gone or
+    are not those whose digest the state has.
     """
+    step = state["step"]
     if not main_process:
         return Path(os.devnull).open("a")
     path = work / LOG
@@ -68,15 +74,45 @@ def open_log(work: Path, recipe: dict[str, Any], step: int, main_process: bool) 
         with path.open() as earlier:
             _lock(earlier)
     if step == 0:
-        UNFINISHED.check_replaceable(work)
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True, exist_ok=True)
-        (work / RUN).write_text(json.dumps({"recipe": recipe}))
+        mark = json.dumps({"recipe": state["recipe"]})
+        write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
     lines = _lines_until(path, step) if path.exists() else []
+    if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
+        raise ArtefactError(f"{path}: damaged; restore it, or delete it to go on without")
     write_file(path, lambda fresh: fresh.write_text("".join(lines)))
     log = path.open("a")
     _lock(log)
     return log
+
+
+def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -> None:
+    """Swap the best checkpoint and the log in for `output`, unless something came there during the run.
+
+    Raises ArtefactError where the best checkpoint is damaged or has not the scores of the run's `dev`.
+    """
+    check_output(output, resume=True, overwrite=overwrite)
+    if check_best(work).get("best_step") != dev.get("best_step"):
+        raise ArtefactError(f"{work / BEST}: of another run; {ANEW}")
+
+    def fill(target: Path) -> None:
+        for file in [*(work / BEST).iterdir(), work / LOG]:
+            shutil.copy2(file, target / file.name)
+
+    write_folder(output, fill, CHECKPOINT)
+    for path in work.iterdir():
+        if path.name != RUN:  # which marks what a kill leaves here as this project's
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(work)
+
+
+def check_best(work: Path) -> DevScores:
+    """The scores of an unfinished run's best checkpoint. Raises ArtefactError where that is missing or damaged."""
+    try:
+        config = read_checkpoint_config(work / BEST)
+    except ArtefactError as error:
+        raise ArtefactError(f"{error}, or {ANEW}") from error
+    verify(work / BEST, config.sha256, ANEW)
+    return config.training["dev"]
 
 
 def _lines_until(path: Path, step: int) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from cse.encoder import Encoder
-from cse.training_run import Run
+from cse.training_run import METHOD_SETTINGS, Run
 from cse.training_step import step_inputs, step_rows, view_texts
 
 SHOWN_TEXTS = 3
@@ -21,7 +22,7 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run in numbers; `lines` are the rows of each view of the first texts."""
+    """A run in numbers; `lines` are the rows of each view of the first texts, `settings` what was resolved."""
 
     method: str
     views: int
@@ -33,6 +34,7 @@ class RunPlan:
     parameters_total: int
     parameters_learned: int
     parameters_stored: int
+    settings: dict[str, Any]
 
 
 def plan(encoder: Encoder, run: Run) -> RunPlan:
@@ -52,4 +54,8 @@ def plan(encoder: Encoder, run: Run) -> RunPlan:
         parameters_total=sum(tensor.numel() for tensor in encoder.parameters()),
         parameters_learned=sum(tensor.numel() for tensor in encoder.learned(training=True).values()),
         parameters_stored=sum(tensor.numel() for tensor in encoder.learned().values()),
+        settings={
+            "backbone": encoder.backbone, "supervised": encoder.method.supervised, **asdict(run.config),
+            **{name: getattr(encoder.method, name) for name in METHOD_SETTINGS},
+        },
     )  # fmt: skip

@@ -81,6 +81,10 @@ class Run:
         whole = self.config.epochs * self.steps_per_epoch
         return min(whole, self.config.max_steps or whole)
 
+    def learning_rate(self, step: int) -> float:
+        """Linear decay to zero without warm-up, as in the released scripts."""
+        return self.config.learning_rate * (1 - step / self.steps)
+
     def recipe(self, encoder: Encoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""
         value = {

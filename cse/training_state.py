@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from cse.allocator import keep_freed_memory
+from cse.allocator import bound_kernels, keep_freed_memory
 from cse.checksums import check_checksums, write_checksums
 from cse.errors import ArtefactError
 from cse.files import write_folder
@@ -32,7 +32,7 @@ def start_accelerator(precision: str) -> Accelerator:
     """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
 
     Accelerate keeps one precision per process; the earlier one is forgotten, so runs can follow each other. From here
-    on the process keeps the memory it has had (`cse.allocator`).
+    on the process keeps the memory it has had, and fewer kernels (`cse.allocator`).
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -40,6 +40,7 @@ def start_accelerator(precision: str) -> Accelerator:
     if precision == "auto":
         precision = "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
     AcceleratorState._reset_state()
+    bound_kernels()
     keep_freed_memory()
     return Accelerator(mixed_precision=precision)
 

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from cse.augmentation import augmented
-from cse.backbone import mlm_head, row_limit
+from cse.backbone import mlm_head, row_limit, set_dropout
 from cse.encoder import Encoder
+from cse.flops import matrix_rate
 from cse.losses import energy_hinge, info_nce, nt_xent
 from cse.masking import mask_tokens
 from cse.methods import Contrast
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
     from cse.templates import Row, TokenTemplate
 
 LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
+
+
+def set_up(encoder: Encoder, config: TrainConfig) -> None:
+    """Give the encoder the dropout and the `chunk` of its training, and gradients to what it learns."""
+    if config.dropout is not None:
+        set_dropout(encoder.model, config.dropout)
+        encoder.dropout.p = config.dropout  # the prefix's, which is no part of the backbone
+    encoder.chunk = config.chunk
+    encoder.select_learned(config.freeze_embeddings)
+
+
+def step_rate(accelerator: Accelerator) -> float:
+    """The matrix rate (FLOP/s) of the device in the precision that steps are computed in."""
+    half = accelerator.mixed_precision == "bf16"
+    return matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
 
 
 def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
@@ -108,18 +124,23 @@ def masked_language_loss(
     encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
-    rows, wanted, labels = [], [], []
-    for number, (ids, template) in enumerate(zip(contents, templates, strict=True)):
+    rows, wanted = [], []
+    for ids, template in zip(contents, templates, strict=True):
         tokens = torch.tensor(ids, dtype=torch.long)
         changed, chosen = mask_tokens(tokens, encoder.tokenizer)
         rows.append(template.row(changed.tolist()))
-        places = chosen.nonzero()[:, 0]
-        wanted += [(number, len(template.before) + int(place)) for place in places]
-        labels += tokens[places].tolist()
-    if not wanted:
+        wanted.append([(len(template.before) + int(place), ids[place]) for place in chosen.nonzero()[:, 0]])
+    count = sum(map(len, wanted))
+    if not count:
         return torch.zeros((), device=encoder.device)
-    hidden = encoder.hidden(rows)
-    row, column = torch.tensor(wanted, device=encoder.device).T
-    return torch.nn.functional.cross_entropy(
-        mlm_head(encoder.model)(hidden[row, column]).float(), torch.tensor(labels, device=encoder.device)
-    )
+
+    def surprise(numbers: Sequence[int]) -> torch.Tensor:
+        """(n,) the sum of the cross-entropies of each row's masked tokens."""
+        hidden = encoder.hidden([rows[number] for number in numbers])
+        places = [(at, *place) for at, number in enumerate(numbers) for place in wanted[number]]
+        row, column, labels = torch.tensor(places, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
+        logits = mlm_head(encoder.model)(hidden[row, column]).float()
+        losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+        return losses.new_zeros(len(numbers)).index_add(0, row, losses)
+
+    return encoder.grouped([len(row.ids) for row in rows], surprise).sum() / count

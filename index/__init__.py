@@ -8,7 +8,8 @@ from index.errors import IndexFolderError
 from index.manifest import BuildSettings
 
 if TYPE_CHECKING:
-    from index.store import Hit, VectorIndex
+    from index.hits import Hit
+    from index.store import VectorIndex
 
 __all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
 
@@ -16,6 +17,6 @@ __all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
 def __getattr__(name: str) -> Any:
     if name not in ("Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from index import store
+    from index import hits, store
 
-    return getattr(store, name)
+    return getattr(hits if name == "Hit" else store, name)

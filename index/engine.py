@@ -120,6 +120,25 @@ def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | N
     return nprobe if ivf is not None else None, ef_search if isinstance(_core(index), faiss.IndexHNSW) else None
 
 
+def search_among(index: Any, queries: np.ndarray, k: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (q, k) and labels (q, k) for unit `queries` (q, d), of which all are among `labels` (n,) int64 or -1."""
+    return index.search(queries, k, params=_selecting(faiss.downcast_index(index), faiss.IDSelectorBatch(labels)))
+
+
+def _selecting(index: Any, selector: Any) -> Any:
+    """Search parameters of an index that let only the selector's labels through, the rest as `tune` set it."""
+    library: Any = faiss  # its stubs lack what these take
+    if isinstance(index, faiss.IndexPreTransform):
+        return library.SearchParametersPreTransform(
+            index_params=_selecting(faiss.downcast_index(index.index), selector)
+        )
+    if isinstance(index, faiss.IndexIVF):
+        return library.SearchParametersIVF(sel=selector, nprobe=index.nprobe)
+    if isinstance(index, faiss.IndexHNSW):
+        return library.SearchParametersHNSW(sel=selector, efSearch=index.hnsw.efSearch)
+    return library.SearchParameters(sel=selector)
+
+
 def write(index: Any, path: Path) -> None:
     """Write the FAISS file. Raises OSError where that fails."""
     try:
@@ -137,6 +156,19 @@ def read_mapped(path: Path) -> Any:
 def in_memory(index: Any) -> Any:
     """A copy that may be edited: FAISS ends the process where a mapped index is."""
     return faiss.deserialize_index(faiss.serialize_index(index))
+
+
+def reconstruct(index: Any, labels: np.ndarray) -> np.ndarray:
+    """The vectors (n, d) float32 of `labels` (n,) int64 as an index stores them, restored where it compresses.
+
+    Raises ValueError for a type that gives none back.
+    """
+    index = in_memory(index)  # the map from labels to places is an edit
+    ivf = _ivf(index)
+    with _plain_errors("FAISS gives no vectors back", "build the index as Flat"):
+        if ivf is not None:
+            ivf.set_direct_map_type(faiss.DirectMap.Hashtable)  # type: ignore[attr-defined]  # not in faiss's stubs
+        return index.reconstruct_batch(np.ascontiguousarray(labels, dtype=np.int64))
 
 
 def gpu_clone(index: Any) -> Any:

@@ -41,7 +41,8 @@ class Manifest:
 
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
-    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one.
+    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one. Of a
+    Milvus collection `faiss` names the server's version, there are no files, and edits make a new checksum of the old.
     """
 
     format: str = "cse-index"
@@ -87,10 +88,29 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexFolderError(f"{folder}: not an index folder, it has no {MANIFEST_FILE}; {CURE}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise IndexFolderError(f"{folder}: cannot read {MANIFEST_FILE} ({error}); {CURE}") from error
+    return parse_manifest(values, f"{folder}: {MANIFEST_FILE}")
+
+
+def parse_manifest(values: Any, what: str) -> Manifest:
+    """The manifest of a JSON value. Raises IndexFolderError, which begins with `what`, where it is none."""
     problem = _problem(values)
     if problem:
-        raise IndexFolderError(f"{folder}: {MANIFEST_FILE} {problem}; {CURE}")
+        raise IndexFolderError(f"{what} {problem}; {CURE}")
     return Manifest(**values)
+
+
+def check_model(place: object, manifest: Manifest, fingerprint: str | None, model: str | None) -> None:
+    """Raise IndexFolderError where an index was built by another model than that of `fingerprint`, called `model`.
+
+    Without a fingerprint nothing is asked.
+    """
+    if fingerprint is not None and fingerprint != manifest.fingerprint:
+        read = {"pooling": manifest.pooling, "family": manifest.family}
+        options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
+        raise IndexFolderError(
+            f"{place}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
+            f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {CURE}"
+        )
 
 
 def _problem(values: Any) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,10 @@ from index import engine
 from index.building import Batch, write_index_folder
 from index.errors import IndexFolderError
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
-from index.manifest import CURE, BuildSettings, Manifest, read_manifest, write_manifest
+from index.hits import Hit, Rows, answer_count, ranked, row_numbers
+from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
 from index.texts import checksum, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A sentence found: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
-
-    rank: int
-    score: float
-    row: int
-    text: str
 
 
 def _silent(rows: int) -> None:
@@ -69,24 +60,25 @@ class VectorIndex:
 
     @classmethod
     def load(
-        cls, folder: Path, fingerprint: str | None = None, *, model: str | None = None, device: str = "auto"
+        cls,
+        folder: Path,
+        fingerprint: str | None = None,
+        *,
+        model: str | None = None,
+        device: str = "auto",
+        verify: bool = False,
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
 
-        `model` names the asking model in the error. Raises IndexFolderError with the cure for a folder that is
+        `model` names the asking model in the error. Of large files a sample is compared with what was written, with
+        `verify` all of them (`index.folder.verify_files`). Raises IndexFolderError with the cure for a folder that is
         missing, damaged, foreign or of another model.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
-        if fingerprint is not None and fingerprint != manifest.fingerprint:
-            read = {"pooling": manifest.pooling, "family": manifest.family}
-            options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
-            raise IndexFolderError(
-                f"{folder}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-                f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {CURE}"
-            )
+        check_model(folder, manifest, fingerprint, model)
         try:
-            verify_files(folder, manifest)
+            verify_files(folder, manifest, whole=verify)
             return cls(
                 engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE), manifest, device=device
             )
@@ -107,29 +99,30 @@ class VectorIndex:
         """
         return 1.0 if engine.is_exact(self._index) else self.manifest.recall_at_10
 
-    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 
-        k is cut to the number of sentences. Where an approximate type finds fewer, the row is -1 and the score -inf.
+        With `among`, only these rows are answers. k is cut to the number of sentences, or of these rows. Where an
+        approximate type finds fewer, the row is -1 and the score -inf.
         """
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
-        if k < 1:
-            raise ValueError(f"k is {k}; ask for 1 or more")
-        k = min(k, len(self))
+        chosen = None if among is None else np.unique(self._checked(among))
+        k = answer_count(k, len(self) if chosen is None else len(chosen))
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        scores, labels = self._searcher(k).search(queries, k)
-        found = np.where(labels < 0, np.float32(-np.inf), scores)
-        return found, labels if self._live is None else self._live[labels]  # positions that close up are never missing
+        if chosen is None:
+            scores, labels = self._searcher(k).search(queries, k)
+        else:
+            scores, labels = engine.search_among(self._index, queries, k, self._labels(chosen))
+        rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
+        return np.where(labels < 0, np.float32(-np.inf), scores), rows
 
-    def hits(self, vector: np.ndarray, k: int) -> list[Hit]:
+    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k))
-        found = rows >= 0
-        ranked = zip(scores[found].tolist(), rows[found].tolist(), self.texts(rows[found]), strict=True)
-        return [Hit(rank, score, row, text) for rank, (score, row, text) in enumerate(ranked, start=1)]
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
+        return ranked(scores, rows, self.texts)
 
-    def texts(self, rows: Sequence[int] | np.ndarray) -> list[str]:
+    def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
         return [self._texts[row].as_py() for row in self._checked(rows).tolist()]
 
@@ -150,20 +143,18 @@ class VectorIndex:
         self._edited()
         return np.arange(first, first + len(block), dtype=np.int64)
 
-    def remove(self, rows: Sequence[int] | np.ndarray) -> int:
+    def remove(self, rows: Rows) -> int:
         """How many sentences were removed: those of `rows` (n,); the others keep their row numbers.
 
         Raises ValueError for unknown rows and for types that cannot remove (HNSW), and then changes nothing.
         """
         doomed = np.unique(self._checked(rows))
-        index = self._editable()
-        positions = doomed if self._live is None else np.searchsorted(self._live, doomed)
-        engine.remove(index, positions, self.manifest.factory)
+        engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
         self._texts = without_rows(self._texts, doomed)
         self._edited()
         return len(doomed)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path | str) -> None:
         """Write the index to `folder` as a whole or not at all; an index there is replaced, anything else refused."""
         with replacing(Path(folder)) as fresh:
             with text_writer(fresh / TEXTS_FILE) as write:
@@ -174,16 +165,36 @@ class VectorIndex:
             write_manifest(fresh, manifest)
         self.manifest = manifest
 
-    def _checked(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
-        numbers = np.asarray(rows)
-        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-            raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
+    def contents(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers (n,) int64 of all sentences, ascending, and their vectors (n, d) float32 as they are stored.
+
+        Raises ValueError for a type that gives no vectors back.
+        """
+        rows = live_rows(self._texts)
+        return rows, engine.reconstruct(self._index, rows if engine.keeps_ids(self._index) else np.arange(len(rows)))
+
+    def write_faiss(self, path: Path) -> None:
+        """Write a FAISS file whose number of a sentence is its place among the rows of `contents`.
+
+        Raises ValueError for a type that keeps row numbers where rows were removed.
+        """
+        if engine.keeps_ids(self._index) and len(self) != len(self._texts):
+            raise ValueError(
+                f"rows were removed from this {self.manifest.factory} index, which keeps the numbers of the others; "
+                "build it again from the sentences that are left"
+            )
+        engine.write(self._index, path)
+
+    def _checked(self, rows: Rows) -> np.ndarray:
+        numbers = row_numbers(rows, len(self._texts))
         for row in numbers.tolist():
-            if not 0 <= row < len(self._texts):
-                raise ValueError(f"row {row} does not exist; rows go from 0 to {len(self._texts) - 1}")
             if not self._texts[row].is_valid:
                 raise ValueError(f"row {row} was removed")
-        return numbers.astype(np.int64)
+        return numbers
+
+    def _labels(self, rows: np.ndarray) -> np.ndarray:
+        """What FAISS calls `rows` (n,): their positions where these close up, else their numbers."""
+        return rows if self._live is None else np.searchsorted(self._live, rows)
 
     def _editable(self) -> Any:
         if self._mapped:

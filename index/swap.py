@@ -36,9 +36,7 @@ class Replacement:
     @classmethod
     def begin(cls, folder: Path) -> Replacement:
         """An empty `fresh` folder beside `folder`, after what killed writers left there is finished and removed."""
-        recover(folder)
-        for lock in _beside(folder, "lock"):
-            _remove_if_dead(folder, lock)
+        sweep(folder)
         begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
         lock = begun.place("lock")
         try:
@@ -63,6 +61,7 @@ class Replacement:
     def swap(self) -> None:
         """Give `fresh` the name of `folder`; an error leaves the old one there."""
         folder, old = self.folder, self.place("old")
+        settle(self.fresh)
         if folder.exists():
             if _exchange(self.fresh, folder):
                 return
@@ -87,6 +86,17 @@ class Replacement:
                 self.held.close()
 
 
+def settle(folder: Path) -> None:
+    """Have the system store a folder and all in it, or a name could outlive its content when the power fails."""
+    if os.name == "posix":
+        for path in (*folder.rglob("*"), folder):
+            place = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(place)
+            finally:
+                os.close(place)
+
+
 def recover(folder: Path) -> None:
     """Finish a replacement of `folder` that was killed when the old one had lost the name and the new one not got it.
 
@@ -105,6 +115,13 @@ def recover(folder: Path) -> None:
                 os.rename(fresh, folder)
         if held:
             held.close()
+
+
+def sweep(folder: Path) -> None:
+    """Finish a replacement of `folder` that was killed, as `recover` does, and remove what dead writers left there."""
+    recover(folder)
+    for lock in _beside(folder, "lock"):
+        _remove_if_dead(folder, lock)
 
 
 def _remove_if_dead(folder: Path, lock: Path) -> None:

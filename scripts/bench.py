@@ -1,45 +1,246 @@
-"""Measure how fast the project is on this machine."""
+"""Measure how fast the project is on this machine: `bench WHAT`.
+
+Each function here is one benchmark; what it measures stands in a file of its own. Works that are compared run in turn
+(`cse.benchmark.timing`), and every result names the machine (`cse.machine`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from scripts.cli import check_choice, command, log, print_json
+from scripts.cli import POOLING, PRECISIONS, check_choice, commands, log, print_json
 
-SUBJECTS = ("app",)
+ROOT = Path(__file__).resolve().parents[1]
+CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
-def main(
-    subject: Annotated[str, typer.Argument(help=f"{', '.join(SUBJECTS)}.")],
+def bench_encode(
+    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
+    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
+    sentences: Annotated[int, typer.Option(min=1, help="The most of them.")] = 4096,
+    against: Annotated[str | None, typer.Option(help="sentence-transformers: its same vectors too.")] = None,
+    precision: Annotated[str, typer.Option(help="bf16 (or auto, where it is fast) measures a copy in it too.")] = "no",
+    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    json_output: Json = False,
+) -> None:
+    """Encode sentences again and again: rate, share of the machine's matrix rate, peak memory of all that is compared.
+
+    Example: python -m scripts.bench encode --model simcse --against sentence-transformers
+    """
+    import time
+    from dataclasses import asdict
+
+    import cse
+    from cse.benchmark.encode_speed import PEERS, lines, measure_encoding, texts_of
+
+    check_choice("precision", precision, PRECISIONS)
+    if against is not None:
+        check_choice("against", against, PEERS)
+    texts = texts_of(input, column, sentences)
+    speed = measure_encoding(
+        cse.load(model, pooling), texts, against=against, precision=precision, rounds=rounds,
+        clock=time.process_time if cpu_time else time.perf_counter,
+    )  # fmt: skip
+    _print(json_output, asdict(speed), lines(speed))
+
+
+def bench_app(
     visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each measurement.")] = 20.0,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Start the app and measure it: its first page, and comparisons of four models by one visitor, many, beside a map.
 
     Example: python -m scripts.bench app --visitors 16
     """
-    check_choice("subject", subject, SUBJECTS)
     from dataclasses import asdict
 
     from cse.benchmark.app_load import measure, started_app
 
-    with started_app(Path(__file__).resolve().parents[1]) as (url, page):
+    with started_app(ROOT) as (url, page, _):
         log(f"first page after {page:.1f} s")
         loads = measure(url, visitors, seconds)
-    if json_output:
-        print_json({"first_page": round(page, 2), "loads": [asdict(load) for load in loads]})
-        return
-    typer.echo(f"first page {page:.1f} s")
+    lines = [f"first page {page:.1f} s"]
     for load in loads:
         figures = f"median {load.median:.3f} s, p95 {load.p95:.3f} s, most {load.worst:.3f} s"
-        typer.echo(f"{load.what}: {figures} ({load.count} comparisons)")
+        lines.append(f"{load.what}: {figures} ({load.count} comparisons)")
+    _print(json_output, {"first_page": round(page, 2), "loads": [asdict(load) for load in loads]}, lines)
 
 
-app = command(main)
+def bench_load(
+    clients: Annotated[int, typer.Option(min=1, max=256, help="Clients at once.")] = 32,
+    seconds: Annotated[float, typer.Option(min=1, help="How long they ask.")] = 300.0,
+    json_output: Json = False,
+) -> None:
+    """Start the app and let many clients ask for everything at once, while maps are drawn: times, errors and memory.
+
+    Each client asks again as soon as it has its answer; some leave before, some ask wrongly. Exit code 1 where anything
+    else than a wrong question has no answer.
+
+    Example: python -m scripts.bench load --clients 8 --seconds 20
+    """
+    from cse.benchmark.app_load import started_app
+    from cse.benchmark.app_mix import bear, in_lines, to_json
+
+    with started_app(ROOT) as (url, page, process):
+        log(f"first page after {page:.1f} s; {clients} clients for {seconds:g} s")
+        found = bear(url, clients, seconds, process)
+    _print(json_output, {"clients": clients, **to_json(found)}, in_lines(found, clients))
+    if found.errors:
+        raise typer.Exit(1)
+
+
+def bench_train(
+    data: Annotated[str, typer.Option(help="Sentences: a text file, table or hub id.")],
+    method: Annotated[list[str] | None, typer.Option(help="Methods, the four bundled ones unless named.")] = None,
+    backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
+    batch_size: Annotated[int, typer.Option(min=2)] = 64,
+    max_length: Annotated[int, typer.Option(min=4, help="Tokens kept of a sentence.")] = 32,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Rows at a time, computed twice.")] = None,
+    against: Annotated[str | None, typer.Option(help="sentence-transformers: steps of its trainer too.")] = None,
+    precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "no",
+    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    json_output: Json = False,
+) -> None:
+    """Take training steps in turn: rate, share of the machine's matrix rate, peak memory.
+
+    Example: python -m scripts.bench train --data sentences.txt --against sentence-transformers
+    """
+    from dataclasses import asdict
+
+    from cse.benchmark.train_speed import PEER, lines, measure_training
+    from cse.training_run import TrainRequest
+
+    check_choice("precision", precision, PRECISIONS)
+    if against is not None:
+        check_choice("against", against, (PEER,))
+    settings = {"batch_size": batch_size, "max_length": max_length, "chunk": chunk}
+    methods = method or ["simcse", "promptbert", "dcpcse", "conpvp"]
+    requests = [TrainRequest(each, data, backbone, settings=settings) for each in methods]
+    speed = measure_training(requests, precision, against, rounds)
+    _print(json_output, asdict(speed), lines(speed))
+
+
+def bench_pretrain(
+    corpus: Annotated[Path, typer.Argument(help="Text file, a sentence a line; some MB are enough.")],
+    init: Annotated[str, typer.Option(help="The model continued from.")] = "bundled",
+    batch_tokens: Annotated[int, typer.Option(min=16)] = 1024,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="As in scripts.pretrain.")] = 0,
+    precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "no",
+    steps: Annotated[int, typer.Option(min=1, help="The first steps of a run, taken in every round.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    json_output: Json = False,
+) -> None:
+    """Take pretraining steps again and again: tokens a second, share of the machine's matrix rate, peak memory.
+
+    Example: python -m scripts.bench pretrain corpus.txt --precision bf16
+    """
+    import tempfile
+
+    from cse.benchmark.pretrain_speed import line, measure_pretraining
+    from cse.pretraining.config import PretrainConfig, PretrainRequest
+
+    check_choice("precision", precision, PRECISIONS)
+    config = PretrainConfig(
+        tokens=steps * batch_tokens, batch_tokens=batch_tokens, frozen_layers=frozen_layers, bag_weight=0.0
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        request = PretrainRequest([corpus], Path(folder), config, init=init, precision=precision)
+        speed = measure_pretraining(request, steps, rounds)
+    _print(json_output, speed, [line(speed)])
+
+
+def bench_search(
+    index: Annotated[Path | None, typer.Option(help="Index folder; one of random vectors without it.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Random vectors.")] = 100_000,
+    dimension: Annotated[int, typer.Option(min=1, help="Their dimensions.")] = 384,
+    factory: Annotated[str, typer.Option(help="FAISS factory of theirs.")] = "Flat",
+    queries: Annotated[int, typer.Option(min=1, help="Random queries, one after another.")] = 200,
+    k: Annotated[int, typer.Option("-k", min=1, help="Sentences found for each.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    json_output: Json = False,
+) -> None:
+    """Search an index again and again: by FAISS alone, by `search`, and by `hits`, which gives the sentences.
+
+    Example: python -m scripts.bench search --factory HNSW32,Flat --rows 20000
+    """
+    import tempfile
+    import time
+
+    import numpy as np
+
+    from cse.benchmark.timing import interleaved, ratio
+    from index import VectorIndex
+    from index.speed import FAISS, directions, random_index, searches
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = index or Path(folder) / "index"
+        opened = VectorIndex.load(index) if index else random_index(rows, dimension, factory, place)
+        asked = directions(np.random.default_rng(), queries, opened.manifest.dimension)
+        works = searches(opened, place, asked, k)
+        timings = interleaved(works, rounds, time.process_time if cpu_time else time.perf_counter)
+    built, spent = opened.manifest, {name: 1000 * each.median / queries for name, each in timings.items()}
+    times = {name: ratio(timings[FAISS], each) for name, each in timings.items()}
+    figures = {name: {"milliseconds": spent[name], "times": times[name]} for name in timings}
+    lines = [f"{built.factory}, {built.count} sentences of {built.dimension} dimensions, k {k}"]
+    for name, (median, least, most) in times.items():
+        lines.append(f"{name}: {spent[name]:.3f} ms a query, {median:.2f} x ({least:.2f} to {most:.2f})")
+    _print(json_output, {"factory": built.factory, "sentences": built.count, "k": k, "works": figures}, lines)
+
+
+def bench_index(
+    store: Annotated[
+        str | None, typer.Option(help="milvus://HOST:PORT/COLLECTION, made and deleted, beside a folder.")
+    ] = None,
+    vectors: Annotated[Path | None, typer.Option(help="A .npy of scripts.encode; random ones without it.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Random vectors to index.")] = 20_000,
+    dimension: Annotated[int, typer.Option(min=1, help="Of random vectors.")] = 384,
+    factory: Annotated[list[str] | None, typer.Option(help="FAISS factories, Flat unless named.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Of 200 single searches in all.")] = 3,
+    json_output: Json = False,
+) -> None:
+    """Build, open and search an index of vectors, the last 200 of them the queries, in a folder and on a Milvus server.
+
+    Example: python -m scripts.bench index --rows 5000 --factory Flat --factory HNSW32,Flat
+    """
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from index.build_speed import QUERIES, line, measure
+    from index.speed import directions
+
+    given = np.load(vectors) if vectors else directions(np.random.default_rng(0), rows + QUERIES, dimension)
+    found = [speed for each in factory or ["Flat"] for speed in measure(given, each, store, rounds)]
+    _print(json_output, {"speeds": [asdict(speed) for speed in found]}, map(line, found))
+
+
+def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
+    from cse.machine import describe_machine, machine_line
+
+    machine = describe_machine()
+    if json_output:
+        print_json({"machine": machine, **figures})
+    else:
+        typer.echo("\n".join([machine_line(machine), *lines]))
+
+
+app = commands(
+    "Measure how fast the project is on this machine.",
+    {
+        "encode": bench_encode, "train": bench_train, "pretrain": bench_pretrain, "index": bench_index,
+        "search": bench_search, "app": bench_app, "load": bench_load,
+    },
+)  # fmt: skip
 
 if __name__ == "__main__":
     app()

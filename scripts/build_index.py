@@ -1,9 +1,10 @@
-"""Encode a corpus and store it as a searchable index folder, or add it to one."""
+"""Encode a corpus and store it as a searchable index, a folder or a Milvus collection, or add it to one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,84 +20,161 @@ if TYPE_CHECKING:
     from cse.encoder import Encoder
     from cse.model_names import ModelReference
     from index.manifest import Manifest
-    from index.store import VectorIndex
+    from index.places import Index, Place
 
 BLOCK = 1024  # sentences encoded and stored at a time
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
 
+CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
+
+
 def main(
     corpus: Annotated[str, typer.Argument(help="Text file (.gz, .xz too), table or hub id.")],
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
-    output: Annotated[Path, typer.Option(help="Folder for the index.")],
-    factory: Annotated[str | None, typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.")] = None,
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
-    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentences in one pass of the model.")] = 64,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "--store",
+            help="Folder for the index, or milvus://HOST:PORT/COLLECTION.",
+            rich_help_panel=RESULT,
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS
+        ),
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="In place of --model: the corpus as scripts.encode --shards encoded it.", rich_help_panel=CORPUS
+        ),
+    ] = None,
+    factory: Annotated[
+        str | None,
+        typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.", rich_help_panel=INDEX),
+    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING, rich_help_panel=CORPUS)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY, rich_help_panel=CORPUS)] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column of a table that holds the sentences.", rich_help_panel=CORPUS)
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences in one pass of the model.", rich_help_panel=CORPUS)
+    ] = 64,
     seed: Annotated[
-        int, typer.Option(min=0, help="Seeds the training of IVF lists and the sample for recall@10.")
+        int,
+        typer.Option(
+            min=0, help="Seeds the training of IVF lists and the sample for recall@10.", rich_help_panel=INDEX
+        ),
     ] = 42,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index at --output.")] = False,
-    append: Annotated[bool, typer.Option("--append", help="Add to the index at --output, of the same model.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index at --output.", rich_help_panel=RESULT)
+    ] = False,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Add to the index at --output, of the same model.", rich_help_panel=RESULT),
+    ] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=RESULT)
+    ] = False,
 ) -> None:
     """Encode a corpus, index it with FAISS and keep the sentences beside it.
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/demo
 
     Example: python -m scripts.build_index more.txt --model promptbert --output indexes/demo --append
-    """
-    from cse.loading import open_model
-    from cse.model_names import resolve
-    from index import BuildSettings, VectorIndex
 
-    _check_output(output, factory, overwrite=overwrite, append=append)
+    Example: python -m scripts.build_index corpus.txt --vectors vectors --output indexes/large --factory IVF4096,SQ8
+
+    Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
+    """
+    from index import BuildSettings
+    from index.places import build_at, open_at, place_of
+
+    if (model is None) == (vectors is None):
+        raise typer.BadParameter("give --model to encode the corpus, or --vectors where that is done")
+    if vectors and (pooling or family):
+        raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
+    place = place_of(output)
+    _check_output(place, factory, overwrite=overwrite, append=append)
     stream = _sentences(corpus, column)
-    reference = _reference(output, model, pooling, family) if append else resolve(model, pooling, family)
-    encoder = open_model(reference)
+    if vectors is not None:
+        source = _encoded(vectors, stream)
+    else:
+        source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size)
     with _progress() as report:
-        batches = _batches(stream, encoder, batch_size)
         if append:
-            index = VectorIndex.load(output, encoder.fingerprint, model=encoder.name, device="cpu")
-            _append(index, batches, corpus=corpus, report=report)
-            index.save(output)
+            index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+            _append(index, source.batches, corpus=corpus, report=report)
+            index.save(place)
         else:
             settings = BuildSettings(
-                factory=factory or "Flat", model=reference.name, pooling=reference.pooling, family=reference.family,
-                fingerprint=encoder.fingerprint, corpus=corpus, seed=seed,
+                factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
+                fingerprint=source.fingerprint, corpus=corpus, seed=seed,
             )  # fmt: skip
-            index = VectorIndex.build(batches, output, settings=settings, report=report)
+            index = build_at(source.batches, place, settings, report)
     if json_output:
         print_json(index.manifest.to_json())
     else:
-        typer.echo(_summary(output, index.manifest))
+        typer.echo(_summary(place, index.manifest))
 
 
-def _reference(output: Path, model: str, pooling: str | None, family: str | None) -> ModelReference:
-    """What `model` is where it adds to an index: the index knows the pooling and the family of its own model."""
-    from cse.model_names import RecordedModel, resolve_again
-    from index.manifest import read_manifest
+@dataclass(frozen=True)
+class Source:
+    """Texts with their vectors, and the model these are of: what it is called and what opens it."""
 
-    manifest = read_manifest(output)
+    name: str
+    model: str
+    pooling: str | None
+    family: str | None
+    fingerprint: str
+    batches: Batches
+
+
+def _encoding(reference: ModelReference, stream: Iterator[str], batch_size: int) -> Source:
+    from cse.loading import open_model
+
+    encoder = open_model(reference)
+    batches = _batches(stream, encoder, batch_size)
+    return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
+
+
+def _encoded(folder: Path, stream: Iterator[str]) -> Source:
+    from cse.shards import read_plan, with_texts
+
+    plan = read_plan(folder)
+    return Source(
+        Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, with_texts(folder, stream)
+    )
+
+
+def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
+    """What `model` is; where it adds to an index, that knows the pooling and the family of its own model."""
+    from cse.model_names import RecordedModel, resolve, resolve_again
+    from index.places import manifest_at
+
+    if not append:
+        return resolve(model, pooling, family)
+    manifest = manifest_at(place)
     return resolve_again(RecordedModel(manifest.model, manifest.pooling, manifest.family), model, pooling, family)
 
 
-def _check_output(output: Path, factory: str | None, *, overwrite: bool, append: bool) -> None:
-    from index.folder import check_replaceable
-    from index.manifest import read_manifest
+def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:
+    from index.places import holds_index, manifest_at
 
     if append and overwrite:
         raise typer.BadParameter("--append and --overwrite exclude each other; give one")
     if append:
-        built = read_manifest(output).factory
+        built = manifest_at(place).factory
         if factory not in (None, built):
-            raise ValueError(f"{output}: was built with factory {built}; leave out --factory or use --overwrite")
+            raise ValueError(f"{place}: was built with factory {built}; leave out --factory or use --overwrite")
         return
-    check_replaceable(output)
-    if output.exists() and any(output.iterdir()) and not overwrite:
-        raise ValueError(f"{output}: holds an index already; --overwrite replaces it, --append adds to it")
+    if holds_index(place) and not overwrite:
+        raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
 
 
 def _sentences(corpus: str, column: str | None) -> Iterator[str]:
@@ -114,7 +192,7 @@ def _batches(stream: Iterator[str], encoder: Encoder, batch_size: int) -> Batche
         yield block, encoder.encode(block, batch_size=batch_size, normalize_embeddings=False, show_progress_bar=False)
 
 
-def _append(index: VectorIndex, batches: Batches, *, corpus: str, report: Callable[[int], None]) -> None:
+def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[int], None]) -> None:
     added = 0
     for texts, vectors in batches:
         added += len(index.add(texts, vectors, corpus=corpus))
@@ -130,9 +208,10 @@ def _progress() -> Iterator[Callable[[int], None]]:
         yield lambda rows: bar.update(rows - bar.n)
 
 
-def _summary(output: Path, manifest: Manifest) -> str:
-    megabytes = sum(record["bytes"] for record in manifest.files.values()) / 1e6
-    line = f"{output}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}, {megabytes:.2f} MB"
+def _summary(place: Place, manifest: Manifest) -> str:
+    line = f"{place}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
+    if manifest.files:
+        line += f", {sum(record['bytes'] for record in manifest.files.values()) / 1e6:.2f} MB"
     return line if manifest.recall_at_10 is None else f"{line}, recall@10 {manifest.recall_at_10:.3f}"
 
 

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from cse.families import FAMILIES
 from cse.methods import UNTRAINED
@@ -22,14 +23,49 @@ POOLING = f"How a backbone is read: {', '.join(UNTRAINED)}."
 FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
 
 
+class Grouped(TyperCommand):
+    """A command whose help has a section for each `rich_help_panel` of its options, in the order of their first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of arguments and options."""
+        sections: dict[str, list[Any]] = {}
+        for param in sorted(self.get_params(ctx), key=lambda param: param.param_type_name != "argument"):
+            record = param.get_help_record(ctx)
+            kind = "Arguments" if param.param_type_name == "argument" else "Options"
+            if record is not None:
+                sections.setdefault(getattr(param, "rich_help_panel", None) or kind, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 def command(function: Callable[..., None]) -> typer.Typer:
     """A Typer app whose one command is `function`, its errors turned into one line on stderr and an exit code.
 
     ValueError and OSError give their `exit_code` attribute (4 for artefacts) or 3; anything else gives 1, and its
     traceback where CSE_DEBUG is set. Parameters that a library names in backticks are shown as the command's flags.
     """
+    app = _typer()
+    app.command(cls=Grouped, epilog=None)(_guarded(function, app))
+    return app
+
+
+def commands(summary: str, functions: Mapping[str, Callable[..., None]]) -> typer.Typer:
+    """A Typer app of several commands by name, each as `command` makes it; `summary` is the help of them all."""
+    app = _typer(help=summary, no_args_is_help=True)
+    app.callback()(lambda: None)  # without one, a single command would not be asked for by name
+    for name, function in functions.items():
+        app.command(name, cls=Grouped)(_guarded(function, command(function)))
+    return app
+
+
+def _typer(**options: Any) -> typer.Typer:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options)
+
+
+def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., None]:
+    """`function` with its errors turned into a line with the flags of `app`'s one command, and an exit code."""
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         line = " ".join((message or str(error) or type(error).__name__).split())
@@ -51,8 +87,7 @@ def command(function: Callable[..., None]) -> typer.Typer:
                 raise
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
-    app.command(epilog=None)(guarded)
-    return app
+    return guarded
 
 
 def with_flags(message: str, app: typer.Typer) -> str:

@@ -6,6 +6,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,47 +22,90 @@ if TYPE_CHECKING:
     from cse.evaluation.task import Task
 
 
+MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
+
+
 def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
     model: Annotated[
-        list[str], typer.Option(help="A model or a file of word vectors; repeat for several; published: all ids.")
+        list[str],
+        typer.Option(
+            help="A model or a file of word vectors; repeat for several; published: all ids.", rich_help_panel=MODELS
+        ),
     ],
     data: Annotated[
-        Path, typer.Option(help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.")
+        Path,
+        typer.Option(
+            help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.", rich_help_panel=SCORING
+        ),
     ],
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeat for several."
+            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeat for several.",
+            rich_help_panel=MODELS,
         ),
     ] = None,
-    family: Annotated[str | None, typer.Option(help=f"{FAMILY} For every model of others.")] = None,
-    postprocess: Annotated[str | None, typer.Option(help="whitening or flow, fitted on --fit.")] = None,
-    fit: Annotated[Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.")] = None,
-    bare: Annotated[bool, typer.Option("--bare", help="Read checkpoints without head and denoising.")] = False,
-    details: Annotated[bool, typer.Option("--details", help="sts: Pearson and every subset too.")] = False,
+    family: Annotated[
+        str | None, typer.Option(help=f"{FAMILY} For every model of others.", rich_help_panel=MODELS)
+    ] = None,
+    postprocess: Annotated[
+        str | None, typer.Option(help="whitening or flow, fitted on --fit.", rich_help_panel=MODELS)
+    ] = None,
+    fit: Annotated[
+        Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.", rich_help_panel=MODELS)
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="sts: Pearson and every subset too.", rich_help_panel=SCORING)
+    ] = False,
     tokenised: Annotated[
-        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.")
+        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.", rich_help_panel=SCORING)
     ] = None,
     sentences: Annotated[
         Path | None,
-        typer.Option(help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines."),
+        typer.Option(
+            help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines.",
+            rich_help_panel=SCORING,
+        ),
     ] = None,
     classifier: Annotated[
-        str | None, typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.")
+        str | None,
+        typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.", rich_help_panel=SCORING),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="retrieval: search in milvus://HOST:PORT/COLLECTION, made and deleted, not in a FAISS index.",
+            rich_help_panel=SCORING,
+        ),
     ] = None,
     final_period: Annotated[
-        bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.")
+        bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.", rich_help_panel=SCORING)
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="sts: paired bootstrap of the first model against the others.")
+        bool,
+        typer.Option(
+            "--compare", help="sts: paired bootstrap of the first model against the others.", rich_help_panel=SCORING
+        ),
     ] = False,
-    figures: Annotated[Path | None, typer.Option(help="few-shot, geometry: folder for the figures.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1)] = 128,
-    json_output: Annotated[
-        str | None, typer.Option("--json", help="Results file, kept after every set and gone on with; - prints it.")
+    figures: Annotated[
+        Path | None, typer.Option(help="few-shot, geometry: folder for the figures.", rich_help_panel=RESULTS)
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin the results file anew.")] = False,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences in one pass of a model.", rich_help_panel=MODELS)
+    ] = 128,
+    json_output: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Results file, kept after every set and gone on with; - prints it.", rich_help_panel=RESULTS
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin the results file anew.", rich_help_panel=RESULTS)
+    ] = False,
 ) -> None:
     """Score models on a task; several models make a table, with the published row beside where there is one.
 
@@ -76,12 +120,14 @@ def main(
     check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
-        "final_period": final_period, "classifier": classifier,
+        "final_period": final_period, "classifier": classifier, "store": store,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
-    given = TaskData(data, tokenised, details, sentences, _index_search, classifier=classifier or LOGISTIC)
+    given = TaskData(
+        data, tokenised, details, sentences, partial(_index_search, store=store), classifier=classifier or LOGISTIC
+    )
     request = EvaluationRequest(
         find_task(task), given,
         ModelSelection(model, pooling or (), postprocess, fit, family, bare), batch_size, final_period, compare,
@@ -124,14 +170,21 @@ def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
         log(f"wrote {path}")
 
 
-def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
-    """Rows (q, k) of the corpus nearest to each query, by an exact index of this project in a temporary folder."""
+def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | None = None) -> np.ndarray:
+    """Rows (q, k) of the corpus nearest to each query, by an exact index of this project that is then deleted.
+
+    It lies in a temporary folder, or in the new collection `store`.
+    """
     from index import BuildSettings, VectorIndex
 
+    batches = [([str(row) for row in range(len(corpus))], corpus)]
+    if store is not None:
+        from index.milvus import MilvusIndex
+
+        with MilvusIndex.fleeting(batches, store, settings=BuildSettings()) as index:
+            return index.search(queries, k)[1]
     with tempfile.TemporaryDirectory() as folder:
-        names = [str(row) for row in range(len(corpus))]
-        built = VectorIndex.build([(names, corpus)], Path(folder) / "index", settings=BuildSettings())
-        return built.search(queries, k)[1]
+        return VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings()).search(queries, k)[1]
 
 
 app = command(main)

@@ -1,4 +1,7 @@
 # Sourced by demo, test and check: `setup FILE...` makes .venv and installs the requirement files when they changed.
+# Where no GPU is, PyTorch and FAISS are those for the CPU: the lock would bring gigabytes of CUDA's libraries.
+
+CPU_WHEELS=https://download.pytorch.org/whl/cpu
 
 python_3_10() {
   local name
@@ -12,6 +15,49 @@ python_3_10() {
   return 1
 }
 
+# True on Linux for x86-64, the one system the lock has CUDA for, without NVIDIA's driver.
+without_gpu() {
+  [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e /proc/driver/nvidia ] &&
+    ! { command -v nvidia-smi && nvidia-smi -L; } >/dev/null 2>&1
+}
+
+# The requirement files with the builds for the CPU.
+for_cpu() {
+  sed -E -e '/^faiss-gpu==/d' -e 's/^(faiss-cpu==[^;]*);.*/\1/' -e 's/^(torch==[^;+]+)$/\1+cpu/' "$@"
+}
+
+pip_install() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# Installs what `for_cpu` printed, PyTorch from its own index where no other has it. An unreachable index costs half a
+# minute here and a pause for every package where it is named for all.
+install_for_cpu() {
+  local torch
+  pip_install -r "$1" 2>.venv/for-cpu.log && return
+  torch=$(grep '^torch==' "$1")
+  pip_install --retries 1 --timeout 15 --no-deps --extra-index-url "$CPU_WHEELS" "$torch" 2>>.venv/for-cpu.log || return 1
+  pip_install -r "$1"
+}
+
+# An environment keeps the builds that it began with: faiss-cpu and faiss-gpu own the same files.
+install() {
+  if [ -e .venv/for-cpu ] || { without_gpu && ! ls -d .venv/lib/python3*/site-packages/torch >/dev/null 2>&1; }; then
+    echo "No NVIDIA driver here: PyTorch and FAISS for the CPU (delete .venv to choose again)" >&2
+    for_cpu "$@" >.venv/for-cpu.txt
+    if install_for_cpu .venv/for-cpu.txt; then
+      touch .venv/for-cpu
+      return
+    fi
+    if [ -e .venv/for-cpu ]; then
+      echo "Error: PyTorch for the CPU cannot be had now (.venv/for-cpu.log); try again" >&2
+      return 1
+    fi
+    echo "They cannot be had from the package index or $CPU_WHEELS: the lock as it is, CUDA's libraries included" >&2
+  fi
+  pip_install $(printf -- '-r %s ' "$@")
+}
+
 setup() {
   local python stamp
   if [ ! -x .venv/bin/python ]; then
@@ -21,7 +67,7 @@ setup() {
   stamp=$(cat "$@" | .venv/bin/python -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
   if [ ! -e ".venv/installed-$stamp" ]; then
     echo "Installing requirements into .venv (a few minutes the first time) ..." >&2
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check $(printf -- '-r %s ' "$@")
+    install "$@" || return 1
     touch ".venv/installed-$stamp"
   fi
 }

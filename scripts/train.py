@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,95 +13,181 @@ from scripts.cli import PRECISIONS, STORAGES, check_choice, command, log, main_p
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from cse.recipe import Recipe
     from cse.training import TrainingSummary
     from cse.training_run import Run
 
 
+DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those published for the backbone", "Run"
+
+
+def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
+
+
 def main(
-    method: Annotated[str, typer.Argument(help=f"{', '.join(METHODS)}.")],
-    data: Annotated[str, typer.Option(help="Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
-    output: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
-    backbone: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
-    dev: Annotated[
-        Path | None, typer.Option(help="Scored pairs (score, sentence, sentence; tab-separated) to select on.")
-    ] = None,
-    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
-    supervised: Annotated[bool, typer.Option("--supervised", help="Premise, entailed, contradicted columns.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Use the first N examples.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1)] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after N batches, drawn from all the data.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=2)] = None,
-    learning_rate: Annotated[float | None, typer.Option(min=0.0)] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Tokens kept of a sentence, its specials among them where no prompt stands around it."
+    data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
+    output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
+    method: Annotated[str | None, typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.")] = None,
+    recipe: Annotated[
+        str | None,
+        _option(
+            METHOD,
+            "Repeat the settings of a JSON file, a checkpoint folder or a bundled name; options override them.",
+            metavar="FILE_OR_CHECKPOINT",
         ),
     ] = None,
-    temperature: Annotated[float | None, typer.Option(min=1e-4)] = None,
-    eval_every: Annotated[int | None, typer.Option(min=1, help="Steps between evaluations and saved states.")] = None,
-    dropout: Annotated[
-        float | None, typer.Option(min=0.0, max=0.9, help="Rate of every dropout, instead of the backbone's own.")
+    backbone: Annotated[
+        str | None, _option(METHOD, "Folder or hub id of a masked language model; default: the recipe's or bundled.")
     ] = None,
-    prefix: Annotated[int | None, typer.Option(min=1, help="Prompt length of dcpcse.")] = None,
-    mlm_weight: Annotated[float | None, typer.Option(min=0.0, help="Start of the decaying masked-LM term.")] = None,
+    dev: Annotated[
+        Path | None,
+        _option(DATA, "Scored pairs (score, sentence, sentence; tab-separated) to select on; default: no selection."),
+    ] = None,
+    column: Annotated[
+        str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
+    ] = None,
+    supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
+    limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
+    epochs: Annotated[int | None, _option(SETTINGS, "Passes over the data; 1 where no paper says more.", min=1)] = None,
+    max_steps: Annotated[
+        int | None, _option(SETTINGS, "Stop after N batches, drawn from all the data; default: at the end.", min=1)
+    ] = None,
+    batch_size: Annotated[int | None, _option(SETTINGS, "Examples of a step; 64 to 512 by method.", min=2)] = None,
+    chunk: Annotated[
+        int | None, _option(SETTINGS, "Rows at a time, computed twice: large batches in little memory; all.", min=1)
+    ] = None,
+    learning_rate: Annotated[
+        float | None, _option(SETTINGS, "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method.", min=0.0)
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        _option(
+            SETTINGS, "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.", min=1
+        ),
+    ] = None,
+    temperature: Annotated[float | None, _option(SETTINGS, "What cosines are divided by; 0.05.", min=1e-4)] = None,
+    eval_every: Annotated[
+        int | None, _option(SETTINGS, "Steps between evaluations and saved states; 125.", min=1)
+    ] = None,
+    dropout: Annotated[
+        float | None,
+        _option(SETTINGS, "Rate of every dropout; default: the backbone's own, or a preset's.", min=0.0, max=0.9),
+    ] = None,
+    prefix: Annotated[int | None, _option(METHOD, "Prompt length of dcpcse; 4 to 16 by backbone.", min=1)] = None,
+    mlm_weight: Annotated[
+        float | None,
+        _option(METHOD, "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa.", min=0.0),
+    ] = None,
     hinge: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Weight of PromCSE's energy-based hinge (10 there); supervised dcpcse."),
+        _option(SETTINGS, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", min=0.0),
     ] = None,
-    freeze_embeddings: Annotated[bool | None, typer.Option(help="Leave the word embeddings as they are.")] = None,
+    freeze_embeddings: Annotated[
+        bool | None, _option(SETTINGS, "Leave the word embeddings as they are; by default they are trained.")
+    ] = None,
     storage: Annotated[
-        str, typer.Option(help="float32, float16, or int8 differences from the backbone: a quarter of the size.")
-    ] = "float32",
-    precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "auto",
-    seed: Annotated[int, typer.Option(min=0)] = 42,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing checkpoint.")] = False,
+        str | None,
+        _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
+    ] = None,
+    precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
+    seed: Annotated[
+        int | None, _option(SETTINGS, "Of the order of texts, dropout and what starts anew; 42.", min=0)
+    ] = None,
+    resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
+    overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show tokens, parameter counts and steps; train nothing.")
+        bool, _option(RUN, "Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    push_to_hub: Annotated[
+        str | None, _option(RUN, "Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME")
+    ] = None,
+    json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
 ) -> None:
-    """Train METHOD on your sentences; options left out take the published preset of the backbone.
+    """Train METHOD on your sentences; options left out take the recipe, or else the published preset of the backbone.
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
-    """
-    from dataclasses import asdict
 
+    Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
+    """
     from cse.training_output import check_output
 
     _check_choices(method, supervised, prefix, precision, storage)
     if not dry_run and main_process():
         check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
+        _check_push(push_to_hub)
     settings = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
         "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
         "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
-        "hinge": hinge,
+        "hinge": hinge, "chunk": chunk,
     }  # fmt: skip
 
+    from cse.model_names import BACKBONE
     from cse.storage import Storage
     from cse.training_plan import plan
     from cse.training_run import TrainRequest, prepare
 
-    encoder, run = prepare(TrainRequest(method, data, backbone, supervised, dev, column, limit, settings), log)
+    repeated = _recipe(recipe, method)
+    asked = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
+    encoder, run = prepare(repeated.request(asked, backbone), log)
+    repeated.check(encoder.method)
     if dry_run:
         shown = asdict(plan(encoder, run))
     else:
-        options = {"resume": resume, "overwrite": overwrite, "storage": Storage(storage), "precision": precision}
-        shown = dict(_train(encoder, run, output, **options))
+        options = {"resume": resume, "overwrite": overwrite, "precision": precision or repeated.precision or "auto"}
+        shown = dict(_train(encoder, run, output, storage=Storage(storage or repeated.storage or "float32"), **options))
+        if push_to_hub and main_process():
+            shown["pushed"] = _push(output, push_to_hub)
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
 
-def _check_choices(method: str, supervised: bool, prefix: int | None, precision: str, storage: str) -> None:
-    check_choice("method", method, METHODS)
-    check_choice("precision", precision, PRECISIONS)
-    check_choice("storage", storage, STORAGES)
-    if supervised and method not in SUPERVISED:
+def _check_choices(
+    method: str | None, supervised: bool, prefix: int | None, precision: str | None, storage: str | None
+) -> None:
+    for what, value, known in (
+        ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
+    ):  # fmt: skip
+        if value is not None:
+            check_choice(what, value, known)
+    if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    if prefix is not None and not METHODS[method].prefix:
+    if method and prefix is not None and not METHODS[method].prefix:
         raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
+
+
+def _recipe(place: str | None, method: str | None) -> Recipe:
+    """The recipe in `place`; without one, one that says nothing but the method."""
+    from cse.recipe import Recipe, read_recipe
+
+    if place is None:
+        if method is None:
+            raise typer.BadParameter(f"no METHOD; choose from {', '.join(METHODS)}, or give a --recipe")
+        return Recipe("", method)
+    found = read_recipe(place)
+    if method not in (None, found.name):
+        raise typer.BadParameter(f"{place} is a recipe of {found.name}, not of {method}; leave out METHOD")
+    return found
+
+
+def _check_push(name: str | None) -> None:
+    """Raise what an upload at the end of the training would, as far as that can be seen."""
+    if name is None:
+        return
+    from cse.upload import check_access, check_name
+
+    check_name(name)
+    check_access()
+
+
+def _push(output: Path, name: str) -> str:
+    """What opens the checkpoint from the hub, where it is uploaded."""
+    from cse.model_card import CardFacts
+    from cse.publishing import push_checkpoint
+    from cse.upload import Repository
+
+    return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 
 
 def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
@@ -117,7 +204,7 @@ def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> Training
                 bar.clear()
                 log(entry["note"])
                 return
-            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"], "mfu": entry["mfu"]}
             bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
             bar.update(entry["step"] - bar.n)
 
@@ -132,6 +219,8 @@ def _show(value: dict[str, Any]) -> None:
         if isinstance(item, list):
             for line in item:
                 typer.echo(f"  {line['text']}\n    {line['tokens']}")
+        elif isinstance(item, dict):
+            typer.echo("\n".join([f"{key}:", *(f"  {name}: {each}" for name, each in item.items())]))
         else:
             typer.echo(f"{key}: {item:,}" if isinstance(item, int) else f"{key}: {item}")
 

@@ -37,7 +37,9 @@ def write_models(root: Path, backbone: Path) -> list[Path]:
 
 
 @contextmanager
-def serving(models: Sequence[str], indexes: Sequence[Path] = (), root: Path | None = None) -> Iterator[str]:
+def serving(
+    models: Sequence[str], indexes: Sequence[Path] = (), root: Path | None = None, **launched: bool
+) -> Iterator[str]:
     """The address of a running app with these columns; visitors may add what is under `root`."""
     from app import build_app
     from ui.page import launch_options
@@ -46,7 +48,7 @@ def serving(models: Sequence[str], indexes: Sequence[Path] = (), root: Path | No
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     blocks = build_app(models, indexes, models_root=root)
-    _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **launch_options())
+    _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **launch_options(), **launched)
     try:
         yield url
     finally:

@@ -49,7 +49,11 @@ def watched(browser, url, width=1400, **options) -> Iterator:
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
     page.locator("#similarity tbody tr").first.wait_for(state="attached")
-    yield page
+    try:
+        yield page
+    except BaseException as error:
+        error.add_note(f"until then the page had reported {wrong}")
+        raise
     assert page.locator("img[src=x]").count() == 0
     assert wrong == []
     page.close()

@@ -86,7 +86,7 @@ def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def model_info(api: object, name: str, files_metadata: bool, timeout: float) -> SimpleNamespace:
+    def model_info(api: object, name: str, revision: None, files_metadata: bool, timeout: float) -> SimpleNamespace:
         assert (files_metadata, timeout) == (True, hub.TIMEOUT)
         if name == "no/such":
             raise RuntimeError("404")

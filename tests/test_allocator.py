@@ -1,9 +1,12 @@
 """Memory that training frees is used again."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+from cse.allocator import KERNELS, bound_kernels
 
 SCRIPT = """
 import ctypes, resource
@@ -33,3 +36,40 @@ def test_a_freed_block_is_not_mapped_again_once_memory_is_kept() -> None:
     mapped_anew, kept = map(int, printed.split())
     assert mapped_anew > 20
     assert kept < mapped_anew / 10
+
+
+ARENAS = """
+import ctypes, threading
+from cse.allocator import keep_memory_flat
+SHARE
+libc, together = ctypes.CDLL(None), threading.Barrier(8)
+libc.malloc.restype = ctypes.c_void_p
+def use():
+    together.wait()
+    libc.malloc(1000)
+    together.wait()
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc.malloc_stats()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of glibc alone")
+def test_the_threads_of_a_server_share_two_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    counts = []
+    for call in ("keep_memory_flat()", ""):
+        script = ARENAS.replace("SHARE", call)
+        printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr
+        counts.append(printed.count("Arena "))
+    assert counts[0] <= 2 < counts[1]
+
+
+def test_kernels_are_bounded_unless_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, expected in ((None, 256), ("9", 9)):
+        monkeypatch.delenv(KERNELS, raising=False) if given is None else monkeypatch.setenv(KERNELS, given)
+        bound_kernels()
+        assert int(os.environ[KERNELS]) == expected

@@ -11,7 +11,6 @@ import cse
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 from ui.corpora import Demo
-from ui.models import Column
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -34,6 +33,7 @@ SHOWN = (
     "index_own",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
+LONG = ["a" * 50_001] * 2
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
 
 
@@ -71,6 +71,7 @@ def test_the_api_is_what_was_promised(client):
     info = client.view_api(return_format="dict", print_info=False)
     found = {name: [p["parameter_name"] for p in end["parameters"]] for name, end in info["named_endpoints"].items()}
     assert found == {
+        "/encode": ["texts", "model", "normalize"],
         "/similarity": ["s1", "s2"],
         "/words": ["s1", "s2"],
         "/pairs": ["lines"],
@@ -98,6 +99,18 @@ def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, e
     for name, cosine in found.items():
         first, second = encoders[name].encode(PAIR)
         assert cosine == pytest.approx(first @ second / np.linalg.norm(first) / np.linalg.norm(second), abs=1e-5)
+
+
+def test_texts_become_the_encoders_vectors(client, encoders):
+    texts = [*PAIR, *(f"the cat number {number} is eating" for number in range(70)), PAIR[0]]
+    for name in ("simcse", "promptbert"):
+        found = client.predict(texts, name, api_name="/encode")
+        assert (found["model"], found["fingerprint"]) == (name, encoders[name].fingerprint)
+        np.testing.assert_allclose(found["vectors"], encoders[name].encode(texts), atol=1e-5)
+        assert found["dimension"] == encoders[name].dim
+        unit = client.predict(texts, name, True, api_name="/encode")["vectors"]
+        np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
+        np.testing.assert_allclose(unit, encoders[name].encode(texts, normalize_embeddings=True), atol=1e-5)
 
 
 def test_a_model_added_by_one_client_is_seen_by_no_other(client):
@@ -144,7 +157,7 @@ def test_all_pairs_of_a_list_have_each_models_cosines_and_percentiles(client, en
     for name in ("simcse", "conpvp"):
         rows = encoders[name].encode(CORPUS, normalize_embeddings=True)
         np.testing.assert_allclose(found["models"][name]["cosines"], rows @ rows.T, atol=1e-4)
-        reference = state.random_cosines(Column(name, name), encoders[name])
+        reference = state.random_cosines(encoders[name])
         wanted = [[percentileofscore(reference, cosine, "mean") for cosine in row] for row in rows @ rows.T]
         np.testing.assert_allclose(found["models"][name]["percentiles"], wanted, atol=0.02)
 
@@ -179,7 +192,7 @@ def test_a_threshold_leaves_what_is_closer_than_that_share_of_random_pairs(clien
     everything = client.predict(query, 50, "demo", api_name="/search")
     found = client.predict(query, 50, "demo", 90, api_name="/search")
     for name in ("simcse", "conpvp"):
-        reference = demo.random_cosines(Column(name, name), encoders[name])
+        reference = demo.random_cosines(encoders[name])
         least = np.sort(reference)[int(0.9 * len(reference))]
         assert found[name] == [hit for hit in everything[name] if hit["score"] >= least]
     assert 0 < sum(len(found[name]) for name in GOOD) < 50 * len(GOOD)
@@ -294,6 +307,15 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/similarity", ["a", None], "Sentence B is not text; send a string."),
         ("/similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
         ("/similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
+        ("/encode", ["a", "simcse"], "The texts are no list; send a list of 1 to 256."),
+        ("/encode", [["a"] * 257, "simcse"], "The texts are 257; send a list of 1 to 256."),
+        ("/encode", [["a", ""], "simcse"], "Text 2 is empty; write a few words."),
+        (
+            "/encode",
+            [["a" * 50_001] * 2, "simcse"],
+            "The texts have 100,002 characters together; give at most 100,000.",
+        ),
+        ("/encode", [["a"], "broken"], "broken: "),
         ("/words", ["a", "b " * 65], "Sentence B has 65 words; give at most 64, each is left out in turn."),
         ("/words", ["?!", "b"], "Sentence A has no words, only punctuation; write a few."),
         ("/pairs", ["a"], "The list has 1 sentence; paste 2 to 40, one per line."),
@@ -324,7 +346,8 @@ def test_bad_input_gives_one_line_with_the_cure(client, capfd, endpoint, values,
 
     with pytest.raises(AppError) as caught:
         client.predict(*values, api_name=endpoint)
-    assert str(caught.value).strip("'\"") == message
+    said = str(caught.value).strip("'\"")
+    assert said.startswith(message) if message == "broken: " else said == message
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -394,7 +417,7 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
-    compared = {"similarity", "words", "pairs", "search", "tokens", "template", "map"}
+    compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map"}
     assert public == probed | compared | {"models", "results", "ledger"}
     lanes = {"maps": 1, "corpora": 1, "encode": 8}
     for function in functions:

@@ -1,11 +1,16 @@
-"""What `scripts.bench app` measures: times against numpy's, and a small app in use."""
+"""What `scripts.bench app` and `load` measure: times against numpy's, and a small app in use."""
+
+import mmap
+import os
 
 import numpy as np
 import pytest
 from app_models import GOOD, serving, write_model
 
-from cse.benchmark import app_load
+from cse.benchmark import app_load, app_mix
 from cse.benchmark.app_load import Load, call, measure
+from cse.benchmark.app_mix import Mixed, bear, in_lines, timed, to_json
+from cse.machine import processor_seconds, resident_memory
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -33,3 +38,48 @@ def test_visitors_of_a_small_app_are_measured_alone_together_and_beside_a_map(tm
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]
     assert [load.count >= least for load, least in zip(loads, (1, 3, 1), strict=True)] == [True] * 3
     assert all(0 < load.median <= load.p95 <= load.worst for load in loads)
+
+
+def test_many_clients_of_a_small_app_are_answered_whatever_they_ask(tmp_path, bert_folder, monkeypatch):
+    monkeypatch.setattr(app_mix, "PER_TOPIC", 10)
+    folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
+    with serving(folders) as url:
+        found = bear(url.rstrip("/"), clients=4, seconds=2, process=os.getpid())
+    assert dict(found.errors) == {}
+    assert {"map", "similarity", "search"} <= set(found.took)
+    assert found.calls == sum(load.count for load in found.loads) > 10
+    assert all(size > 50 * 2**20 for _, size in found.memory)
+    assert 0 < found.computed < os.cpu_count() * (found.seconds + 1)
+    assert to_json(found)["calls"] == found.calls
+
+
+def test_what_goes_wrong_under_load_is_counted_by_its_reason():
+    found, answers = Mixed(), iter((ValueError("no"), ValueError("no"), OSError("gone"), None))
+
+    def work() -> None:
+        if error := next(answers):
+            raise error
+
+    for _ in range(4):
+        timed("similarity", found, work)
+    assert found.errors == {"similarity: ValueError: no": 2, "similarity: OSError: gone": 1}
+    assert found.calls == 1
+    assert in_lines(found, 3)[-2:] == [
+        "error, 2 times: similarity: ValueError: no",
+        "error, 1 times: similarity: OSError: gone",
+    ]
+
+
+def test_memory_has_grown_by_its_last_quarter_over_its_second():
+    grown = Mixed(memory=[(second, size) for second, size in enumerate((9, 9, 4, 4, 5, 5, 8, 6))])
+    assert grown.growth == 7 / 4
+    assert Mixed(memory=[(0, 1)]).growth is None
+
+
+def test_a_process_has_the_time_and_memory_that_the_system_tells() -> None:
+    assert processor_seconds(os.getpid()) == pytest.approx(sum(os.times()[:2]), abs=0.5)
+    before = resident_memory(os.getpid())
+    with mmap.mmap(-1, 2**27) as block:  # which no allocator has lying by
+        block.write(b"x" * 2**27)
+        assert resident_memory(os.getpid()) - before > 2**26
+    assert (processor_seconds(2**30), resident_memory(2**30)) == (None, None)

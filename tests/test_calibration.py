@@ -9,7 +9,6 @@ from cse.calibration import BINS, cosine_at, displacement, histogram, percentile
 from cse.encoder import Encoder
 from cse.input_notes import foreign_share, input_notes
 from cse.model_names import BUNDLED_NAMES
-from ui.models import Column
 from ui.state import open_state
 
 
@@ -54,13 +53,12 @@ def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -
 def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
     """4,000 pairs of sentences that the reference does not have: no share of them is off by more than 5 points."""
     state, encoder = open_state([name], ()), cse.load(name)
-    column = Column(name, name)
-    reference = state.demo.random_cosines(column, encoder)
+    reference = state.demo.random_cosines(encoder)
     assert len(reference) == 200 * 199 / 2
     others = np.array([row for row in range(len(state.demo.sentences)) if row % 6])
     chosen = np.random.default_rng(0).choice(others, (2, 4000))
     chosen = chosen[:, chosen[0] != chosen[1]]
-    vectors = state.demo.vectors(column, encoder)
+    vectors = state.demo.vectors(encoder)
     places = []
     for first, second in vectors[chosen].swapaxes(0, 1):
         cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)

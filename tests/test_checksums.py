@@ -14,16 +14,21 @@ from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from safetensors.torch import load_file, save_file
 from test_encoder import make
 from test_training import losses, run_of
-from test_training_output import killed_run
+from test_training_output import Killed, kill_after, killed_run
 
+import cse.model_names
 from cse import checksums
+from cse.backbone import load_backbone
 from cse.checkpoint import save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
 from cse.storage import Storage
 from cse.training import train
+from cse.training_output import partial_folder, publish
 from cse.weights import check_finite
+
+DEV = [(float(grade), SENTENCES[grade], SENTENCES[(3 * grade + 1) % 7]) for grade in range(6)]
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def poison(path: Path, name: str) -> None:
 def forget(folder: Path) -> None:
     """Make a checkpoint one of an earlier version, which recorded no checksums."""
     config = json.loads((folder / "config.json").read_text())
-    del config["sha256"]
+    del config["sha256"], config["digest"]
     (folder / "config.json").write_text(json.dumps(config))
 
 
@@ -156,3 +161,68 @@ def test_large_finite_numbers_are_no_damage() -> None:
     for value in (torch.nan, torch.inf, -torch.inf):
         with pytest.raises(ArtefactError, match="x: odd holds a number that is not finite; y"):
             check_finite({"whole": torch.arange(3), "odd": torch.tensor([0.0, value, -value])}, "x", "y")
+
+
+def test_a_changed_setting_in_a_checkpoints_config_is_noticed_and_a_moved_backbone_is_not(
+    encoder: Encoder, bert_folder: Path, tmp_path: Path
+) -> None:
+    save(encoder, tmp_path / "model", {})
+    vectors = load(str(tmp_path / "model")).encode(SENTENCES)
+    file = tmp_path / "model" / "config.json"
+    written = file.read_text()
+    file.write_text(written.replace('"prefix": 4', '"prefix": 3').replace('"seed"', '"sead"'))
+    assert file.read_text() != written
+    with pytest.raises(ArtefactError, match=r"model: config.json: damaged .*; train it again"):
+        load(str(tmp_path / "model"))
+    shutil.copytree(bert_folder, tmp_path / "moved")
+    file.write_text(written.replace(str(bert_folder), str(tmp_path / "moved")))
+    np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "removed", "another"])
+def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder: Path, damage: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    run = run_of(encoder, dev=DEV)
+    with pytest.raises(Killed):
+        train(encoder, run, tmp_path / "out", report=kill_after(4))
+    best = partial_folder(tmp_path / "out") / "best"
+    if damage == "flipped":
+        flip(best / "model.safetensors")
+    elif damage == "removed":
+        (best / "config.json").unlink()
+    else:
+        save(encoder, best, {"dev": {"best_step": 3}})
+    with pytest.raises(ArtefactError, match=r"best.*begin the run anew with `overwrite`"):
+        publish(best.parent, tmp_path / "out", False, {"best_step": 6})
+    if damage != "another":  # which a later evaluation may write over
+        with pytest.raises(ArtefactError, match=r"best.*begin the run anew with `overwrite`"):
+            train(encoder, run, tmp_path / "out", resume=True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"])
+def test_a_pretrained_model_opens_as_it_was_written_or_not_at_all(name: str, tmp_path: Path) -> None:
+    run_pretraining(write_corpus(tmp_path), tmp_path / "out", CONFIG)
+    model = tmp_path / "out" / "model"
+    assert load_backbone(model)
+    flip(model / name, at=-3)
+    with pytest.raises(ArtefactError, match=rf"{name}: damaged .*; copy it again"):
+        load_backbone(model)
+    (model / "checksums.json").unlink()  # a folder of others has none
+    if name == "model.safetensors":
+        assert load_backbone(model)
+
+
+def test_the_tokenizer_of_a_pretraining_run_is_checked_when_it_goes_on(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path)
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    flip(tmp_path / "out" / "tokenizer" / "tokenizer.json", at=-3)
+    with pytest.raises(ArtefactError, match=r"tokenizer\.json: damaged .*; delete its folder to have it made again"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
+
+
+def test_the_bundled_backbone_carries_the_checksums_of_its_files() -> None:
+    folder = Path(cse.model_names.location("bundled"))
+    recorded = json.loads((folder / "checksums.json").read_text())
+    assert recorded == checksums.checksums(folder)
+    assert recorded.keys() == {path.name for path in folder.iterdir()} - {"checksums.json", "README.md"}

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from scripts.cli import command, with_flags
+from scripts.cli import command, commands, with_flags
 
 
 def refuse(
@@ -53,6 +53,18 @@ def test_the_error_of_a_library_is_one_line_with_flags() -> None:
     assert done.exit_code == 3
     assert done.stdout == ""
     assert done.stderr == "Error: y: --output is there; give another --output or pass --overwrite k `none`\n"
+
+
+def test_several_commands_are_asked_for_by_name_and_each_speaks_of_its_own_flags() -> None:
+    def other(k: Annotated[int, typer.Option("--kept")] = 1) -> None:
+        raise ValueError("`k` and `output`")
+
+    for functions in ({"one": refuse}, {"one": refuse, "two": other}):
+        app = commands("All of them.", functions)
+        assert CliRunner().invoke(app, ["one", "x", "`k` and `output`"]).stderr == "Error: -k and --output\n"
+    assert CliRunner().invoke(app, ["two"]).stderr == "Error: --kept and `output`\n"
+    assert "All of them." in CliRunner().invoke(app, ["--help"]).stdout
+    assert [CliRunner().invoke(app, words).exit_code for words in ([], ["three"])] == [2, 2]
 
 
 def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:

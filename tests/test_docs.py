@@ -68,8 +68,9 @@ COMMANDS = list(
 )
 # The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
+    "--init ": "--tokens 2048 --precision no",  # its pieces and layers stay, as a blend needs them
     "scripts.pretrain": "--tokens 8192 --vocabulary 2000 --layers 1",
-    "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8",
+    "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8 --precision no",  # bf16 is slow where CPUs lack it
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
 RUN = subprocess.run
@@ -207,12 +208,11 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
             assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
 
 
-def test_the_readme_is_short_links_every_page_and_configures_the_space() -> None:
+def test_the_readme_is_short_configures_the_space_and_leads_to_every_page() -> None:
     assert len(README.encode()) <= 10_000
     assert README.startswith(FRONT_MATTER)
-    for page in PAGES:
-        if page.parent.name == "docs":
-            assert f"](docs/{page.name})" in README
+    linked = {name for text in PAGES.values() for name in re.findall(r"\]\((?:docs/)?(\w[\w-]*\.md)", text)}
+    assert linked >= {page.name for page in PAGES if page.parent.name == "docs"}
     for name in ("app.py", "cse", "index", "scripts", "tests", "requirements.txt", "LICENSE", "CHANGELOG.md"):
         assert (ROOT / name).exists(), name
 

@@ -79,3 +79,9 @@ def test_where_nothing_can_be_wrong_nothing_is(count):
     np.testing.assert_array_equal(lost(vectors, xy), np.zeros(count))
     same = np.ones((12, 4))
     np.testing.assert_array_equal(lost(same, circle(12)), np.zeros(12))
+
+
+def test_neighbours_that_are_kept_keep_no_table_of_all_pairs():
+    near = nearest(noise(50)[0], 5)
+    assert near.base is None
+    assert near.nbytes == 50 * 5 * 8

@@ -1,4 +1,4 @@
-"""Every published layout gives the vectors of a plain transformers computation, written out here, to 1e-6."""
+"""Every published layout gives the vectors of a plain transformers computation, written out here, to 1e-5."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import cse
 from cse.families import FAMILIES, PUBLISHED_IDS
 
 TEXTS = [*SENTENCES, "The dog, happy.", "cat"]
-TOLERANCE = 1e-6  # of float32; batches are compared to what is encoded one by one elsewhere
+TOLERANCE = 1e-5  # of float32 numbers up to 3; the last layer, read at one position, adds in another order
 LAYOUTS = [
     (family, kind, converted, binary)
     for family, kinds, converted, binary in (

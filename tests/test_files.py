@@ -1,11 +1,13 @@
 """A folder is replaced only where it is absent, empty or made of exactly what this project writes, and says so."""
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
-from cse.files import FolderKind, write_folder
+from cse.files import FULL, FolderKind, write_file, write_folder, write_json
+from cse.swap import HERE
 
 KIND = FolderKind(
     "a notebook", "about.json", ("pages", "format"), ("about.json", "page-*.txt", "drawings", "drawings/*.png")
@@ -82,3 +84,39 @@ def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(tmp_path: Path
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "file").read_text() == "new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_write_of_a_file_removes_what_a_killed_one_left_beside_it(tmp_path: Path) -> None:
+    left = tmp_path / f".results.json.new-{HERE}-1"
+    left.mkdir()
+    (left / "results.json").write_text("{")
+    left.with_name(f".results.json.lock-{HERE}-1").touch()
+    write_json(tmp_path / "results.json", {"a": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+    assert json.loads((tmp_path / "results.json").read_text()) == {"a": 1}
+
+
+def test_a_failed_write_of_a_file_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+
+    def fail(fresh: Path) -> None:
+        fresh.write_text("half")
+        raise RuntimeError("of the filler")
+
+    with pytest.raises(RuntimeError, match="of the filler"):
+        write_file(tmp_path / "a.txt", fail)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
+
+
+@pytest.mark.parametrize("number", FULL)
+def test_a_full_disk_under_a_tokenizer_is_an_error_of_the_folder(tmp_path: Path, number: int) -> None:
+    """The library of tokenizers raises an `Exception` that says the number alone."""
+
+    def fill(target: Path) -> None:
+        raise Exception(f"No room (os error {number})")
+
+    with pytest.raises(OSError, match=r"out: cannot be written \(No room .*free some space"):
+        write_folder(tmp_path / "out", fill)
+    assert errno.ENOSPC in FULL
+    with pytest.raises(Exception, match=r"^other$"):
+        write_folder(tmp_path / "out", lambda target: (_ for _ in ()).throw(Exception("other")))

@@ -41,6 +41,15 @@ def test_code_in_a_folder_never_runs(bert_folder: Path, tmp_path: Path, monkeypa
     assert not proof.exists()
 
 
+@pytest.mark.parametrize("token", ["mask_token", "pad_token", "sep_token"])
+def test_a_special_token_that_the_model_does_not_have_is_named(bert_folder: Path, tmp_path: Path, token: str) -> None:
+    folder = copied(bert_folder, tmp_path / "model")
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, token: "[NEW]"}))
+    with pytest.raises(ArtefactError, match=r"its tokenizer gives '\[NEW\]' the number 142, its model has 142 embed"):
+        cse.load(str(folder))
+
+
 def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder: Path, tmp_path: Path) -> None:
     folder = copied(bert_folder, tmp_path / "model")
     tensors = load_file(folder / "model.safetensors")

@@ -247,3 +247,31 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
         VectorIndex.load(tmp_path / "nothing")
     with pytest.raises(IndexFolderError, match="no manifest"):
         VectorIndex.load(tmp_path)
+
+
+def test_of_a_large_file_a_sample_is_compared_and_all_of_it_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight blocks of 64 bytes: what lies in one is seen, what lies between them when all is read."""
+    for name, value in (("READ_WHOLE", 1000), ("BLOCK", 64), ("SAMPLED", 8)):
+        monkeypatch.setattr("index.folder." + name, value)
+    texts = [f"sentence {number}" for number in range(200)]
+    rows = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
+    VectorIndex.build([(texts, rows)], tmp_path / "large", settings=BuildSettings())
+    path = tmp_path / "large" / "index.faiss"
+    content = path.read_bytes()
+    record = json.loads((tmp_path / "large" / "manifest.json").read_text())["files"]["index.faiss"]
+    starts = [int(start) for start in np.linspace(0, len(content) - 64, 8)]
+    expected = hashlib.sha256(b"".join(content[start : start + 64] for start in starts)).hexdigest()
+    assert record == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "sample": expected}
+    for position, seen in ((starts[3] + 10, True), (starts[3] + 70, False), (len(content) - 1, True)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+        with pytest.raises(IndexFolderError, match=r"index\.faiss is not what manifest\.json describes"):
+            VectorIndex.load(tmp_path / "large", verify=True)
+        if seen:
+            with pytest.raises(IndexFolderError, match=r"index\.faiss is not what manifest\.json describes"):
+                VectorIndex.load(tmp_path / "large")
+        else:
+            VectorIndex.load(tmp_path / "large")
+    path.write_bytes(content)
+    VectorIndex.load(tmp_path / "large", verify=True)

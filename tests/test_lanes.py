@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from ui.events import MOST_VISITORS, Newest
+from ui.events import Newest
 from ui.maps import Points, draw_maps
 from ui.models import Models
 from ui.state import AppState, Recent, open_state
+from ui.visitors import MOST_VISITORS
 
 TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
 POINTS = Points(TEXTS, ["x"] * len(TEXTS))
@@ -48,8 +49,7 @@ def test_a_visitor_who_asks_again_replaces_what_still_waits_and_no_one_elses():
     assert not newest.replaced(visit("b"), other)
     for number in range(MOST_VISITORS):
         newest.ask(visit(str(number)))
-    assert len(newest._requests) == MOST_VISITORS
-    assert not newest.replaced(visit("b"), other)
+    assert not newest.replaced(visit("a"), first)  # forgotten, with all who came before the last ones
 
 
 def test_a_request_that_was_replaced_computes_no_further_map():

@@ -61,7 +61,7 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
             assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
             assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
         column = next(column for column in state.models.columns if column.name == name)
-        vectors = state.demo.vectors(column, state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
+        vectors = state.demo.vectors(state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
         ours, theirs = map_of(stored["maps"][name]), map_of(living["maps"][name])
         # t-SNE multiplies the last bit of a machine, so places may differ
         assert trustworthiness(vectors, ours.xy) == pytest.approx(ours.trustworthiness, abs=2e-3)
@@ -81,7 +81,7 @@ def test_the_shipped_vectors_of_the_demo_corpus_are_the_living_models(state: App
         assert (stored.dtype, stored.shape) == (np.float16, (len(state.demo.sentences), encoder.dim))
         wanted = encoder.encode([state.demo.sentences[row] for row in rows])
         np.testing.assert_allclose(stored[rows], wanted, atol=2e-3 * np.abs(wanted).max())
-        assert state.demo.vectors(column, encoder).dtype == np.float32
+        assert state.demo.vectors(encoder).dtype == np.float32
 
 
 def test_precomputing_writes_what_is_read_and_leaves_what_there_was_where_a_model_fails(

@@ -15,10 +15,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.backbone import load_backbone
 from cse.errors import ArtefactError
+from cse.flops import training_flops
 from cse.model_names import BUNDLED
 from cse.pretraining.batches import BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
-from cse.pretraining.flops import training_flops
 from cse.pretraining.objectives import bag_loss, forward_logits
 from cse.templates import MEANS, render
 

@@ -143,8 +143,37 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
         run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
 
 
-@pytest.mark.parametrize(("layers", "init", "message"), [(2, True, "has 2 layers"), (1, False, "give an `init`")])
-def test_frozen_layers_need_a_model_and_leave_one_to_learn(
+def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp_path: Path, encoder: str) -> None:
+    torch.manual_seed(1)
+    other = AutoModel.from_pretrained(encoder, add_pooling_layer=False)
+    for tensor in other.parameters():
+        torch.nn.init.normal_(tensor, std=0.02)
+    other.save_pretrained(tmp_path / "other")
+    AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path / "other")
+    config = replace(CONFIG, frozen_layers=2, blend_share=0.3, learning_rate=1e-2)
+    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, blend=str(tmp_path / "other"))
+    first, second = (load_backbone(folder)[0].state_dict() for folder in (encoder, tmp_path / "other"))
+    blended, _ = load_backbone(tmp_path / "out" / "model")
+    for name, tensor in blended.base_model.state_dict().items():
+        torch.testing.assert_close(tensor, (0.7 * first[name] + 0.3 * second[name]).half().float(), atol=2e-3, rtol=0)
+    head = mlm_head(blended).state_dict()
+    assert not torch.equal(head["predictions.transform.dense.weight"], torch.eye(blended.config.hidden_size))
+    assert (record["recipe"]["blend"], record["recipe"]["blend_share"]) == ("other", 0.3)
+
+
+def test_a_blend_with_another_model_is_refused(
+    corpus: Path, tmp_path: Path, encoder: str, bert_folder: str, roberta_folder: str
+) -> None:
+    with pytest.raises(ArtefactError, match=r"cannot be averaged into .*another shape or other word pieces"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, init=encoder, blend=str(roberta_folder))
+    with pytest.raises(ValueError, match="`blend` is of a model that is continued from; give an `init`"):
+        run_pretraining(corpus, tmp_path / "new", CONFIG, blend=str(bert_folder))
+    with pytest.raises(ValueError, match=r"`blend_share` is -0\.1; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
+
+
+@pytest.mark.parametrize(("layers", "init", "message"), [(3, True, "has 2 layers"), (1, False, "give an `init`")])
+def test_frozen_layers_are_those_of_a_model(
     corpus: Path, tmp_path: Path, encoder: str, layers: int, init: bool, message: str
 ) -> None:
     config = replace(CONFIG, frozen_layers=layers)

@@ -52,9 +52,23 @@ def test_only_masked_positions_and_where_rows_are_read_reach_the_vocabulary(
     with torch.no_grad():
         everywhere = model.eval()(input_ids=rows.inputs).logits
         masked, pooled = forward_logits(model, rows, bag=bag)
-    torch.testing.assert_close(masked, everywhere[rows.labels != IGNORED])
+    count = int(rows.masked.sum())
+    torch.testing.assert_close(masked[:count], everywhere[rows.labels != IGNORED])
+    assert rows.targets.tolist() == rows.labels[rows.labels != IGNORED].tolist() + [IGNORED] * (len(masked) - count)
+    mean = torch.nn.functional.cross_entropy(everywhere.flatten(0, 1), rows.labels.flatten())
+    torch.testing.assert_close(masked_lm_loss(masked, rows.targets), mean)
     torch.testing.assert_close(pooled, everywhere[:, rows.pool_at] if bag else everywhere[:0, 0])
 
 
 def test_a_part_with_nothing_to_guess_costs_nothing() -> None:
     assert masked_lm_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0
+
+
+def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: TokenFile) -> None:
+    """Every new shape costs memory that is kept: of 40 batches of one row length hardly two mask as many tokens."""
+    tokenizer, around = AutoTokenizer.from_pretrained(bert_folder), TEMPLATES[0]
+    size = BatchSize(4096, 32, max_length=40)
+    rng = np.random.default_rng(0)
+    batches = [sample_batch(corpus, render(around, tokenizer), tokenizer, size, rng) for _ in range(40)]
+    assert len({int(batch.masked.sum()) for batch in batches}) > 20
+    assert len({len(batch.places) for batch in batches}) <= 4

@@ -3,13 +3,13 @@
 import errno
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
 from cse.errors import ArtefactError
+from cse.swap import HERE
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path
     with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
     assert not (tmp_path / "out").exists()
-    with pytest.raises(ValueError, match="supports only"):
-        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, vocabulary=5000))  # begun, nothing saved
-    shutil.rmtree(tmp_path / "out" / "corpus", ignore_errors=True)
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    for name in ("state", "model"):  # begun, nothing saved
+        shutil.rmtree(tmp_path / "out" / name)
     entries: list[dict] = []
     run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
     assert [entry["step"] for entry in entries] == [0, 6, 12]
@@ -59,6 +59,7 @@ def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tm
         run_pretraining(tmp_path / "tiny.txt", tmp_path / "out", CONFIG)
     with pytest.raises(ValueError, match="no sentence in it"):
         run_pretraining(tmp_path / "empty.txt", tmp_path / "out2", CONFIG)
+    assert not {"out", "out2"} & {path.name for path in tmp_path.iterdir()}
     assert run_pretraining(corpus, tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
 
 
@@ -103,3 +104,20 @@ def test_a_source_record_of_someone_else_is_left_alone(
     with pytest.raises(ValueError, match=message):
         run_pretraining(corpus, tmp_path / "out", CONFIG)
     assert (tmp_path / "out" / "source.json").read_text() == content
+
+
+def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(corpus: Path, tmp_path: Path) -> None:
+    left = tmp_path / "out" / f".source.json.new-{HERE}-1"
+    left.mkdir(parents=True)
+    left.with_name(f".source.json.lock-{HERE}-1").touch()
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_resumed_run_writes_the_tokenizer_of_an_undisturbed_one(corpus: Path, tmp_path: Path) -> None:
+    for output in ("a", "b"):
+        run_pretraining(corpus, tmp_path / output, CONFIG, eval_every=6)
+    shutil.rmtree(tmp_path / "b" / "model")
+    run_pretraining(corpus, tmp_path / "b", CONFIG, eval_every=6, resume=True)
+    for file in ("tokenizer_config.json", "tokenizer.json", "config.json"):
+        assert (tmp_path / "a" / "model" / file).read_bytes() == (tmp_path / "b" / "model" / file).read_bytes()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from index import VectorIndex
-from scripts import build_index, search
+from scripts import build_index, encode, search
 
 CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
 FOLDERS: dict[str, str] = {}  # the tests' model names, and where these models lie
@@ -231,3 +231,35 @@ def test_an_index_knows_the_pooling_of_its_model(corpus: Path, tmp_path: Path) -
     assert run_search(tmp_path / "x", "a dog", "--model", "bert").exit_code == 0
     other = run_search(tmp_path / "x", "a dog", "--model", "bert", "--pooling", "mean")
     assert_refused(other, 4, "not bert-mean (", "with --pooling cls or rebuild it")
+
+
+def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
+    corpus: Path, tmp_path: Path, loads: list[str]
+) -> None:
+    assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "plain").exit_code == 0
+    given = ["--model", FOLDERS["promptbert"], "--input", str(corpus), "--output", str(tmp_path / "v"), "--shards", "2"]
+    assert CliRunner().invoke(encode.app, given).exit_code == 0
+    loads.clear()
+    done = run_build(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts")
+    assert done.exit_code == 0, done.output
+    assert loads == []
+    plain, parts = (VectorIndex.load(tmp_path / name) for name in ("plain", "parts"))
+    assert parts.manifest.to_json().keys() == plain.manifest.to_json().keys()
+    assert (parts.manifest.model, parts.manifest.fingerprint) == (plain.manifest.model, plain.manifest.fingerprint)
+    assert parts.manifest.corpus_sha256 == plain.manifest.corpus_sha256
+    query = np.random.default_rng(0).normal(size=(3, plain.manifest.dimension))
+    np.testing.assert_allclose(parts.search(query, 5)[0], plain.search(query, 5)[0], atol=1e-6)
+    before = (tmp_path / "parts" / "manifest.json").read_bytes()
+    (tmp_path / "more.txt").write_text("another sentence\n")
+    refused = run_build(tmp_path / "more.txt", "--vectors", tmp_path / "v", "--output", tmp_path / "parts", "--append")
+    assert (refused.exit_code, "encoded from other sentences" in refused.stderr) == (3, True)
+    assert (tmp_path / "parts" / "manifest.json").read_bytes() == before
+    assert run_build(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts", "--append").exit_code == 0
+    assert len(VectorIndex.load(tmp_path / "parts")) == 2 * len(CORPUS)
+
+
+@pytest.mark.parametrize("given", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]])
+def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, given: list[str]) -> None:
+    refused = run_build(corpus, *given, "--output", tmp_path / "index")
+    assert refused.exit_code == 2
+    assert "--vectors" in refused.stderr

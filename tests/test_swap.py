@@ -234,3 +234,22 @@ def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(swap: ModuleT
     stop(process)
     assert reader.wait(timeout=30) == 0
     assert (tmp_path / "x" / "half").read_text() == "x"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fsync of folders, 2026-11-23")
+@PACKAGES
+def test_all_of_a_folder_is_stored_before_it_gets_the_name(
+    swap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[int] = []
+    fsync, exchange = os.fsync, swap._exchange
+    monkeypatch.setattr("os.fsync", lambda place: (stored.append(os.fstat(place).st_ino), fsync(place)))
+    monkeypatch.setattr(swap, "_exchange", lambda one, other: (stored.append(0), exchange(one, other))[1])
+    (tmp_path / "x").mkdir()
+    replacement = swap.Replacement.begin(tmp_path / "x")
+    (replacement.fresh / "deep").mkdir()
+    (replacement.fresh / "deep" / "file").write_text("new")
+    wanted = {path.stat().st_ino for path in (replacement.fresh, *replacement.fresh.rglob("*"))}
+    replacement.swap()
+    replacement.clear()
+    assert (set(stored[:-1]), stored[-1]) == (wanted, 0)

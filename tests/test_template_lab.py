@@ -10,7 +10,7 @@ from conftest import SENTENCES
 from scipy.stats import spearmanr
 
 import cse
-from cse.benchmark.template_lab import compare, template_of, under
+from cse.benchmark.template_lab import Question, compare, template_of, under
 from cse.encoder import Encoder
 from cse.templates import Template
 from cse.vectors import cosines
@@ -71,14 +71,14 @@ def test_a_prefix_stays_under_another_template(encoders: dict[str, Encoder]) -> 
 def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, Encoder]) -> None:
     encoder = encoders["promptbert"]
     first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
-    compared = compare(encoder, OTHER, SENTENCES[0], PAIRS, 4)
+    compared = compare(encoder, OTHER, Question(PAIRS, SENTENCES[0], 4))
     found = compared.other
     assert found.score == pytest.approx(100 * spearmanr(cosines(first, second), [p[0] for p in PAIRS])[0], abs=0.006)
     assert found.words == encoder.top_tokens(SENTENCES[0], 4, template=OTHER)
     assert (compared.own.template, found.template) == (encoder.method.template.text, OTHER.text)
     assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
     assert compared.gain.value == pytest.approx(found.score - compared.own.score, abs=0.02)
-    same = compare(encoder, encoder.method.template, SENTENCES[0], PAIRS, 1)
+    same = compare(encoder, encoder.method.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)
 
 

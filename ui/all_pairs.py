@@ -43,12 +43,14 @@ class AllPairs(NamedTuple):
 
 def all_pairs(state: AppState, text: str, report: Report = silent) -> tuple[list[str], dict[str, AllPairs | Failure]]:
     """The N sentences of the list, and how alike each two of them are to each model."""
+    from cse.vectors import unit_rows
+
     sentences = validation.lines(text, LEAST, MOST)
 
     def of_model(column: Column, encoder: Encoder) -> AllPairs:
-        rows = encoder.encode(sentences, normalize_embeddings=True)
+        rows = unit_rows(state.models.reader(encoder).encode(sentences))
         cosines = rows @ rows.T
-        return AllPairs(cosines, percentiles(cosines, state.demo.random_cosines(column, encoder)))
+        return AllPairs(cosines, percentiles(cosines, state.demo.random_cosines(encoder)))
 
     return sentences, state.models.apply(of_model, report=report)
 

@@ -1,4 +1,4 @@
-"""What can be searched: the demo corpus, and index folders grouped by the sentences they hold."""
+"""What can be searched: the demo corpus, and indexes grouped by the sentences they hold."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.model_names import BUNDLED
+from cse.model_names import BUNDLED, canonical_name
 from ui.models import Column, Models, free_name
 from ui.recent import Recent
+from ui.remembered import fingerprint_of
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
     from index import BuildSettings
     from index.manifest import Manifest
+    from index.places import Index, Place
     from index.store import VectorIndex
 
 DEMO = BUNDLED / "demo"
@@ -25,7 +27,7 @@ VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.p
 MOST_KEPT = 32  # models whose vectors and indexes are kept
 SPREAD = 200  # sentences whose pairs are the random ones
 
-Opener = Callable[[Column, "Encoder"], "VectorIndex"]
+Opener = Callable[[Column, "Encoder"], "Index"]
 
 
 class Corpus:
@@ -39,14 +41,15 @@ class Corpus:
         self.key, self.label, self.note = key, label, note
         self.columns = None if columns is None else tuple(columns)
         self._opener = opener
-        self._open: Recent[VectorIndex] = Recent(MOST_KEPT)
+        self._open: Recent[Index] = Recent(MOST_KEPT)
 
-    def index(self, column: Column, encoder: Encoder) -> VectorIndex:
+    def index(self, column: Column, encoder: Encoder) -> Index:
         """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
-        index = self._open.get(column)
+        key = column, fingerprint_of(encoder)  # a folder may hold another model by now
+        index = self._open.get(key)
         if index is None:
             index = self._opener(column, encoder)
-            self._open.put(column, index)
+            self._open.put(key, index)
         return index
 
 
@@ -59,32 +62,32 @@ class Demo:
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
         self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
 
-    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+    def vectors(self, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
-        vectors = self._vectors.get(column)
+        vectors = self._vectors.get(fingerprint_of(encoder))
         if vectors is None:
             shipped = self._shipped(encoder)
             vectors = encoder.encode(self.sentences) if shipped is None else shipped
-            self._vectors.put(column, vectors)
+            self._vectors.put(fingerprint_of(encoder), vectors)
         return vectors
 
-    def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
+    def random_cosines(self, encoder: Encoder) -> np.ndarray:
         """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
         from cse.calibration import random_cosines
 
-        reference = self._random.get(column)
+        reference = self._random.get(fingerprint_of(encoder))
         if reference is None:
             spread = slice(None, None, len(self.sentences) // SPREAD)
-            known = self._vectors.get(column)
+            known = self._vectors.get(fingerprint_of(encoder))
             vectors = self._shipped(encoder) if known is None else known
             rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
             reference = random_cosines(rows)
-            self._random.put(column, reference)
+            self._random.put(fingerprint_of(encoder), reference)
         return reference
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
-        shipped = VECTORS / f"{encoder.fingerprint}.npy"
+        shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
     def corpus(self) -> Corpus:
@@ -93,8 +96,8 @@ class Demo:
         def build(column: Column, encoder: Encoder) -> VectorIndex:
             from index import BuildSettings
 
-            settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus=DEMO_KEY)
-            return fleeting_index(self.sentences, self.vectors(column, encoder), settings)
+            settings = BuildSettings(model=column.model, fingerprint=fingerprint_of(encoder), corpus=DEMO_KEY)
+            return fleeting_index(self.sentences, self.vectors(encoder), settings)
 
         return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
 
@@ -110,22 +113,23 @@ def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSet
         return VectorIndex.build([(texts, vectors)], Path(folder) / "index", settings=settings)
 
 
-def indexed_corpora(folders: Sequence[Path], models: Models) -> list[Corpus]:
-    """One corpus for each set of sentences among the index folders; its columns are the models that indexed it."""
-    from index.manifest import read_manifest
+def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
+    """One corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
+    from index.places import manifest_at
 
-    manifests = {folder.resolve(): read_manifest(folder) for folder in folders}
-    groups: dict[str, list[Path]] = {}
-    for folder, manifest in manifests.items():
-        groups.setdefault(manifest.corpus_sha256, []).append(folder)
+    places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
+    manifests = {place: manifest_at(place) for place in places}
+    groups: dict[str, list[Place]] = {}
+    for place, manifest in manifests.items():
+        groups.setdefault(manifest.corpus_sha256, []).append(place)
     found: dict[str, Corpus] = {}
     for checksum, members in groups.items():
         first = manifests[members[0]]
         name = " + ".join(Path(source).name for source in first.corpora if source)
         key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
-        sources = index_columns({folder: manifests[folder] for folder in members}, models)
+        sources = index_columns({place: manifests[place] for place in members}, models)
         label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
-        found[key] = Corpus(key, label, list(sources), folder_opener(sources), note)
+        found[key] = Corpus(key, label, list(sources), opener(sources), note)
     return list(found.values())
 
 
@@ -140,33 +144,34 @@ def strangers(columns: Sequence[Column], models: Models) -> str:
     )
 
 
-def index_columns(manifests: dict[Path, Manifest], models: Models) -> dict[Column, Path]:
-    """A column for each index folder: the page's own column of that model where there is one."""
-    found: dict[Column, Path] = {}
-    for folder, manifest in manifests.items():
-        opened_by = (manifest.model, manifest.pooling, manifest.family)
+def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Column, Place]:
+    """A column for each index: the page's own column of that model where there is one."""
+    found: dict[Column, Place] = {}
+    for place, manifest in manifests.items():
+        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
         own = [column.name for column in models.columns if column.opened_by == opened_by]
         others = {column.name for column in models.columns} - set(own)
         name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
-        candidates = (name, f"{name} {manifest.factory}", f"{name} {folder.name}", str(folder))
-        found[Column(free_name(candidates, others | {column.name for column in found}), *opened_by)] = folder
+        candidates = (name, f"{name} {manifest.factory}", f"{name} {Path(place).name}", str(place))
+        found[Column(free_name(candidates, others | {column.name for column in found}), *opened_by)] = place
     return found
 
 
-def folder_opener(sources: dict[Column, Path]) -> Opener:
-    """Opens a column's index folder, refusing another model than the one that built it.
+def opener(sources: dict[Column, Place]) -> Opener:
+    """Opens a column's index, refusing another model than the one that built it.
 
-    A visitor is told the folder's and the model's names, and not where the server has them.
+    A visitor is told the index's and the model's names, and not where the server has them.
     """
 
-    def load(column: Column, encoder: Encoder) -> VectorIndex:
-        from index import IndexFolderError, VectorIndex
+    def load(column: Column, encoder: Encoder) -> Index:
+        from index import IndexFolderError
+        from index.places import open_at
 
-        folder = sources[column]
+        place = sources[column]
         try:
-            return VectorIndex.load(folder, encoder.fingerprint, model=encoder.name)
+            return open_at(place, fingerprint_of(encoder), model=encoder.name)
         except IndexFolderError as error:
-            said = str(error).replace(str(folder), folder.name).replace(column.model, Path(column.model).name)
+            said = str(error).replace(str(place), Path(place).name).replace(column.model, Path(column.model).name)
             raise IndexFolderError(said) from error
 
     return load

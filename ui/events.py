@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import inspect
-from collections import OrderedDict
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import gradio as gr
 
 from cse.progress import Report
+from ui.recent import Recent
+from ui.visitors import MOST_VISITORS
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +27,7 @@ CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 1}
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
 QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
-MOST_VISITORS = 1000  # whose newest request is remembered
+NUMBERS = itertools.count(1)  # of requests
 
 
 class Run(NamedTuple):
@@ -65,19 +67,17 @@ class Newest:
     """Which request of each visitor is the newest: an older one stops where it asks. Gradio drops those who left."""
 
     def __init__(self) -> None:
-        self._requests: OrderedDict[str | None, int] = OrderedDict()
+        self._newest: Recent[int] = Recent(MOST_VISITORS)
 
     def ask(self, request: gr.Request) -> int:
         """The number of a new request of a visitor, given before it waits for its turn."""
-        visitor = request.session_hash
-        number = self._requests[visitor] = self._requests.pop(visitor, 0) + 1
-        while len(self._requests) > MOST_VISITORS:
-            self._requests.popitem(last=False)
+        number = next(NUMBERS)
+        self._newest.put(request.session_hash, number)
         return number
 
     def replaced(self, request: gr.Request, number: int) -> bool:
         """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
-        return self._requests.get(request.session_hash, number) != number
+        return self._newest.get(request.session_hash) not in (None, number)
 
     def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
         """The results of the request of this number as they come, while the visitor has not asked again."""

@@ -18,11 +18,16 @@ def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:
     def map_endpoint(source: str, lines: str = "", per_topic: int = PER_TOPIC, seed: int = 0) -> Iterator[dict]:
         """t-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.
 
-        source is "demo" (per_topic sentences of each topic, 10 to 100), "pairs" (graded pairs, one after the other)
-        or "lines" (up to 2,000, separated by newlines). Coordinates are within 0 and 1. "near" are the numbers of the
+        Coordinates are within 0 and 1. "near" are the numbers of the
         five sentences whose vectors are nearest to each one's, "lost" the share of its ten nearest that are not near on
         the map; "trustworthiness", "continuity" and "same_topic" are null where they say nothing. The maps done so far
         come as each is done; a client that leaves stops the rest.
+
+        Args:
+            source: "demo", the demo corpus; "pairs", its graded pairs, one after the other; or "lines".
+            lines: for "lines" up to 2,000 sentences, separated by newlines.
+            per_topic: for "demo" how many sentences of each topic, 10 to 100.
+            seed: where t-SNE starts from, 0 to 4294967295; the same seed gives the same map.
         """
         points = points_of(state, source, lines, per_topic)
         for answers in draw_maps(state, points, seed):

@@ -12,6 +12,7 @@ from cse.progress import Report, silent
 from ui import validation
 from ui.canvas import ModelMap
 from ui.models import Column, Failure, divided
+from ui.remembered import fingerprint_of
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def draw_maps(
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
 
     def vectors(column: Column, encoder: Encoder) -> tuple[str, np.ndarray]:
-        rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(column, encoder)[points.rows]
-        return encoder.fingerprint, rows
+        rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(encoder)[points.rows]
+        return fingerprint_of(encoder), rows
 
     total = 2 * len(state.models.columns)
     answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))

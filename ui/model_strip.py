@@ -12,6 +12,7 @@ from ui import html
 from ui.components import result
 from ui.events import Run, guarded
 from ui.models import Column, Failure, Models
+from ui.remembered import fingerprint_of
 from ui.scores import opened_by
 from ui.speed import UNKNOWN, in_words
 from ui.state import AppState
@@ -67,7 +68,7 @@ def description(column: Column, encoder: Encoder) -> Description:
         parameters=sum(tensor.numel() for tensor in encoder.parameters()),
         megabytes=round(weights / 1e6, 2), added=encoder.views[0][0].length + method.prefix,
         dimension=encoder.dim, pooling=where_read(method), template=method.template.text,
-        fingerprint=encoder.fingerprint, start=START if encoder.backbone == BACKBONE else "",
+        fingerprint=fingerprint_of(encoder), start=START if encoder.backbone == BACKBONE else "",
     )  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from cse import hub
 from cse.model_names import Kind, canonical_name, resolve_among
 from cse.progress import Report, silent
 from ui.recent import Recent
+from ui.remembered import MOST_TEXTS, Reader
 from ui.turns import Asked, Turns
-from ui.visitors import Added
+from ui.visitors import Added, gone
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +72,7 @@ class Models:
         self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
         self._visiting: Recent[Encoder] = Recent(MOST_OPEN)
+        self._texts: Recent[np.ndarray] = Recent(MOST_TEXTS)
         self._turns: WeakValueDictionary[tuple[str, str | None, str | None], Turns] = WeakValueDictionary()
         self._turns_lock = Lock()
 
@@ -97,6 +99,10 @@ class Models:
             self._visiting.put(key, found)
         return found
 
+    def reader(self, encoder: Encoder) -> Reader:
+        """An encoder that is asked for what no one has asked it lately alone."""
+        return Reader(encoder, self._texts)
+
     def apply(
         self,
         function: Callable[[Column, Encoder], T],
@@ -118,7 +124,7 @@ class Models:
     ) -> dict[str, T | Failure]:
         """As `apply`, with the (N, d) float32 vectors of N texts, which are encoded with those of others who wait."""
         return self._answers(
-            lambda column, encoder, turns, asked: function(column, encoder, turns.vectors(encoder, asked)),
+            lambda column, encoder, turns, asked: function(column, encoder, turns.vectors(self.reader(encoder), asked)),
             texts, columns, report,
         )  # fmt: skip
 
@@ -132,6 +138,8 @@ class Models:
         chosen = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(chosen):
+            if gone():
+                raise ValueError("The client has left.")  # whose place in its lane is another's now
             report(done, len(chosen), column.name)
             try:
                 turns = self._turns_at(column)
@@ -149,10 +157,18 @@ class Models:
             return self._turns.setdefault(column.opened_by, Turns())
 
 
-def told(error: Exception, model: str, name: str) -> str:
-    """An error in one line, in which a model's place is its `name`, and of any other path the last part is left."""
+def told(error: BaseException, model: str = "", name: str = "") -> str:
+    """An error in one line, in which a model's place is its `name`, and of any other path the last part is left.
+
+    A path with blanks is known where it is the model's, a folder of it, or a file that the error is about.
+    """
     text = " ".join(str(error).split()) or type(error).__name__
-    return PATH.sub(r"\1", text.replace(model, name) if Path(model).is_absolute() else text)
+    if Path(model).is_absolute():
+        text = text.replace(model, name).replace(f"{Path(model).parent}/", "")
+    for each in (error, error.__cause__, error.__context__):
+        file = getattr(each, "filename", None)
+        text = text.replace(str(file), Path(str(file)).name) if file else text
+    return PATH.sub(r"\1", text)
 
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:

@@ -65,7 +65,7 @@ def read_opening(models: Models) -> Opening:
     """The shipped first results of the page's columns; none of them where a column is no bundled model."""
     if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
         return Opening()
-    from index.store import Hit
+    from index.hits import Hit
 
     stored, names = read_json(FILE), [column.name for column in models.columns]
 

@@ -15,7 +15,7 @@ import numpy as np
 from ui import html, validation
 from ui.corpora import OWN_KEY, Corpus, fleeting_index
 from ui.events import CORPORA, HIDDEN
-from ui.models import Column, Failure, Models
+from ui.models import Column, Failure, Models, told
 from ui.state import AppState
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def indexing(models: Models, texts: Sequence[str], factory: str) -> Iterator[Ste
                 settings = BuildSettings(factory=chosen, model=column.model, corpus=OWN_KEY)
                 built[column] = fleeting_index(texts, np.concatenate(blocks), settings)
             except ValueError as error:
-                built[column] = Failure(str(error))
+                built[column] = Failure(told(error))
     yield Corpus(OWN_KEY, f"Your sentences ({len(texts):,})", columns, opener(built))
 
 

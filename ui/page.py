@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 
 from ui.add_model import add_model_row, rerun
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE, Run
+from ui.gate import Gate
 from ui.links import Linked, copy_button, link
 from ui.map_link import map_hook
 from ui.model_strip import model_strip
+from ui.names import Names
 from ui.opening import keep_maps, read_opening
+from ui.own_corpus import MOST_BYTES
 from ui.probe import probe_tab
 from ui.results import results_tab
 from ui.search import search_tab
@@ -31,6 +35,8 @@ Contrastive methods that turn a sentence into a vector, compared on what you typ
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
+MOST_SESSIONS = 200  # of pages and clients, whose fields and last answers Gradio keeps: 0.4 MB each and more
+UPLOADS = (600, 3600)  # seconds: how often those that were never indexed are looked for, and how old they become
 FOLDER = Path(__file__).parent
 
 
@@ -38,7 +44,7 @@ def page(state: AppState) -> gr.Blocks:
     """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
     opening = read_opening(state.models)
     keep_maps(state, opening)
-    with gr.Blocks(title=TITLE, analytics_enabled=False) as blocks:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=UPLOADS) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         hook = map_hook()
@@ -97,9 +103,12 @@ def theme() -> gr.themes.Base:
     )
 
 
-def launch_options() -> dict[str, Any]:
-    """How the app looks and what it leaves out, for `gr.Blocks.launch`."""
+def launch_options(names: Names | None = None) -> dict[str, Any]:
+    """How the app looks, what it leaves out and which `names` it answers to, for `gr.Blocks.launch`."""
     return {
+        "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names())]},
+        "max_file_size": MOST_BYTES,
+        "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "css_paths": [FOLDER / "style.css", FOLDER / "map" / "map.css"],
         "ssr_mode": False,

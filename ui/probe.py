@@ -70,8 +70,8 @@ def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[
     changes = changes_of(text)
 
     def moves(column: Column, encoder: Encoder) -> list[float]:
-        reference = state.demo.random_cosines(column, encoder)
-        own, *others = encoder.encode([text, *(changed for _, changed in changes)])
+        reference = state.demo.random_cosines(encoder)
+        own, *others = state.models.reader(encoder).encode([text, *(changed for _, changed in changes)])
         return [displacement(float(cosines(own[None], other[None])[0]), reference) for other in others]
 
     answers = state.models.apply(moves, report=report)
@@ -147,7 +147,7 @@ def disagreeing(
     from cse.vectors import cosines
 
     def likeness(column: Column, encoder: Encoder) -> np.ndarray:
-        vectors = encoder.encode([sentence for pair in pairs for sentence in pair])
+        vectors = state.models.reader(encoder).encode([sentence for pair in pairs for sentence in pair])
         return cosines(vectors[::2], vectors[1::2])
 
     answers = state.models.apply(likeness, report=report)

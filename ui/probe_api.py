@@ -21,6 +21,9 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
 
         "keeps" is whether the change keeps the meaning; 1 is as far away as an unrelated sentence. "errors" has why
         models have no answer.
+
+        Args:
+            sentence: what is changed: a word left out, a negation put in, and so on.
         """
         rows, failures = perturbed(state, sentence)
         return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
@@ -28,8 +31,11 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
     def disagreements_endpoint(source: str = "graded", lines: str = "") -> dict[str, Any]:
         """Pairs by how far the models' places of them lie apart: {"pairs": [{"s1", "s2", "places": {"simcse": 3.1}}]}.
 
-        source is "graded" (the demo's pairs) or "lines" (yours, "first | second" a line). A place is 0 (least alike of
-        all pairs) to 100.
+        A place is 0 (least alike of all pairs) to 100.
+
+        Args:
+            source: "graded", the demo's pairs, or "lines", yours.
+            lines: for "lines" your pairs, "first | second" a line.
         """
         pairs = pairs_of(source, lines)
         rows, failures = disagreeing(state, pairs)
@@ -42,6 +48,11 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         "attention" is the share on the prefix by layer (0 to 1), an ablation how far s1's vector "moved" (1 is as far
         away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
         and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
+
+        Args:
+            s1: the sentence that is looked at.
+            s2: a sentence to compare it with.
+            off: the numbers of layers, from 1, whose prefix is to be off together.
         """
         return plain(xrays(state, s1, s2, off or ()), plain_xray)
 
@@ -52,7 +63,8 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
     def add_model_endpoint(name: str) -> dict[str, Any]:
         """Add a model to the columns of this client's session, and to no one else's; its description comes back.
 
-        name is a bundled name, a folder of the server's models, or a hub id where the server may fetch.
+        Args:
+            name: a bundled name, a folder of the server's models, or a hub id where the server may fetch.
         """
         column, answer = add_column(state, name)
         return {"name": column.name, **answer}

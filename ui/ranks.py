@@ -10,7 +10,7 @@ from ui import html
 from ui.models import Failure, divided
 
 if TYPE_CHECKING:
-    from index.store import Hit
+    from index.hits import Hit
 
 MOST = 50  # ranks that are looked up
 STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges

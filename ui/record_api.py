@@ -16,8 +16,11 @@ def record_endpoints(state: AppState) -> list[Callable[..., Any]]:
     def results_endpoint(task: str = "sts") -> dict[str, Any]:
         """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
 
-        task is sts, transfer, few-shot, clustering, retrieval or geometry. A model has a figure for each column:
+        A model has a figure for each column:
         {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
+
+        Args:
+            task: sts, transfer, few-shot, clustering, retrieval or geometry.
         """
         board = board_of(state, task)
         return plain_board(board, names_of(board, state.models.columns))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.encoder import Encoder
-    from index.store import Hit
+    from index.hits import Hit
 
 DEFAULT = 5
 QUERIES = [
@@ -59,7 +59,7 @@ def find_all(
         started = time.perf_counter()
         found = index.hits(vectors[0], max(count, depth))
         took = 1000 * (time.perf_counter() - started)
-        least = cosine_at(place, state.demo.random_cosines(column, encoder)) if place else EVERYTHING
+        least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
         return Found(found, index.manifest.factory, index.recall_at_10, took, least)
 
     return state.models.apply_to([wanted], hits, corpus.columns, report)

@@ -54,7 +54,7 @@ def placed(
     notes: dict[str, dict[str, list[str]]] = {what: {} for what in validation.PAIR}
 
     def place(column: Column, encoder: Encoder, vectors: np.ndarray) -> Placed:
-        reference, found = state.demo.random_cosines(column, encoder), cosine(vectors)
+        reference, found = state.demo.random_cosines(encoder), cosine(vectors)
         for what, text in zip(notes, pair, strict=True):
             for note in input_notes(encoder, text):
                 notes[what].setdefault(note, []).append(column.name)

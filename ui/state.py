@@ -11,7 +11,7 @@ from cse.model_names import BUNDLED
 from ui.admission import Admission
 from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora
-from ui.models import Failure, Models
+from ui.models import Failure, Models, told
 from ui.recent import Recent
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class AppState:
 
 def open_state(
     models: Sequence[str],
-    indexes: Sequence[Path],
+    indexes: Sequence[Path | str],
     family: str | None = None,
     pooling: str | None = None,
     admission: Admission | None = None,
 ) -> AppState:
-    """What one app works with; no weights are read yet. Raises IndexFolderError for a bad folder."""
+    """What one app works with; no weights are read yet. Raises IndexFolderError for a bad index."""
     admitted = admission or Admission()
     opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
     corpora = [demo.corpus(), *indexed_corpora(indexes, opened)]
@@ -64,4 +64,4 @@ def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
     try:
         return read_scoreboards(folder)
     except ValueError as error:
-        return Failure(str(error))
+        return Failure(told(error))

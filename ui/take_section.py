@@ -16,6 +16,7 @@ from ui.corpora import OWN_KEY
 from ui.events import HIDDEN, MAPS, PRIVATE, guarded
 from ui.links import Linked
 from ui.models import Failure, divided, plain
+from ui.remembered import fingerprint_of
 from ui.search import corpus_of, ranking, search
 from ui.takeaway import FORMS, Taken
 
@@ -93,7 +94,7 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
         return Taken(endpoint, given, {}, answer)
     columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
     asked = state.models.columns if columns is None else columns
-    named, _ = divided(state.models.apply(lambda _, encoder: encoder.fingerprint, asked))
+    named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), asked))
     return Taken(endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from cse.benchmark.template_lab import Comparison, Trial, compare, template_of
+from cse.benchmark.template_lab import Comparison, Question, Trial, compare, template_of
 from cse.progress import Report, silent
 from cse.templates import MANUAL, MEANS, MEANS_OF
 from ui import html, validation
@@ -50,10 +50,11 @@ def try_template(
         raise ValueError(f"The template has {len(text):,} characters; give at most {LONGEST}.")
     if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
         raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
-    count, pairs = validation.whole(k, "k", 1, MOST), scored_pairs(DEMO / "pairs.tsv")
+    question = Question(scored_pairs(DEMO / "pairs.tsv"), spoken, validation.whole(k, "k", 1, MOST))
 
     def tried(column: Column, encoder: Encoder) -> Comparison:
-        return compare(encoder, template_of(encoder, text), spoken, pairs, count)
+        known = state.models.reader(encoder).encode
+        return compare(encoder, template_of(encoder, text), question, known)
 
     return state.models.apply(tried, report=report)
 

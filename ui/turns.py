@@ -11,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from ui.remembered import Reader
 
 
 class Asked:
@@ -41,7 +42,7 @@ class Turns:
             with self._guard:
                 self._waiting = [each for each in self._waiting if each is not asked]
 
-    def vectors(self, encoder: Encoder, asked: Asked) -> np.ndarray:
+    def vectors(self, encoder: Encoder | Reader, asked: Asked) -> np.ndarray:
         """(N, d) float32 of a turn's texts: what an earlier turn left, or encoded with the texts of all who wait.
 
         Raises what `encode` raises for these texts; those of others that cannot be encoded are left to their own turn.
@@ -57,7 +58,7 @@ class Turns:
         return asked.vectors
 
 
-def encode_all(encoder: Encoder, together: Sequence[Asked]) -> None:
+def encode_all(encoder: Encoder | Reader, together: Sequence[Asked]) -> None:
     """Give each of several what its texts are in one batch."""
     found = encoder.encode([text for each in together for text in each.texts])
     ends = np.cumsum([len(each.texts) for each in together])

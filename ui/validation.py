@@ -42,6 +42,17 @@ def lines(value: Any, least: int, most: int) -> list[str]:
     return found
 
 
+def texts(value: Any, most: int) -> list[str]:
+    """A list of 1 to `most` texts with something in them, together no longer than one text may be."""
+    if not isinstance(value, list) or not 1 <= len(value) <= most:
+        wrong = f"{len(value):,}" if isinstance(value, list) else "no list"
+        raise ValueError(f"The texts are {wrong}; send a list of 1 to {most:,}.")
+    found = [sentence(each, f"Text {number}") for number, each in enumerate(value, start=1)]
+    if (total := sum(map(len, found))) > MAX_CHARACTERS:
+        raise ValueError(f"The texts have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
+    return found
+
+
 def whole(value: Any, what: str, least: int, most: int) -> int:
     """`value` as a whole number between `least` and `most`."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)

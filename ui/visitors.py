@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ui.models import Column
 
 MOST_COLUMNS = 4  # that one visitor adds
-MOST_VISITORS = 1000  # whose columns are remembered
+MOST_VISITORS = 1000  # whose columns and newest requests are remembered
 
 
 def visitor() -> str | None:
@@ -19,6 +19,15 @@ def visitor() -> str | None:
     from gradio.context import LocalContext
 
     return getattr(LocalContext.request.get(None), "session_hash", None)
+
+
+def gone() -> bool:
+    """Whether the client whose request is being answered has left, so that nobody waits for the rest."""
+    from gradio.context import LocalContext
+
+    blocks, number = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
+    event = blocks._queue.event_ids_to_events.get(number) if blocks is not None and number is not None else None
+    return event is not None and not event.alive
 
 
 class Added:

@@ -39,7 +39,7 @@ def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> d
         words_within(text, what)
 
     def of_model(column: Column, encoder: Encoder) -> Attribution:
-        return attribute(encoder.encode, *pair)
+        return attribute(models.reader(encoder).encode, *pair)
 
     return models.apply(of_model, report=report)
 

@@ -75,7 +75,7 @@ def xrays(
         found = prototypes(encoder, pair[0]) if has_prototypes(encoder) else []
         if not encoder.method.prefix:
             return XRay(cosine, None, [], found)
-        reference = state.demo.random_cosines(column, encoder)
+        reference = state.demo.random_cosines(encoder)
         return XRay(cosine, prefix_attention(encoder, pair[0]), ablations(encoder, pair, chosen, reference), found)
 
     return state.models.apply(look, report=report)

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 START_LIMIT = 300.0  # seconds
 CALL_LIMIT = 600.0
@@ -43,9 +44,17 @@ class Load:
         return cls(what, len(ordered), median, p95, ordered[-1])
 
 
+class Started(NamedTuple):
+    """The address of a new app, the seconds from its start to its first page, and the number of its process."""
+
+    url: str
+    page: float
+    process: int
+
+
 @contextmanager
-def started_app(root: Path) -> Iterator[tuple[str, float]]:
-    """The address of a new app in `root`, on a free port, and the seconds from its start to its first page."""
+def started_app(root: Path) -> Iterator[Started]:
+    """A new app in `root`, on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -58,7 +67,7 @@ def started_app(root: Path) -> Iterator[tuple[str, float]]:
             if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
                 raise ValueError("the app did not start; try `python app.py`")
             time.sleep(0.05)
-        yield url, time.perf_counter() - begun
+        yield Started(url, time.perf_counter() - begun, process.pid)
     finally:
         process.terminate()
         process.wait()
@@ -98,16 +107,19 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
     return loads
 
 
-def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None) -> str:
+def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None, *, leave: bool = False) -> str:
     """What an endpoint answers, as JSON text. Raises ValueError with the app's reason.
 
-    A `visitor` has a session, as a page has; without one Gradio prepares a new session for the call.
+    A `visitor` has a session, as a page has; without one Gradio prepares a new session for the call. One who is to
+    `leave` does not wait for the answer, and gets none.
     """
     body = json.dumps({"data": list(values), "session_hash": visitor}).encode()
     request = urllib.request.Request(f"{url}/gradio_api/call/{endpoint}", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
         event = json.load(answer)["event_id"]
     with urllib.request.urlopen(f"{request.full_url}/{event}", timeout=CALL_LIMIT) as stream:
+        if leave:
+            return ""
         lines = stream.read().decode().strip().splitlines()
     if lines[-2] != "event: complete":
         raise ValueError(f"/{endpoint} answered {lines[-1].removeprefix('data: ')}")

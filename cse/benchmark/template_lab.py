@@ -20,6 +20,7 @@ from cse.templates import Template
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
+    from cse.evaluation import Encode
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,29 @@ def under(encoder: Encoder, template: Template) -> Encoder:
     return other
 
 
-def compare(encoder: Encoder, template: Template, sentence: str, pairs: Sequence[Pair], k: int) -> Comparison:
-    """What an encoder makes of graded pairs and of a sentence, in `k` words, under its own and another template."""
+@dataclass(frozen=True)
+class Question:
+    """The graded pairs and the sentence that both templates are asked about, the latter in `k` words."""
+
+    pairs: Sequence[Pair]
+    sentence: str
+    k: int
+
+
+def compare(encoder: Encoder, template: Template, question: Question, known: Encode | None = None) -> Comparison:
+    """What an encoder makes of a question under its own and another template.
+
+    `known` encodes as the encoder does under its own template, where somebody knows its vectors already.
+    """
     readers = (encoder, under(encoder, template))
-    grades = np.array([grade for grade, _, _ in pairs])
-    cosines = [pair_cosines(reader.encode, pairs) for reader in readers]
+    grades = np.array([grade for grade, _, _ in question.pairs])
+    cosines = [pair_cosines(encode, question.pairs) for encode in (known or encoder.encode, readers[1].encode)]
     own, other = (
-        Trial(reader.method.template.text, round(correlation(found, grades), 2), reader.top_tokens(sentence, k))
+        Trial(
+            reader.method.template.text,
+            round(correlation(found, grades), 2),
+            reader.top_tokens(question.sentence, question.k),
+        )
         for reader, found in zip(readers, cosines, strict=True)
     )
     return Comparison(own, other, paired_bootstrap({"pairs": (cosines[1], cosines[0], grades)}))

@@ -143,11 +143,11 @@ def read_templates(path: Path) -> list[Template]:
         if not text:
             continue
         if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
-            raise ValueError(f"{path}: line {number}: {text!r} needs one [X] and one [MASK]")
+            raise ValueError(f"{path}: line {number}: {text[:80]!r} needs one [X] and one [MASK]")
         if "[P]" in text:
             raise ValueError(f"{path}: line {number}: [P] is a learned vector, an untrained backbone has none; drop it")
         if text in found:
-            raise ValueError(f"{path}: line {number} repeats line {found[text]}: {text!r}; remove one of them")
+            raise ValueError(f"{path}: line {number} repeats line {found[text]}: {text[:80]!r}; remove one of them")
         found[text] = number
     if not found:
         raise ValueError(f'{path}: no template in it; give lines such as This sentence : "[X]" means [MASK].')

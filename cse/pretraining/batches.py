@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cse.pretraining.config import PretrainConfig
     from cse.pretraining.corpus import TokenFile
 
+ROUNDED = 64  # a batch's predicted positions come to a multiple of this
 IGNORED = -100  # label of a position that is not predicted
 TEMPLATES = (PLAIN, MEANS, CONTINUOUS)  # how the methods encode a sentence
 BAG_LOOKAHEAD = 32  # tokens of the following text in the bag of words
@@ -48,9 +49,19 @@ class MaskedBatch:
         return self.labels != IGNORED
 
     @cached_property
+    def places(self) -> torch.Tensor:
+        """(n,) int64 where tokens are to be predicted, of all B * L, then 0 until n is a multiple of 64.
+
+        A matrix product of every new size costs oneDNN a kernel that it keeps, and a logits buffer memory of its own.
+        """
+        found = self.masked.flatten().nonzero()[:, 0]
+        return torch.nn.functional.pad(found, (0, -len(found) % ROUNDED))
+
+    @cached_property
     def targets(self) -> torch.Tensor:
-        """(n,) ids to predict, row after row."""
-        return self.labels[self.masked]
+        """(n,) the id to predict at each of `places`, -100 at those that fill up."""
+        count = int(self.masked.sum())
+        return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.places) - count), value=IGNORED)
 
     def to(self, device: torch.device) -> MaskedBatch:
         """The batch on a device."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from cse.files import file_digest
 
 NEW_VOCABULARY = 12_000
+MODEL_FOLDER = "model"  # of a run's output
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,9 @@ class PretrainConfig:
     (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
     of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
     initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
-    stay as they are, and so do its embeddings, which a tied decoder shares. `start_share` of the weights of a model
+    stay as they are, and so do its embeddings, which a tied decoder shares; all of them leave the head alone to learn.
+    `blend_share` of another model's weights is averaged into those of the model continued from before anything is
+    learned, where the request names one. `start_share` of the weights of a model
     continued from is averaged into the result, below the head (`cse.pretraining.model.average_in`). `untied` gives a
     new model a decoder of its own (PromptBERT's Table 12), which starts as a copy of the word embeddings.
     """
@@ -42,6 +45,7 @@ class PretrainConfig:
     weight_decay: float = 0.01
     head_start: bool = True
     frozen_layers: int = 0
+    blend_share: float = 0.5
     start_share: float = 0.0
     untied: bool = False
     bag_weight: float = 1.0
@@ -55,10 +59,11 @@ class PretrainConfig:
 
 @dataclass(frozen=True)
 class PretrainRequest:
-    """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / "model"`.
+    """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / MODEL_FOLDER`.
 
     `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without its
-    masked-LM head is given one. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
+    masked-LM head is given one. `blend` is an encoder of the same shape and vocabulary to average into it first, below
+    the head. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
     Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
     bf16 (`cse.training_state.start_accelerator`). With `file_size` no file of the model is larger than that many MB,
     and a matrix that is comes in parts that this project alone can open (`cse.parts`).
@@ -68,6 +73,7 @@ class PretrainRequest:
     output: Path
     config: PretrainConfig = field(default_factory=PretrainConfig)
     init: str | None = None
+    blend: str | None = None
     resume: bool = False
     overwrite: bool = False
     eval_every: int = 500
@@ -76,14 +82,21 @@ class PretrainRequest:
 
     def recipe(self) -> dict[str, object]:
         """What decides the result, as JSON values: the fields of `config` and the names of `init` and the corpora."""
-        init = Path(self.init).name if self.init and Path(self.init).is_absolute() else self.init
-        recipe = {**asdict(self.config), "init": init, "corpora": [path.name for path in self.corpora]}
+        start = {"init": _portable(self.init), "blend": _portable(self.blend)}
+        recipe = {**asdict(self.config), **start, "corpora": [path.name for path in self.corpora]}
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
         """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and digest."""
         texts = [[path.name, file_digest(path) if path.is_file() else ""] for path in self.corpora]
         return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
+
+
+def _portable(name: str | None) -> str | None:
+    """A model's name without the path of one machine; of a run's model the run's name too."""
+    if name is None or not (path := Path(name)).is_absolute():
+        return name
+    return f"{path.parent.name}/{path.name}" if path.name == MODEL_FOLDER else path.name
 
 
 def learning_rate(config: PretrainConfig, step: int) -> float:

@@ -36,7 +36,8 @@ def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: 
             batch = rows.to(model.device)
             logits, _ = forward_logits(model, batch, bag=False)
             losses.append(float(masked_lm_loss(logits, batch.targets)))
-            accuracies.append(float((logits.argmax(-1) == batch.targets).float().mean()))
+            right = logits.argmax(-1) == batch.targets  # never where -100 fills up
+            accuracies.append(float(right.sum() / batch.masked.sum()))
     model.train()
     return {
         "held_out_loss": round(float(np.mean(losses)), 4),

@@ -17,14 +17,14 @@ import numpy as np
 import torch
 
 from cse.backbone import backbone_tensors, describe, row_limit
+from cse.flops import matrix_rate, training_flops
 from cse.model_names import resolve_backbone
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
-from cse.pretraining.flops import matrix_rate, training_flops
 from cse.pretraining.held_out import evaluate
 from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
-from cse.pretraining.output import read_record, reserve_output, save_model
+from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
 from cse.training_state import load_state, save_state, start_accelerator
 
@@ -68,13 +68,14 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    init = None if request.init is None else resolve_backbone(request.init).name
-    request = replace(request, output=Path(request.output), init=init)
+    init, blend = (None if name is None else resolve_backbone(name).name for name in (request.init, request.blend))
+    request = replace(request, output=Path(request.output), init=init, blend=blend)
     resumed = reserve_output(request, report)
-    before = read_record(request.init)
-    setup, share = prepare(request, resumed), request.config.start_share
+    before, share = read_record(request.init), request.config.start_share
+    with nothing_left_of_a_refusal(request.output):
+        setup = prepare(request, resumed)
     start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
-    training = _start(request, setup)
+    training = start_training(request, setup)
     state = _run(request, training, setup.valid, _state(request, training, resumed), report)
     record: PretrainingRecord = {
         **state,
@@ -91,7 +92,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     return record
 
 
-def _start(request: PretrainRequest, setup: PretrainingSetup) -> Training:
+def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Training:
     """The model on its device with its optimiser and batch sampler."""
     config = request.config
     accelerator = start_accelerator(request.precision)
@@ -127,7 +128,7 @@ def _run(
     config, flops = request.config, training.flops_per_token()
     started = time.perf_counter() - state["seconds"]
     for step in range(state["step"], config.steps):
-        loss = _step(training, step)
+        loss = take_step(training, step)
         done = step + 1
         if done % request.eval_every and done != config.steps:
             continue
@@ -147,7 +148,7 @@ def _run(
     return state
 
 
-def _step(training: Training, step: int) -> torch.Tensor:
+def take_step(training: Training, step: int) -> torch.Tensor:
     """Update the model on the batch of a step; its masked-LM loss (nats, a scalar) comes back."""
     config, accelerator = training.config, training.accelerator
     for group in training.optimizer.param_groups:
@@ -170,9 +171,9 @@ def _losses(training: Training, micro_batch: MaskedBatch, batch: MaskedBatch) ->
 
     Both are means over the batch's masked tokens and rows, so that accumulated gradients are those of the batch.
     """
-    bag_weight, targets = training.config.bag_weight, micro_batch.targets
+    bag_weight, predicted = training.config.bag_weight, micro_batch.masked.sum()
     masked, pooled = forward_logits(training.model, micro_batch, bag=bag_weight > 0)
-    loss = masked_lm = masked_lm_loss(masked, targets) * len(targets) / batch.masked.sum().clamp(min=1)
+    loss = masked_lm = masked_lm_loss(masked, micro_batch.targets) * predicted / batch.masked.sum().clamp(min=1)
     if bag_weight:
         bag = bag_loss(pooled, micro_batch.bag, training.word_weights)
         loss = loss + bag_weight * bag * len(micro_batch.bag) / len(batch.bag)

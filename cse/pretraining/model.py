@@ -100,12 +100,12 @@ def unigram_log_probabilities(corpus: TokenFile, vocabulary: int) -> torch.Tenso
 def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
     """Keep the embeddings and the lowest `layers` of an encoder as they are; 0 lets everything learn.
 
-    Raises ValueError where that leaves no layer to learn.
+    All of its layers leave the masked-LM head alone to learn. Raises ValueError for more than it has.
     """
     encoder: Any = model.base_model.encoder
     blocks = encoder.layer
-    if layers >= len(blocks):
-        raise ValueError(f"`frozen_layers` is {layers}, but `init` has {len(blocks)} layers; leave one to learn")
+    if layers > len(blocks):
+        raise ValueError(f"`frozen_layers` is {layers}, but `init` has {len(blocks)} layers; give no more")
     frozen = (model.base_model.embeddings, *blocks[:layers]) if layers else ()
     for part in frozen:
         part.requires_grad_(False)

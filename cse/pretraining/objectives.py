@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from cse.backbone import mlm_head
+from cse.pretraining.batches import IGNORED
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -30,21 +31,24 @@ def sif_weights(counts: np.ndarray, special: list[int]) -> torch.Tensor:
 
 
 def forward_logits(model: PreTrainedModel, batch: MaskedBatch, bag: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits (n, V) at the n masked positions and, with `bag`, (B, V) at `batch.pool_at`, else (0, V).
+    """Logits (n, V) at the n `places` of the batch and, with `bag`, (B, V) at `batch.pool_at`, else (0, V).
 
     Only these positions go through the masked-language-model head.
     """
     hidden = model.base_model(input_ids=batch.inputs, attention_mask=torch.ones_like(batch.inputs)).last_hidden_state
-    masked = hidden[batch.masked]
+    masked = hidden.flatten(0, 1)[batch.places]
     pooled = hidden[:, batch.pool_at] if bag else masked[:0]
     logits = mlm_head(model)(torch.cat([masked, pooled]))
     return logits[: len(masked)], logits[len(masked) :]
 
 
 def masked_lm_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy (nats) of logits (n, V) against ids (n,); 0 where n is, as short rows may have no mask."""
-    total = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum")
-    return total / max(1, len(targets))
+    """Mean cross-entropy (nats) of logits (n, V) against ids (n,), those of -100 left out.
+
+    It is 0 where no id is left, as short rows may have no mask.
+    """
+    total = torch.nn.functional.cross_entropy(logits.float(), targets, ignore_index=IGNORED, reduction="sum")
+    return total / (targets != IGNORED).sum().clamp(min=1)
 
 
 def bag_loss(logits: torch.Tensor, bag: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cse.backbone import set_dropout
+from cse.checksums import write_checksums
 from cse.files import read_json, write_folder, write_json
 from cse.model_names import location
 from cse.parts import save_parts
-from cse.swap import recover
+from cse.pretraining.config import MODEL_FOLDER
+from cse.swap import sweep
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 from cse.weights import SINGLE, read_tensors
 
@@ -21,9 +25,12 @@ if TYPE_CHECKING:
     from cse.pretraining.config import PretrainRequest
     from cse.pretraining.records import PretrainingRecord, Report
 
-MODEL_FOLDER, RECORD, SOURCE = "model", "pretraining.json", "source.json"
+RECORD, SOURCE = "pretraining.json", "source.json"
+PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
+LEFT = tuple(f".{name}." for name in PARTS)
 MEGABYTE = 10**6  # bytes
 DROPOUT = 0.1  # BERT's; contrastive training needs the noise
+OF_THIS_OPENING = ("is_local", "local_files_only")  # what transformers notes in a tokenizer that it read from a folder
 
 
 def reserve_output(request: PretrainRequest, report: Report) -> bool:
@@ -34,9 +41,9 @@ def reserve_output(request: PretrainRequest, report: Report) -> bool:
     """
     output, source = request.output, request.source()
     check_folder(output)
-    for name in (MODEL_FOLDER, STATE_FOLDER):
-        recover(output / name)
-    begun = output.is_dir() and any(output.iterdir())
+    for name in PARTS:
+        sweep(output / name)
+    begun = output.is_dir() and any(_made(output))
     if begun:
         _check_reusable(request, source)
     saved = request.resume and check_resume(output, begun, lambda line: report({"step": 0, "note": line}))
@@ -47,13 +54,30 @@ def reserve_output(request: PretrainRequest, report: Report) -> bool:
     return saved
 
 
+@contextmanager
+def nothing_left_of_a_refusal(output: Path) -> Iterator[None]:
+    """Remove what a run that is refused meanwhile wrote to a folder where nothing was made before."""
+    fresh = all(path.name == SOURCE for path in _made(output))
+    try:
+        yield
+    except ValueError:
+        if fresh:
+            shutil.rmtree(output, ignore_errors=True)
+        raise
+
+
+def _made(output: Path) -> list[Path]:
+    """What lies in the folder, without what a killed write left, which the next one removes."""
+    return [path for path in output.iterdir() if not path.name.startswith(LEFT)]
+
+
 def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
     """Raise ValueError unless the output folder is of the same `source` and its run may be continued or replaced."""
     output, record = request.output, request.output / SOURCE
     earlier = read_json(record) if record.is_file() else {}
     if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
-    if all(path == record for path in output.iterdir()):
+    if all(path == record for path in _made(output)):
         return  # a run that made nothing, of a mistaken text, say
     if earlier != source:
         raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
@@ -89,6 +113,8 @@ def save_model(
     """
     set_dropout(model, DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
+    for key in OF_THIS_OPENING:  # or a resumed run, which reads its tokenizer again, would save another file
+        tokenizer.init_kwargs.pop(key, None)
 
     def fill(folder: Path) -> None:
         model.half().save_pretrained(folder)
@@ -98,5 +124,6 @@ def save_model(
             whole.unlink()
         tokenizer.save_pretrained(folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1))
+        write_checksums(folder)
 
     write_folder(request.output / MODEL_FOLDER, fill)

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.backbone import load_backbone, set_dropout
-from cse.checksums import check_checksums
+from cse.backbone import backbone_tensors, load_backbone, set_dropout
+from cse.checksums import check_checksums, write_checksums
+from cse.errors import ArtefactError
 from cse.files import write_folder
 from cse.model_names import location
 from cse.pretraining.config import NEW_VOCABULARY
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
-from cse.pretraining.model import add_mlm_head, freeze_lowest, lacks_mlm_head, new_model
+from cse.pretraining.model import add_mlm_head, average_in, freeze_lowest, lacks_mlm_head, new_model
 from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
+from cse.swap import recover
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from cse.pretraining.config import PretrainRequest
+
+DELETE = "delete its folder to have it made again"
 
 
 @dataclass(frozen=True)
@@ -41,22 +46,16 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     An `init` saved without its masked-LM head is given a new one, and pruned where a vocabulary is asked for.
     Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
     """
-    if not 0 <= request.config.start_share <= 1:
-        raise ValueError(f"`start_share` is {request.config.start_share}; give a share from 0 to 1")
+    _check_settings(request)
     if not request.init:
-        if request.config.frozen_layers:
-            raise ValueError("`frozen_layers` keeps layers of a model that is continued from; give an `init`")
-        if request.config.start_share:
-            raise ValueError("`start_share` is of a model that is continued from; give an `init`")
         tokenizer = _saved(
             request, partial(train_tokenizer, request.corpora, request.config.vocabulary or NEW_VOCABULARY)
         )
         train, valid = _tokenised(request, tokenizer)
         model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
         return PretrainingSetup(model, tokenizer, train, valid)
-    if request.config.untied:
-        raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
     model, tokenizer = load_backbone(location(request.init))
+    _blend(request, model, tokenizer)
     headless = lacks_mlm_head(model)
     if request.config.vocabulary:
         whole = tokenizer
@@ -70,15 +69,55 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
     return PretrainingSetup(model, tokenizer, train, valid)
 
 
+def _check_settings(request: PretrainRequest) -> None:
+    """Raise ValueError for a share that is none and for settings of a new model where one is continued from, or the
+    other way round."""
+    config = request.config
+    for name in ("start_share", "blend_share"):
+        if not 0 <= (share := getattr(config, name)) <= 1:
+            raise ValueError(f"`{name}` is {share}; give a share from 0 to 1")
+    if request.init:
+        if config.untied:
+            raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
+        return
+    of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
+    if given := [name for name, value in of_init.items() if value]:
+        raise ValueError(f"`{given[0]}` is of a model that is continued from; give an `init`")
+
+
+def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Average the model `blend` into `model`; ArtefactError where it has other word pieces or another shape."""
+    if not request.blend:
+        return
+    other, its_tokenizer = load_backbone(location(request.blend))
+    tensors, wanted = backbone_tensors(other), backbone_tensors(model)
+    same_shape = {name: tensor.shape for name, tensor in tensors.items()} == {
+        name: tensor.shape for name, tensor in wanted.items()
+    }
+    if not same_shape or its_tokenizer.get_vocab() != tokenizer.get_vocab():
+        raise ArtefactError(
+            f"{request.blend} cannot be averaged into {request.init}: it has another shape or other word pieces; give "
+            "a model that began as the same one"
+        )
+    average_in(model, tensors, request.config.blend_share)
+
+
 def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
     """The tokenizer in the output folder, made where there is none."""
     from transformers import AutoTokenizer
 
     saved = request.output / "tokenizer"
+    recover(saved)
     if saved.is_dir():
+        check_checksums(saved, DELETE)
         return AutoTokenizer.from_pretrained(saved)
     tokenizer = make()
-    write_folder(saved, lambda folder: tokenizer.save_pretrained(folder))
+
+    def fill(folder: Path) -> None:
+        tokenizer.save_pretrained(folder)
+        write_checksums(folder)
+
+    write_folder(saved, fill)
     return tokenizer
 
 
@@ -88,7 +127,8 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
         cure = "another `init`" if request.init else "a `vocabulary` below 65,536"
         raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; give {cure}")
     folder = request.output / "corpus"
+    recover(folder)
     if not folder.is_dir():
         tokenise(request.corpora, tokenizer, folder)
-    check_checksums(folder, "delete its folder to have it made again")
+    check_checksums(folder, DELETE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")

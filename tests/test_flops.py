@@ -3,7 +3,7 @@
 import pytest
 from transformers import AutoModelForMaskedLM
 
-from cse.pretraining.flops import training_flops
+from cse.flops import encoding_flops, training_flops
 from cse.pretraining.model import freeze_lowest
 
 
@@ -25,3 +25,10 @@ def test_a_frozen_layer_is_passed_forward_alone(bert_folder: str) -> None:
     freeze_lowest(model, 1)
     block = 4 * 32 * 32 + 2 * 32 * 64 + 2 * 10 * 32
     assert training_flops(model, 10) == pytest.approx(whole - 4 * block)
+
+
+def test_encoding_flops_are_two_a_weight_and_token_plus_attention_on_the_prefix_too(bert_folder: str) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    block = 4 * 32 * 32 + 2 * 32 * 64
+    rows = sum(2 * 2 * length * (block + 2 * 32 * (length + 3)) for length in (10, 4))
+    assert encoding_flops(model, [10, 4], prefix=3) == pytest.approx(rows)

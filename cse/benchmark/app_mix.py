@@ -1,0 +1,200 @@
+"""How a running app bears many clients: calls of every kind beside maps that are drawn, its memory, what goes wrong."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+import time
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from cse.benchmark.app_load import CALL_LIMIT, PER_TOPIC, Load, call
+from cse.machine import processor_seconds, resident_memory
+
+MIX = {  # how often each is asked for
+    "similarity": 8, "search": 6, "tokens": 4, "words": 2, "pairs": 2, "changes": 1, "xray": 1, "template": 1,
+    "disagreements": 1, "models": 1, "results": 2, "ledger": 1, "refused": 2, "left": 1, "page": 1,
+}  # fmt: skip
+STAYS = 20  # calls that a client makes before it comes back as a new visitor
+REPEATED = 0.3  # of the texts are among those that everyone asks for
+MAPS = "map"
+
+
+@dataclass
+class Mixed:
+    """What was measured: seconds by kind, what went wrong by its reason, and (second, bytes) of its memory."""
+
+    seconds: float = 0.0
+    computed: float | None = None  # seconds of the server's processor
+    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: Counter[str] = field(default_factory=Counter)
+    memory: list[tuple[float, int]] = field(default_factory=list)
+
+    @property
+    def loads(self) -> list[Load]:
+        """The figures of each kind of call, the most frequent first."""
+        return [Load.of(kind, took) for kind, took in sorted(self.took.items(), key=lambda item: -len(item[1])) if took]
+
+    @property
+    def calls(self) -> int:
+        """How many calls were answered."""
+        return sum(map(len, self.took.values()))
+
+    @property
+    def growth(self) -> float | None:
+        """The server's memory in the last quarter of the time over that in its second, by medians; None for too few."""
+        quarter = len(self.memory) // 4
+        if not quarter:
+            return None
+        sizes = [size for _, size in self.memory]
+        return median(sizes[-quarter:]) / median(sizes[quarter : 2 * quarter])
+
+
+def bear(url: str, clients: int, seconds: float, process: int | None = None, seed: int = 0) -> Mixed:
+    """So many clients call for so long, each as soon as it has its answer, beside one that has maps drawn all the time.
+
+    `process` is the server's number, whose memory is looked at; the first answer of the models comes before the clock.
+    """
+    call(url, "similarity", ["a", "b"], "first")
+    found, over = Mixed(), threading.Event()
+    begun, before = time.perf_counter(), processor_seconds(process) if process else None
+    with ThreadPoolExecutor(clients + 2) as pool, watching(pool, found, process, over):
+        jobs = [pool.submit(visit, url, random.Random(f"{seed} {number}"), found, over) for number in range(clients)]
+        jobs.append(pool.submit(draw, url, found, over))
+        over.wait(seconds)
+        over.set()
+        for job in jobs:
+            job.result()
+    found.seconds = time.perf_counter() - begun
+    after = processor_seconds(process) if process else None
+    found.computed = after - before if after is not None and before is not None else None
+    return found
+
+
+@contextmanager
+def watching(pool: ThreadPoolExecutor, found: Mixed, process: int | None, over: threading.Event) -> Iterator[None]:
+    """Meanwhile the memory of a process is written down each second."""
+
+    def watch() -> None:
+        begun = time.perf_counter()
+        while not over.wait(1.0):
+            size = resident_memory(process) if process else None
+            if size is not None:
+                found.memory.append((time.perf_counter() - begun, size))
+
+    job = pool.submit(watch)
+    try:
+        yield
+    finally:
+        over.set()
+        job.result()
+
+
+def visit(url: str, chance: random.Random, found: Mixed, over: threading.Event) -> None:
+    """One client's calls until it is over."""
+    kinds, weights = list(MIX), list(MIX.values())
+    visitor, calls = secrets.token_hex(8), 0
+    while not over.is_set():
+        kind = chance.choices(kinds, weights)[0]
+        timed(kind, found, lambda kind=kind, visitor=visitor: asked(url, kind, chance, visitor))  # type: ignore[misc]
+        calls += 1
+        if calls % STAYS == 0:
+            visitor = secrets.token_hex(8)
+
+
+def draw(url: str, found: Mixed, over: threading.Event) -> None:
+    """Maps of the whole demo corpus, one after the other, none of which was drawn before."""
+    while not over.is_set():
+        timed(MAPS, found, lambda: call(url, "map", ["demo", "", PER_TOPIC, time.time_ns() % 2**32]))
+
+
+def timed(kind: str, found: Mixed, work: Callable[[], object]) -> None:
+    """Write down how long a call took, or why it went wrong."""
+    begun = time.perf_counter()
+    try:
+        work()
+    except Exception as error:  # the count of whatever goes wrong is the result
+        found.errors[f"{kind}: {type(error).__name__}: {error}"[:200]] += 1
+    else:
+        found.took[kind].append(time.perf_counter() - begun)
+
+
+def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
+    """One call of a kind. Raises what goes wrong, and ValueError where a wrong call is answered."""
+    first, second = (text(chance) for _ in range(2))
+    values: dict[str, list[object]] = {
+        "similarity": [first, second], "words": [first, second], "search": [first, 5, "demo", 0.0],
+        "tokens": [first, 5, 1.0], "pairs": ["\n".join((first, second, text(chance), text(chance)))],
+        "changes": [first], "xray": [first, second, []], "template": [first, '"[X]" is [MASK] .', 5],
+        "disagreements": ["graded", ""], "models": [], "results": ["sts"], "ledger": [],
+    }  # fmt: skip
+    if kind == "refused":
+        refused(url, visitor)
+    elif kind == "left":
+        call(
+            url, "similarity", [first, second], secrets.token_hex(8), leave=True
+        )  # a closed page takes its session away
+    elif kind == "page":
+        with urllib.request.urlopen(f"{url}/config", timeout=CALL_LIMIT) as answer:
+            answer.read()
+    else:
+        answer = call(url, kind, values[kind], visitor)
+        if '{"error": ' in answer:
+            raise ValueError(f"a model has no answer: {answer[:100]}")
+
+
+def refused(url: str, visitor: str) -> None:
+    """A call with an empty sentence. Raises ValueError where it is answered."""
+    try:
+        call(url, "similarity", ["", "b"], visitor)
+    except ValueError as error:
+        if "is empty" in str(error):
+            return
+        raise
+    raise ValueError("an empty sentence was answered")
+
+
+def text(chance: random.Random) -> str:
+    """A sentence: one that many ask for, or a new one of 4 to 28 words."""
+    if chance.random() < REPEATED:
+        return f"Visitor {chance.randrange(20)} asks for the way to the station."
+    words = ("visitor", "asks", "the", "way", "to", "a", "small", "house", "near", "water", "and", "sees", "nobody")
+    return " ".join(chance.choices(words, k=chance.randrange(3, 28))) + f" {chance.randrange(10**6)}."
+
+
+def to_json(found: Mixed) -> dict[str, Any]:
+    """What was measured as JSON values."""
+    return {
+        "seconds": round(found.seconds, 1),
+        "computed": found.computed,
+        "calls": found.calls,
+        "errors": dict(found.errors),
+        "loads": [asdict(load) for load in found.loads],
+        "memory_mb": [[round(second), round(size / 2**20)] for second, size in found.memory],
+        "growth": found.growth,
+    }
+
+
+def in_lines(found: Mixed, clients: int) -> list[str]:
+    """What was measured in words."""
+    lines = [f"{clients} clients, {found.seconds:.0f} s: {found.calls} calls, {sum(found.errors.values())} errors"]
+    for load in found.loads:
+        lines.append(
+            f"{load.what}: median {load.median:.2f} s, p95 {load.p95:.2f} s, most {load.worst:.2f} s ({load.count})"
+        )
+    if found.computed is not None:
+        lines.append(
+            f"the server computed for {found.computed:.0f} s: {found.computed / max(found.calls, 1):.2f} s a call"
+        )
+    if found.memory and found.growth:
+        sizes = [size / 2**20 for _, size in found.memory]
+        grown = f"the last quarter has {found.growth:.3f} times the second's"
+        lines.append(f"memory {sizes[0]:.0f} MB at first, {sizes[-1]:.0f} at last, {max(sizes):.0f} at most; {grown}")
+    return lines + [f"error, {count} times: {reason}" for reason, count in found.errors.most_common()]

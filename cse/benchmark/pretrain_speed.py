@@ -1,0 +1,43 @@
+"""How fast pretraining steps are: tokens a second, their share of the matrix rate, peak memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cse.benchmark.timing import ROUNDS, interleaved
+from cse.pretraining.config import PretrainRequest
+from cse.pretraining.loop import Training, start_training, take_step
+from cse.pretraining.setup import prepare
+from cse.training_step import step_rate
+
+
+def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = ROUNDS) -> dict[str, Any]:
+    """The rate (tokens/s) of the first `steps` steps of a run, taken again and again, with `slowest` and `fastest`.
+
+    `share` is that of the `matrix_rate` (FLOP/s) in the precision of the run, `peak_mb` the memory of the process. The
+    folder `request.output` gets the tokenised corpus and nothing else. Raises what pretraining does before its first
+    step, and ValueError for no step.
+    """
+    if steps < 1:
+        raise ValueError(f"`steps` is {steps}; give at least 1")
+    training = start_training(request, prepare(request, resumed=False))
+    timing = interleaved({"pretrain": lambda: _take(training, steps)}, rounds)["pretrain"]
+    tokens, rate = steps * request.config.batch_tokens, step_rate(training.accelerator)
+    return {
+        "steps": steps, "batch_tokens": request.config.batch_tokens, "matrix_rate": rate, **timing.figures(tokens),
+        "share": tokens * training.flops_per_token() / timing.median / rate,
+    }  # fmt: skip
+
+
+def _take(training: Training, steps: int) -> float:
+    return sum(take_step(training, step).item() for step in range(steps))
+
+
+def line(speed: dict[str, Any]) -> str:
+    """The figures as a line of text."""
+    peak = "" if speed["peak_mb"] is None else f", peak {speed['peak_mb']} MB"
+    return (
+        f"{speed['steps']} steps of {speed['batch_tokens']} tokens: {speed['rate']:.0f} tokens/s "
+        f"({speed['slowest']:.0f} to {speed['fastest']:.0f}), {speed['share']:.0%} of the matrix rate "
+        f"({speed['matrix_rate'] / 1e9:.0f} GFLOP/s){peak}"
+    )

@@ -1,0 +1,49 @@
+"""A BERT or RoBERTa behind learned keys and values in every layer (DCPCSE). Exports carry this file as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import BertModel, DynamicCache, RobertaModel
+
+
+class Prefixed:
+    """What both families add: the parameter `prefix` (P, layers * 2 * width), put in front of every layer's keys.
+
+    The row layout is layer 0 keys, layer 0 values, layer 1 keys, ...; P is `prefix_length` of the configuration.
+    """
+
+    def __init__(self, config: Any, add_pooling_layer: bool = False) -> None:
+        super().__init__(config, add_pooling_layer=False)  # type: ignore[call-arg]
+        rows, width = config.prefix_length, config.num_hidden_layers * 2 * config.hidden_size
+        self.prefix = torch.nn.Parameter(torch.zeros(rows, width))
+        self.post_init()  # type: ignore[attr-defined]
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **options: Any) -> Any:
+        """The output of the model for ids (B, L); its last hidden states are (B, L, d), of the tokens alone."""
+        model: Any = self
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        first = 0 if model.config.model_type == "bert" else model.config.pad_token_id + 1
+        start = first + len(self.prefix)
+        options["position_ids"] = torch.arange(start, start + input_ids.shape[1], device=input_ids.device)[None]
+        options["attention_mask"] = torch.cat([mask.new_ones(len(mask), len(self.prefix)), mask], 1)
+        options["past_key_values"] = self._cache(len(input_ids))
+        return super().forward(input_ids=input_ids, **options)  # type: ignore[misc]
+
+    def _cache(self, rows: int) -> DynamicCache:
+        config: Any = self.config  # type: ignore[attr-defined]
+        prefix = self.prefix.expand(rows, -1, -1)
+        parts = prefix.unflatten(2, (config.num_hidden_layers, 2, config.num_attention_heads, -1))
+        cache = DynamicCache()
+        for layer, (keys, values) in enumerate(parts.permute(2, 3, 0, 4, 1, 5)):  # each (B, heads, P, d / heads)
+            cache.update(keys, values, layer)
+        return cache
+
+
+class PrefixBertModel(Prefixed, BertModel):
+    """A BERT behind a prefix."""
+
+
+class PrefixRobertaModel(Prefixed, RobertaModel):
+    """A RoBERTa behind a prefix."""

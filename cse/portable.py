@@ -1,0 +1,90 @@
+"""Model folders that travel: a copy that opens wherever it lies, a backbone of this machine put into it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from cse.backbone import fingerprint, load_backbone
+from cse.checkpoint import CHECKPOINT, read_checkpoint_config
+from cse.checkpoint_config import EMBEDDED, CheckpointConfig
+from cse.errors import ArtefactError
+from cse.model_names import CONFIG, Kind, ModelReference, canonical_name
+from cse.weights import ANY, SAFE, find_weights
+
+BESIDE = (  # what opening a model reads beside its weights
+    "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
+    "merges.txt", "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
+)  # fmt: skip
+
+
+def copy_model(reference: ModelReference, target: Path) -> None:
+    """Copy a local model's folder to `target`, with what opening it reads and nothing else.
+
+    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors.
+    """
+    source = Path(reference.name)
+    if not source.is_dir():
+        raise ArtefactError(f"{reference.name} is no model folder; give a checkpoint's or a backbone's")
+    if reference.kind is Kind.CHECKPOINT:
+        copy_checkpoint(source, target)
+    else:
+        copy_backbone(source, target)
+
+
+def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
+    """Copy a checkpoint's configuration and weights; what its configuration then says comes back.
+
+    A backbone that is a folder goes along, as `target/backbone`; a bundled one or a hub id stays a name. Raises
+    ArtefactError where the backbone is missing or has changed since training.
+    """
+    config = read_checkpoint_config(source)
+    origin = config.backbone
+    weights = find_weights(str(source), SAFE)
+    target.mkdir(parents=True, exist_ok=True)
+    for path in {*weights, *(path for name in SAFE if (path := source / name).exists())}:
+        shutil.copyfile(path, target / path.name)
+    if (place := backbone_folder(source, origin.name)) is not None:
+        found = fingerprint(*load_backbone(place))
+        if found != origin.fingerprint:
+            raise ArtefactError(
+                f"{source}: trained on {place} {origin.fingerprint}, but that is now {found}; restore that backbone"
+            )
+        copy_backbone(place, target / EMBEDDED)
+        config = replace(config, backbone=replace(origin, name=f"./{EMBEDDED}", revision=None))
+    value = json.loads((source / CONFIG).read_text(encoding="utf-8"))
+    value["backbone"] = {**value["backbone"], "name": config.backbone.name, "revision": config.backbone.revision}
+    (target / CONFIG).write_text(json.dumps(value, indent=1), encoding="utf-8")
+    CHECKPOINT.check_replaceable(target)
+    return config
+
+
+def backbone_folder(checkpoint: Path, name: str) -> Path | None:
+    """The folder of a checkpoint's backbone, which may lie in the checkpoint's own; None for a bundled one or a hub id.
+
+    Raises ArtefactError where it was a folder of this machine that is no more.
+    """
+    if name == f"./{EMBEDDED}":
+        return checkpoint / EMBEDDED
+    place = Path(canonical_name(name))
+    if place.is_absolute() and not place.is_dir():
+        raise ArtefactError(f"{checkpoint}: its backbone {name} is missing; restore that folder")
+    return place if place.is_absolute() else None
+
+
+def copy_backbone(source: Path, target: Path) -> None:
+    """Copy the configuration, tokenizer and weights of a model folder that others wrote.
+
+    Pickles do not travel. Raises ArtefactError where the weights are one.
+    """
+    weights = find_weights(str(source), ANY)
+    if any(path.suffix != ".safetensors" for path in weights):
+        raise ArtefactError(f"{source}: its weights are a pickle, which is not passed on; save it as safetensors")
+    indexes = [source / name for name in ANY if name.endswith(".json")]
+    beside = [path for pattern in BESIDE for path in source.glob(pattern)]
+    for path in {*weights, *(path for path in (*indexes, *beside) if path.is_file())}:
+        place = target / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)

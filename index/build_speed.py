@@ -1,0 +1,137 @@
+"""How fast an index is built, opened and searched, a folder's and a server's side by side, and what it finds."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from index import engine
+from index.manifest import BuildSettings
+from index.places import Place, open_at
+from index.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from index.milvus import MilvusIndex
+    from index.places import Index
+
+QUERIES, K = 200, 10
+BLOCK = 1024  # rows written at a time, as scripts.build_index does
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One index: seconds to build and open it, milliseconds of a search for 10 answers, and what it finds.
+
+    `one` and `one_p95` are the median and the 95th percentile of single searches, `together` the share of one in a
+    search for 200 queries, `recall` of the exact ten nearest. `bytes` are those of a folder's files.
+    """
+
+    where: str
+    factory: str
+    rows: int
+    dimension: int
+    build: float
+    open: float
+    one: float
+    one_p95: float
+    together: float
+    recall: float
+    bytes: int | None
+
+
+def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -> list[Speed]:
+    """The speed of an index of all `vectors` (n, d) but the last 200, which are the queries.
+
+    It is measured of a folder and, where given, of the collection `store`, which is then deleted; searches take turns.
+    Raises ValueError for too few vectors, and where `store` exists.
+    """
+    if len(vectors) < QUERIES + K:
+        raise ValueError(f"{len(vectors)} vectors are too few to measure; give {QUERIES + K} or more")
+    rows = unit_rows(vectors)
+    stored, queries = rows[:-QUERIES], rows[-QUERIES:]
+    exact = engine.nearest(queries, stored, K)[1]
+    with ExitStack() as kept:
+        folder = Path(kept.enter_context(tempfile.TemporaryDirectory())) / "index"
+        places: dict[str, Place] = {"folder": folder}
+        building = {"folder": _seconds(lambda: _build(stored, folder, factory))}
+        if store is not None:
+            places["store"] = store
+            building["store"] = _seconds(lambda: kept.enter_context(_fleeting(stored, store, factory)))
+        opening = {where: _seconds(partial(open_at, place)) for where, place in places.items()}
+        indexes = {where: open_at(place) for where, place in places.items()}
+        times = _search_in_turn(indexes, queries, rounds)
+        size = sum(path.stat().st_size for path in folder.iterdir())
+        return [
+            Speed(
+                where, factory, len(stored), stored.shape[1], building[where], opening[where], *times[where],
+                recall=_share(index, queries, exact), bytes=size if where == "folder" else None,
+            )
+            for where, index in indexes.items()
+        ]  # fmt: skip
+
+
+def line(speed: Speed) -> str:
+    """A measurement in words."""
+    size = "" if speed.bytes is None else f", {speed.bytes / 1e6:.1f} MB"
+    return (
+        f"{speed.factory}, {speed.where}: {speed.rows:,} rows of {speed.dimension} dimensions in {speed.build:.1f} s"
+        f"{size}; opened in {speed.open:.2f} s; a search {speed.one:.1f} ms (p95 {speed.one_p95:.1f}), "
+        f"{speed.together:.2f} ms of {QUERIES} at once; recall@{K} {speed.recall:.3f}"
+    )
+
+
+def _batches(rows: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+    for start in range(0, len(rows), BLOCK):
+        block = rows[start : start + BLOCK]
+        yield [f"a sentence of the length that sentences of news have: {start + at}" for at in range(len(block))], block
+
+
+def _build(rows: np.ndarray, folder: Path, factory: str) -> None:
+    from index.store import VectorIndex
+
+    VectorIndex.build(_batches(rows), folder, settings=BuildSettings(factory=factory))
+
+
+def _fleeting(rows: np.ndarray, store: str, factory: str) -> AbstractContextManager[MilvusIndex]:
+    from index.milvus import MilvusIndex
+
+    return MilvusIndex.fleeting(_batches(rows), store, settings=BuildSettings(factory=factory))
+
+
+def _search_in_turn(
+    indexes: dict[str, Index], queries: np.ndarray, rounds: int
+) -> dict[str, tuple[float, float, float]]:
+    """Milliseconds of each index: the median and the 95th percentile of one search, and a query's of all at once."""
+    single: dict[str, list[float]] = {where: [] for where in indexes}
+    together: dict[str, list[float]] = {where: [] for where in indexes}
+    for at in range(rounds):
+        for where, index in indexes.items():
+            single[where] += [_seconds(partial(index.search, query[None], K)) for query in queries[at::rounds]]
+            together[where].append(_seconds(partial(index.search, queries, K)))
+    return {
+        where: (
+            1000 * float(np.median(single[where])),
+            1000 * float(np.percentile(single[where], 95)),
+            1000 * float(np.median(together[where])) / len(queries),
+        )
+        for where in indexes
+    }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _share(index: Index, queries: np.ndarray, exact: np.ndarray) -> float:
+    found = index.search(queries, K)[1]
+    return float(np.mean([np.isin(row, right).mean() for row, right in zip(found, exact, strict=True)]))

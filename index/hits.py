@@ -1,0 +1,45 @@
+"""What a search answers, whatever holds the vectors: ranked sentences, and the checks of what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Rows = Sequence[int] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sentence found: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
+
+    rank: int
+    score: float
+    row: int
+    text: str
+
+
+def ranked(scores: np.ndarray, rows: np.ndarray, texts: Callable[[np.ndarray], list[str]]) -> list[Hit]:
+    """The hits of one query's scores and rows (k,), without those not found (-1); `texts` gives sentences by row."""
+    found = rows >= 0
+    triples = zip(scores[found].tolist(), rows[found].tolist(), texts(rows[found]), strict=True)
+    return [Hit(rank, score, row, text) for rank, (score, row, text) in enumerate(triples, start=1)]
+
+
+def row_numbers(rows: Rows, count: int) -> np.ndarray:
+    """`rows` as (n,) int64. Raises ValueError for anything but a list of numbers from 0 to `count` - 1."""
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
+    outside = (numbers < 0) | (numbers >= count)
+    if outside.any():
+        raise ValueError(f"row {numbers[outside][0]} does not exist; rows go from 0 to {count - 1}")
+    return numbers.astype(np.int64)
+
+
+def answer_count(k: int, available: int) -> int:
+    """How many answers a query gets: `k`, cut to what there is. Raises ValueError for less than 1."""
+    if k < 1:
+        raise ValueError(f"k is {k}; ask for 1 or more")
+    return min(k, available)

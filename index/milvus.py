@@ -1,0 +1,228 @@
+"""A searchable set of sentences in a collection of a Milvus server, for corpora that outgrow one machine."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from index import milvus_building as building
+from index import milvus_server as server
+from index.building import Batch
+from index.hits import Hit, Rows, answer_count, ranked, row_numbers
+from index.manifest import BuildSettings, Manifest, check_model
+from index.milvus_server import ROW, SECONDS, TEXT, Address
+from index.texts import text_array
+from index.vectors import unit_rows
+
+EXACT = "Flat"
+ASKED, READ = 256, 1024  # queries of one search, sentences of one reading or removal
+MOST = 16_384  # answers to a query, which Milvus bounds
+
+
+def _silent(rows: int) -> None:
+    """Report nothing."""
+
+
+class MilvusIndex:
+    """Sentences and their unit vectors under stable row numbers, as a `VectorIndex`, kept by a server.
+
+    Others see additions and removals when `save` has marked them; until then opening the collection leaves the rows
+    of a killed addition out. One writer at a time. Where the index is built again, one that is open does not answer.
+    """
+
+    def __init__(self, client: Any, address: Address, name: str, manifest: Manifest, *, strays: bool = False) -> None:
+        """`name` is the collection's own, which no other gets; `strays` says that it has rows beyond the manifest's."""
+        self.manifest = manifest
+        self._client, self._address, self._name, self._strays = client, address, name, strays
+        self._removed: set[int] = set()
+
+    @classmethod
+    def build(
+        cls,
+        batches: Iterable[Batch],
+        place: str,
+        *,
+        settings: BuildSettings,
+        report: Callable[[int], None] = _silent,
+    ) -> MilvusIndex:
+        """The index of all `batches` of texts and vectors (n, d), written to the collection at `place`.
+
+        It is written under a name of its own, marked when it is whole, and takes the place of an index there in one
+        step; a failure leaves that untouched. Memory holds one batch. Raises ValueError for bad batches, settings or
+        place, and IndexFolderError for what the server refuses.
+        """
+        address = server.parse_address(place)
+        server.index_kind(settings.factory)
+        client = server.connect(address)
+        building.holds_index(client, address)
+        fresh = f"{address.collection}_{secrets.token_hex(4)}"
+        with server.plain_errors(place):
+            try:
+                manifest, probe = building.fill(client, fresh, batches, settings, report)
+                if settings.factory != EXACT:
+                    manifest = replace(manifest, recall_at_10=probe.recall(cls(client, address, fresh, manifest)))
+                building.mark(client, fresh, manifest)
+            except BaseException:
+                building.discard(client, fresh)
+                raise
+            server.publish(client, fresh, address.collection)
+        return cls.load(place)
+
+    @classmethod
+    def load(cls, place: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
+        """The index at `place`; with `fingerprint`, only if that model built it. `model` names the asking model.
+
+        Raises ValueError for a bad address, and IndexFolderError where the server does not answer, and for a
+        collection that is missing, not an index, or of another model.
+        """
+        address = server.parse_address(place)
+        client = server.connect(address)
+        name, manifest = building.read_marked(client, address)
+        check_model(place, manifest, fingerprint, model)
+        with server.plain_errors(place):
+            total = building.count(client, name)
+            beyond = building.count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
+        return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
+
+    @classmethod
+    @contextmanager
+    def fleeting(cls, batches: Iterable[Batch], place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
+        """An index as `build` makes it, which is deleted when the block ends.
+
+        Raises ValueError where there is a collection of the name already.
+        """
+        address = server.parse_address(place)
+        if server.find(server.connect(address), address) is not None:
+            raise ValueError(f"{place}: is there already; give the name of a collection that can be made and deleted")
+        index = cls.build(batches, place, settings=settings)
+        try:
+            yield index
+        finally:
+            with server.plain_errors(place):
+                server.drop(index._client, address, index._name)
+
+    def __len__(self) -> int:
+        """The number of sentences that were not removed."""
+        return self.manifest.count
+
+    @property
+    def recall_at_10(self) -> float | None:
+        """As `VectorIndex.recall_at_10`."""
+        return 1.0 if self.manifest.factory == EXACT else self.manifest.recall_at_10
+
+    def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """As `VectorIndex.search`; k is 16,384 at most, and an IndexFolderError says what the server refuses."""
+        queries = unit_rows(vectors, dimension=self.manifest.dimension)
+        chosen = None if among is None else np.unique(self._checked(among))
+        k = answer_count(k, len(self) if chosen is None else len(chosen))
+        if k > MOST:
+            raise ValueError(f"k is {k}; Milvus gives {MOST} answers to a query at most")
+        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        for start in range(0, len(queries) if k else 0, ASKED):
+            for at, found in enumerate(self._ask(queries[start : start + ASKED], k, chosen), start=start):
+                known = [(hit["distance"], hit[ROW]) for hit in found if hit[ROW] < self.manifest.rows]
+                for place, (score, row) in enumerate(known):
+                    scores[at, place], rows[at, place] = score, row
+        return scores, rows
+
+    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
+        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
+        return ranked(scores, rows, self.texts)
+
+    def texts(self, rows: Rows) -> list[str]:
+        """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
+        numbers = self._checked(rows)
+        known = self._read(np.unique(numbers), TEXT)
+        return [known[row] for row in numbers.tolist()]
+
+    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
+        """The new row numbers (n,) int64 of `texts` and `vectors` (n, d); `corpus` is named in the manifest.
+
+        `save` marks them as part of the index.
+        """
+        first, count = self.manifest.rows, self.manifest.count
+        block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
+        column = text_array(texts)
+        if len(column) != len(block):
+            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
+        with server.plain_errors(str(self._address)):
+            if self._strays:
+                self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
+                self._strays = False
+            building.insert(self._client, self._name, first, column, block)
+        corpora = self.manifest.corpora
+        if corpus is not None and corpus not in corpora:
+            corpora = [*corpora, corpus]
+        self._edited(rows=first + len(block), count=count + len(block), corpora=corpora, what=building.digest(column))
+        return np.arange(first, first + len(block), dtype=np.int64)
+
+    def remove(self, rows: Rows) -> int:
+        """How many sentences were removed: those of `rows` (n,); the others keep their row numbers.
+
+        Raises ValueError for unknown rows, and then changes nothing. `save` removes them for others too.
+        """
+        doomed = np.unique(self._checked(rows))
+        self._read(doomed, ROW)
+        self._removed.update(doomed.tolist())
+        self._edited(count=self.manifest.count - len(doomed), what=str(doomed.tolist()))
+        return len(doomed)
+
+    def save(self, place: Path | str) -> None:
+        """Make additions and removals part of the index at `place`, where it was opened, for whoever opens it now.
+
+        Raises ValueError for another place: the server has the sentences.
+        """
+        if str(place) != str(self._address):
+            raise ValueError(f"{place}: the index is at {self._address} and is saved there alone")
+        with server.plain_errors(str(self._address)):
+            self._client.flush(self._name, timeout=SECONDS)
+            building.mark(self._client, self._name, self.manifest)
+            doomed = sorted(self._removed)
+            for start in range(0, len(doomed), READ):
+                self._client.delete(self._name, ids=doomed[start : start + READ], timeout=SECONDS)
+            self._removed.clear()
+
+    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
+        limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []
+        limits += [f"{ROW} not in {sorted(self._removed)}"] if self._removed else []
+        limits += [f"{ROW} < {self.manifest.rows}"] if self._strays else []
+        depth = {"nprobe": self.manifest.nprobe, "ef": self.manifest.ef_search and max(self.manifest.ef_search, k)}
+        with server.plain_errors(self._address.collection):
+            return self._client.search(
+                self._name, queries, limit=k, filter=" and ".join(limits), output_fields=[ROW],
+                search_params={"params": {name: value for name, value in depth.items() if value}}, timeout=SECONDS,
+            )  # fmt: skip
+
+    def _checked(self, rows: Rows) -> np.ndarray:
+        numbers = row_numbers(rows, self.manifest.rows)
+        for row in numbers.tolist():
+            if row in self._removed:
+                raise ValueError(f"row {row} was removed")
+        return numbers
+
+    def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
+        """One field of each of the distinct `rows` (n,). Raises ValueError for one that is not there."""
+        found: dict[int, Any] = {}
+        with server.plain_errors(self._address.collection):
+            for start in range(0, len(rows), READ):
+                ids = rows[start : start + READ].tolist()
+                read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
+                found.update((entity[ROW], entity[field]) for entity in read)
+        for row in rows.tolist():
+            if row not in found:
+                raise ValueError(f"row {row} was removed")
+        return found
+
+    def _edited(self, *, what: str, **counts: Any) -> None:
+        """Bring the manifest up to date; reading all sentences for a new checksum would take hours."""
+        checksum = hashlib.sha256(f"{self.manifest.corpus_sha256} {what}".encode()).hexdigest()
+        self.manifest = replace(self.manifest, **counts, corpus_sha256=checksum, recall_at_10=None)

@@ -1,0 +1,144 @@
+"""Writing a collection: rows in portions, the server's index of them, and the mark that makes a whole of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from index import milvus_server as server
+from index.building import Batch, RecallProbe, unit_blocks
+from index.errors import IndexFolderError
+from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
+from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
+
+EF_SEARCH, LEAST_PROBES = 64, 8  # as `index.engine.tune` chooses
+PORTION = 1024  # rows of one insertion
+
+
+def fill(
+    client: Any, name: str, batches: Iterable[Batch], settings: BuildSettings, report: Callable[[int], None]
+) -> tuple[Manifest, RecallProbe]:
+    """Write all `batches` into the new collection `name` and have the server index them.
+
+    The manifest, without a recall, comes back with the exact answers to measure it by. Raises ValueError for bad
+    batches, and whatever pymilvus raises.
+    """
+    texts: list[pa.Array] = []
+    blocks = unit_blocks(batches, texts.append, report)
+    first = next(blocks, None)
+    if first is None:
+        raise ValueError("there is no sentence to index; give a corpus with text in it")
+    server.create(client, name, first.shape[1], name.rpartition("_")[0])
+    probe, rows, digest = RecallProbe(first, settings.seed), 0, hashlib.sha256()
+    for block in chain([first], blocks):
+        insert(client, name, rows, texts[-1], block)
+        _feed(digest, texts[-1])
+        probe.see(block)
+        rows += len(block)
+        texts.clear()
+    server.index_and_load(client, name, settings.factory)
+    return _manifest(client, settings, first.shape[1], rows, digest.hexdigest()), probe
+
+
+def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, checksum: str) -> Manifest:
+    kind, parameters = server.index_kind(settings.factory)
+    lists = parameters.get("nlist")
+    nprobe = min(lists, settings.nprobe or max(LEAST_PROBES, math.isqrt(lists))) if lists else None
+    return Manifest(
+        model=settings.model,
+        pooling=settings.pooling,
+        family=settings.family,
+        fingerprint=settings.fingerprint,
+        dimension=dimension,
+        factory=settings.factory,
+        nprobe=nprobe,
+        ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None,
+        seed=settings.seed,
+        count=rows,
+        rows=rows,
+        corpora=[settings.corpus],
+        corpus_sha256=checksum,
+        recall_at_10=None,
+        faiss=f"milvus {client.get_server_version()}",
+        files={},
+    )
+
+
+def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndarray) -> None:
+    """Write `texts` and unit `vectors` (n, d) under the row numbers from `first` on, unmarked.
+
+    Raises ValueError for a text that Milvus cannot hold, before anything is written.
+    """
+    for row, text in enumerate(texts.to_pylist(), start=first):
+        if len(text.encode()) > server.LONGEST_TEXT:
+            raise ValueError(f"the sentence of row {row} is longer than the {server.LONGEST_TEXT} bytes Milvus holds")
+    for start in range(0, len(texts), PORTION):
+        part = zip(texts[start : start + PORTION].to_pylist(), vectors[start : start + PORTION], strict=True)
+        rows = [{ROW: row, TEXT: text, VECTOR: vector} for row, (text, vector) in enumerate(part, start=first + start)]
+        client.insert(name, rows, timeout=SECONDS)
+
+
+def mark(client: Any, name: str, manifest: Manifest) -> None:
+    """Keep the manifest with a collection, which makes an index of it."""
+    text = json.dumps(manifest.to_json(), ensure_ascii=False)
+    client.alter_collection_properties(name, properties={MANIFEST: text}, timeout=SECONDS)
+
+
+def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
+    """The collection of an index by its own name, and its manifest.
+
+    Raises IndexFolderError where nothing bears the index's name, or what does is no index.
+    """
+    found = server.find(client, address)
+    if found is None:
+        raise IndexFolderError(f"{address}: no such collection; build it with scripts.build_index")
+    name, properties = found
+    try:
+        values = json.loads(properties.get(MANIFEST, "null"))
+    except ValueError as error:
+        raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {CURE}") from error
+    if values is None:
+        raise IndexFolderError(f"{address}: is no finished index of this project; {CURE} under another name")
+    return name, parse_manifest(values, f"{address}: its manifest")
+
+
+def count(client: Any, name: str, where: str = "") -> int:
+    """How many sentences a collection holds, or those of them for which `where` is true."""
+    (found,) = client.query(name, filter=where, output_fields=["count(*)"], timeout=SECONDS)
+    return int(found["count(*)"])
+
+
+def holds_index(client: Any, address: Address) -> bool:
+    """Whether an index bears the name. Raises ValueError where a collection does that was not made here."""
+    found = server.find(client, address)
+    if found is not None and OWNER not in found[1]:
+        raise ValueError(f"{address}: is a collection that was not made here; give the index another name")
+    return found is not None
+
+
+def discard(client: Any, name: str) -> None:
+    """Drop an unfinished collection as far as the server lets; the next build drops what it did not."""
+    from pymilvus import MilvusException
+
+    with suppress(MilvusException):
+        client.drop_collection(name, timeout=SECONDS)
+
+
+def digest(texts: pa.Array) -> str:
+    """The sha256 of sentences, each followed by a newline, as `index.texts.checksum` of a whole index."""
+    found = hashlib.sha256()
+    _feed(found, texts)
+    return found.hexdigest()
+
+
+def _feed(digest: Any, texts: pa.Array) -> None:
+    for text in texts.to_pylist():
+        digest.update(text.encode() + b"\n")

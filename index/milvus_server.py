@@ -1,0 +1,153 @@
+"""A collection on a Milvus server: its address, the connection, its making, and every problem in one line.
+
+The server is a cluster or Milvus Lite, which speak the same protocol. pymilvus is imported here alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from index.errors import IndexFolderError
+
+SCHEME = "milvus://"
+FORM = f"{SCHEME}HOST:PORT/COLLECTION"
+ROW, TEXT, VECTOR = "row", "text", "vector"
+MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: what it holds, and under which name
+LONGEST_TEXT = 65_535  # bytes; what Milvus allows in a field
+CONNECT_SECONDS, SECONDS = 30.0, 600.0  # the second for one call, building an index on the server among them
+NO_COLLECTION = 100  # Milvus' code
+EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
+KINDS = {  # FAISS factories, and what the same is called and set by in Milvus
+    r"Flat": ("FLAT", ()),
+    r"HNSW(\d+)(?:,Flat)?": ("HNSW", ("M",)),
+    r"IVF(\d+),Flat": ("IVF_FLAT", ("nlist",)),
+    r"IVF(\d+),SQ8": ("IVF_SQ8", ("nlist",)),
+    r"IVF(\d+),PQ(\d+)": ("IVF_PQ", ("nlist", "m")),
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a collection is: the server, and the collection's name."""
+
+    host: str
+    port: int
+    collection: str
+
+    def __str__(self) -> str:
+        """The address as a user writes it."""
+        return f"{SCHEME}{self.host}:{self.port}/{self.collection}"
+
+
+def parse_address(text: str) -> Address:
+    """The address that `milvus://HOST:PORT/COLLECTION` names. Raises ValueError for anything else."""
+    try:
+        parts = urlsplit(text)
+        host, port, name = parts.hostname, parts.port, parts.path.removeprefix("/")
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}; an address is {FORM}") from error
+    if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
+        raise ValueError(f"{text!r} is no address of a collection; it is {FORM}")
+    if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
+        raise ValueError(f"{text!r}: a collection's name has letters, digits and _, a digit not first, and is {name!r}")
+    return Address(f"[{host}]" if ":" in host else host, port, name)
+
+
+def index_kind(factory: str) -> tuple[str, dict[str, int]]:
+    """What Milvus calls a FAISS factory, and its parameters. Raises ValueError for one that it has not."""
+    for pattern, (name, keys) in KINDS.items():
+        if found := re.fullmatch(pattern, factory):
+            chosen = dict(zip(keys, map(int, found.groups()), strict=True))
+            return name, {**chosen, "efConstruction": EF_CONSTRUCTION} if name == "HNSW" else chosen
+    raise ValueError(f"Milvus has no {factory!r}; choose Flat, HNSW32,Flat, IVF256,Flat, IVF256,SQ8 or IVF256,PQ16")
+
+
+@contextmanager
+def plain_errors(what: str) -> Iterator[None]:
+    """A server's refusal as an `IndexFolderError` of one line that begins with `what`."""
+    from pymilvus import MilvusException
+
+    try:
+        yield
+    except MilvusException as error:
+        reason = "no such collection" if error.code == NO_COLLECTION else " ".join(str(error.message).split())
+        raise IndexFolderError(f"{what}: {reason or 'refused by the server, which gives no reason'}") from error
+
+
+def connect(address: Address) -> Any:
+    """A client of the server of `address`. Raises IndexFolderError where it does not answer, or without pymilvus."""
+    try:
+        from pymilvus import MilvusClient, MilvusException
+    except ImportError as error:
+        raise IndexFolderError(f"{address}: needs the package pymilvus; pip install pymilvus") from error
+    for name in ("pymilvus", *(name for name in logging.root.manager.loggerDict if name.startswith("pymilvus."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs the traceback of each error that it raises
+    try:
+        return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+    except MilvusException as error:
+        raise IndexFolderError(f"{address}: no Milvus server answers there; start one, or correct it") from error
+
+
+def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
+    """The collection that bears an index's name, by its own name, and its properties; None where nothing does."""
+    from pymilvus import MilvusException
+
+    with plain_errors(str(address)):
+        if not client.has_collection(address.collection, timeout=SECONDS):
+            return None
+        try:
+            name = client.describe_alias(address.collection, timeout=SECONDS)["collection_name"]
+        except MilvusException:  # it bears the name as its own, so it was not made here
+            name = address.collection
+        return name, dict(client.describe_collection(name, timeout=SECONDS).get("properties") or {})
+
+
+def create(client: Any, name: str, dimension: int, owner: str) -> None:
+    """Make a collection of row, text and vector that belongs to the index `owner`, and is none before it is marked."""
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field(ROW, DataType.INT64, is_primary=True)
+    schema.add_field(TEXT, DataType.VARCHAR, max_length=LONGEST_TEXT)
+    schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dimension)
+    client.create_collection(
+        name, schema=schema, properties={OWNER: owner}, consistency_level="Strong", timeout=SECONDS
+    )  # fmt: skip
+
+
+def index_and_load(client: Any, name: str, factory: str) -> None:
+    """Have the server index all vectors of a collection by their inner product, and make it searchable."""
+    kind, parameters = index_kind(factory)
+    wanted = client.prepare_index_params()
+    wanted.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
+    client.flush(name, timeout=SECONDS)
+    client.create_index(name, wanted, timeout=SECONDS)
+    client.load_collection(name, timeout=SECONDS)
+
+
+def publish(client: Any, fresh: str, owner: str) -> None:
+    """Give a finished collection the name `owner` in one step, and drop what bore it and what killed builds left."""
+    known = client.has_collection(owner, timeout=SECONDS)
+    (client.alter_alias if known else client.create_alias)(fresh, owner, timeout=SECONDS)
+    drop_others(client, owner, keep=fresh)
+
+
+def drop_others(client: Any, owner: str, keep: str) -> None:
+    """Drop the collections of the index `owner` but one."""
+    for name in client.list_collections(timeout=SECONDS):
+        if name != keep and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
+            found = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
+            if found.get(OWNER) == owner:
+                client.drop_collection(name, timeout=SECONDS)
+
+
+def drop(client: Any, address: Address, name: str) -> None:
+    """Delete an index: its name and its collection `name`."""
+    client.drop_alias(address.collection, timeout=SECONDS)
+    client.drop_collection(name, timeout=SECONDS)

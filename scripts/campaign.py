@@ -1,0 +1,55 @@
+"""Kill the project's commands, damage their files, fill the disk; count what was lost or wrong in silence."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scripts.cli import command, log, print_json
+
+
+def main(
+    quick: Annotated[bool, typer.Option("--quick", help="80 cases instead of 1,760.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Draws what is tried.")] = 42,
+    processes: Annotated[int | None, typer.Option(min=1, help="At once; as many as there are cores.")] = None,
+    json_output: Annotated[Path | None, typer.Option("--json", help="File for seeds, counts and outcomes.")] = None,
+) -> None:
+    """Disturb train, pretrain, build_index, encode and evaluate, on tiny models, in every way that a machine may.
+
+    Example: python -m scripts.campaign --quick --json campaign.json
+    """
+    import json
+    import multiprocessing
+    import os
+
+    from cse.campaign.loop import QUICK, Plan, campaign
+    from cse.files import write_json
+
+    plan = replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory() as folder:
+        root, record = Path(folder) / "work", Path(folder) / "record.json"
+        root.mkdir()
+        # A process that has imported nothing yet has no threads, and can be forked.
+        process = multiprocessing.get_context("spawn").Process(target=campaign, args=(plan, root, record))
+        process.start()
+        process.join()
+        if not record.exists():
+            raise ValueError("something failed that nothing disturbed; see above")
+        found = json.loads(record.read_text())
+    for failure in found["failures"]:
+        log(f"{failure['part']}: {failure['what']}: {failure['reason']}")
+    if json_output:
+        write_json(json_output, found)
+    print_json({name: {"tried": part["tried"], "failed": part["failed"]} for name, part in found["parts"].items()})
+    if found["failures"]:
+        raise ValueError(f"{len(found['failures'])} cases failed")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

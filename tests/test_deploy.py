@@ -1,0 +1,227 @@
+"""A staged Space: the files in it, what it installs, that it serves from its folder, and the upload of it."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from app_models import write_model
+from conftest import ROOT, SENTENCES
+from gradio_client import Client
+from typer.testing import CliRunner
+
+import cse
+from cse import hub
+from cse.space import Hardware, requirements
+from index import BuildSettings, VectorIndex
+from index.manifest import read_manifest
+from scripts.deploy import app
+
+LOCK = (ROOT / "requirements.txt").read_text()
+OWN = {"README.md", "requirements.txt", "space.py"}
+
+
+def deploy(*words: object, code: int = 0) -> str:
+    """What the command prints: on stdout where it succeeds, on stderr where it fails."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+def files_of(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def project_files() -> set[str]:
+    """What the hub has to have of the project."""
+    paths = [path for name in ("cse", "index", "ui") for path in (ROOT / name).rglob("*") if path.is_file()]
+    kept = [path for path in paths if path.parent.name != "__pycache__"]
+    return {path.relative_to(ROOT).as_posix() for path in kept} | {"app.py", "LICENSE"}
+
+
+@pytest.mark.parametrize("hardware", list(Hardware))
+def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware: Hardware, tmp_path: Path) -> None:
+    place = tmp_path / "space"
+    said = deploy("me/side-by-side", "--hardware", hardware.value, "--dry-run", "--output", place)
+    assert files_of(place) == project_files() | OWN
+    assert f"{len(project_files()) + 3} files" in said
+    assert "nothing was uploaded" in said
+    front = (place / "README.md").read_text().split("---\n")[1]
+    machine = {"zero-gpu": "zero-a10g", "cpu": "cpu-basic", "gpu": "t4-small"}[hardware.value]
+    for line in ("sdk: gradio", "sdk_version: 6.31.0", 'python_version: "3.12"', "app_file: space.py"):
+        assert front.count(f"{line}\n") == 1
+    assert front.count(f"suggested_hardware: {machine}\n") == 1
+    assert front.count("license: apache-2.0\n") == 1
+    guarded = "spaces.GPU(" in (place / "space.py").read_text()
+    assert guarded == (hardware is Hardware.ZERO_GPU)
+
+
+def test_requirements_fit_the_hardware() -> None:
+    assert requirements(LOCK, Hardware.GPU) == LOCK
+    cpu, zero = (requirements(LOCK, each).splitlines() for each in (Hardware.CPU, Hardware.ZERO_GPU))
+    assert cpu[:2] == ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch==2.13.0"]
+    assert zero[0] == "torch==2.11.0"
+    rest = [line for line in LOCK.splitlines()[1:] if not line.startswith("faiss")]
+    for lines in (cpu[2:], zero[1:]):
+        assert [line for line in lines if not line.startswith("faiss")] == rest
+        assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
+
+
+def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path) -> None:
+    place = tmp_path / "space"
+    deploy("me/space", "--dry-run", "--output", place)
+    (tmp_path / "spaces.py").write_text(
+        "import sys\nassert 'torch' not in sys.modules\nasked = []\n"
+        "def GPU(function):\n    asked.append(function.__name__)\n    return function\n"
+    )
+    code = "import sys, space; spaces = sys.modules.get('spaces'); print(spaces and spaces.asked)"
+    for path, found in ((str(tmp_path), "['lent_gpu']"), ("", "None")):
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
+        assert done.stdout == f"{found}\n", done.stderr
+
+
+@contextmanager
+def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
+    """A client of the Space in a folder, which runs in a process of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [python, "space.py", "--port", str(port)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    running = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(1800):
+            assert running.poll() is None, running.stderr.read()
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/config").close()
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        yield Client(f"http://127.0.0.1:{port}", verbose=False)
+    finally:
+        running.terminate()
+        running.communicate()
+
+
+def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
+    backbone = tmp_path / "backbone"
+    backbone.symlink_to(bert_folder)
+    mine = write_model(tmp_path / "mine", backbone, "dcpcse")
+    encoder = cse.load(str(mine))
+    vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
+    settings = BuildSettings(model=str(mine.resolve()), fingerprint=encoder.fingerprint, corpus="text.txt")
+    VectorIndex.build([(SENTENCES, vectors)], tmp_path / "index", settings=settings)
+    place = tmp_path / "staged"
+    options = ["--model", mine, "--index", tmp_path / "index", "--model", "simcse"]
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
+
+    own = files_of(place) - project_files() - OWN
+    embedded = {f"models/mine/backbone/{name}" for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    assert own == {
+        *(f"models/mine/{name}" for name in ("config.json", "model.safetensors")), *embedded,
+        "models/mine/backbone/tokenizer_config.json",
+        *(f"indexes/index/{name}" for name in ("index.faiss", "manifest.json", "texts.arrow")),
+    }  # fmt: skip
+    texts = [(place / name).read_text() for name in own | OWN if name.endswith((".json", ".py", ".md"))]
+    assert not any(str(tmp_path) in text for text in texts)  # nobody is told where it lay
+    assert read_manifest(place / "indexes" / "index").model == "models/mine"
+
+    (tmp_path / "backbone").unlink()  # the Space has its own
+    with served(place) as client:
+        found = client.predict(SENTENCES[0], 3, "text.txt", api_name="/search")
+    assert found.keys() == {"mine"}
+    expected = np.argsort(-vectors @ vectors[0])[:3]
+    assert [hit["text"] for hit in found["mine"]] == [SENTENCES[row] for row in expected]
+
+
+@pytest.mark.skipif("CSE_FRESH_SPACE" not in os.environ, reason="downloads all requirements (2026-11): set this to run")
+def test_the_staged_requirements_alone_serve_the_app(tmp_path: Path) -> None:
+    place, fresh = tmp_path / "space", tmp_path / "fresh"
+    deploy("me/space", "--hardware", os.environ["CSE_FRESH_SPACE"], "--dry-run", "--output", place)
+    subprocess.run([sys.executable, "-m", "venv", fresh], check=True)
+    python = str(fresh / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", place / "requirements.txt"], check=True)
+    with served(place, python) as client:
+        cosines = client.predict(*SENTENCES[:2], api_name="/similarity")
+    one, other = cse.load("simcse").encode(SENTENCES[:2], normalize_embeddings=True)
+    assert cosines["simcse"] == pytest.approx(float(one @ other), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["no-owner"], 3, "'no-owner' is no name for the hub; give OWNER/NAME"),
+        (["me/a--b"], 3, "is no name for the hub (Cannot have -- or .. in repo_id"),
+        (["me/space"], 4, "the model hub cannot be reached; nothing was uploaded"),
+        (["me/space", "--hardware", "tpu"], 2, "unknown hardware 'tpu'; choose from zero-gpu, cpu, gpu"),
+        (["me/space", "--dry-run", "--output", "HERE"], 3, "is there already; delete it or give another --output"),
+        (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
+        (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
+    words: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = deploy(*[str(tmp_path) if word == "HERE" else word for word in words], code=code)
+    assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", error).split())
+    assert not list(tmp_path.iterdir())
+
+
+class StandIn:
+    """What `HfApi` is asked for."""
+
+    asked: list[tuple[str, dict[str, object]]]
+
+    def create_repo(self, **options: object) -> str:
+        self.asked.append(("create_repo", options))
+        return f"https://huggingface.co/spaces/{options['repo_id']}"
+
+    def upload_folder(self, **options: object) -> SimpleNamespace:
+        self.asked.append(("upload_folder", {**options, "files": files_of(Path(str(options["folder_path"])))}))
+        return SimpleNamespace(oid="0123abcd")
+
+
+def test_an_upload_makes_the_space_and_sends_the_staged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub, "reachable", lambda: True)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    assert "no token for the model hub" in deploy("me/space", code=4)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
+    StandIn.asked = []
+    monkeypatch.setattr("huggingface_hub.HfApi", StandIn)
+    said = deploy("me/space", "--private")
+    (made, options), (sent, content) = StandIn.asked
+    assert (made, sent) == ("create_repo", "upload_folder")
+    assert options == {
+        "repo_id": "me/space", "repo_type": "space", "private": True, "exist_ok": True, "space_sdk": "gradio",
+        "space_hardware": "zero-a10g",
+    }  # fmt: skip
+    assert (content["repo_id"], content["repo_type"]) == ("me/space", "space")
+    assert content["files"] == project_files() | OWN
+    assert "uploaded to https://huggingface.co/spaces/me/space as 0123abcd" in said
+    assert not list(tmp_path.iterdir())  # the staged folder is gone
+
+
+def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing(StandIn):
+        def create_repo(self, **options: object) -> str:
+            raise OSError("403 Forbidden: no ZeroGPU Space is left to you")
+
+    monkeypatch.setattr(hub, "reachable", lambda: True)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
+    monkeypatch.setattr("huggingface_hub.HfApi", Refusing)
+    error = deploy("me/space", code=4)
+    assert "me/space: the hub did not take it (403 Forbidden: no ZeroGPU Space is left to you)" in error
+    assert error.count("\n") == 2  # what is uploaded, and the error

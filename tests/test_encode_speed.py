@@ -1,0 +1,61 @@
+"""What `scripts.bench encode` says: figures that fit together, and a peer that gives the same vectors or is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import SENTENCES
+from test_scripts import refused, run
+
+import cse
+from cse.benchmark import encode_speed
+from cse.benchmark.encode_speed import measure_encoding, texts_of
+from cse.flops import encoding_flops
+
+
+def test_figures_are_of_the_tokens_with_specials_and_of_the_flops_by_hand(
+    bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode_speed, "matrix_rate", lambda device, dtype, clock: 1e9)
+    encoder = cse.load(str(bert_folder), "prompt")
+    speed = measure_encoding(encoder, SENTENCES, rounds=2)
+    ids = encoder.tokenizer([f'This sentence : "{text}" means [MASK].' for text in SENTENCES])["input_ids"]
+    assert speed.tokens == sum(map(len, ids))
+    (work,) = speed.works.values()
+    seconds = len(SENTENCES) / work["rate"]
+    assert work["tokens"] == pytest.approx(speed.tokens / seconds)
+    assert work["share"] == pytest.approx(encoding_flops(encoder.model, map(len, ids)) / seconds / 1e9)
+    assert work["slowest"] <= work["rate"] <= work["fastest"]
+
+
+def test_sentence_transformers_and_bf16_take_their_turn(bert_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES * 2))
+    options = ("--input", tmp_path / "text.txt", "--sentences", 9, "--rounds", 1)
+    for pooling in ("mean", "cls"):
+        words = ("--model", bert_folder, "--pooling", pooling, "--against", "sentence-transformers", *options)
+        done = run("bench", "encode", *words, "--precision", "bf16", "--cpu-time", "--json")
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert found["sentences"] == 9
+        assert found["works"].keys() == {"cse", "cse, bf16", "sentence-transformers"}
+        assert found["times_faster"].keys() == {"cse, bf16", "sentence-transformers"}
+        assert found["machine"]["cores"] >= 1
+    refused(run("bench", "encode", "--model", bert_folder, "--pooling", "first-last", *words[4:]), 3, "no such method")
+    refused(run("bench", "encode", "--against", "me"), 2, "unknown against 'me'")
+    refused(run("bench", "encode", "--precision", "fp8"), 2, "unknown precision")
+
+
+def test_a_peer_with_other_vectors_is_refused(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = cse.load(str(bert_folder), "mean")
+    monkeypatch.setattr(encode_speed, "_peer", lambda encoder, name: lambda texts: torch.zeros(len(texts), 32).numpy())
+    with pytest.raises(ValueError, match="gives other vectors"):
+        measure_encoding(encoder, SENTENCES, against="sentence-transformers")
+
+
+def test_without_a_file_the_texts_are_the_demos(tmp_path: Path) -> None:
+    assert len(texts_of(None, None, 10_000)) == 1200
+    assert len(texts_of(None, None, 3)) == 3
+    (tmp_path / "table.csv").write_text("a,b\n1,x\n2,y\n")
+    assert texts_of(str(tmp_path / "table.csv"), "b", 1) == ["x"]

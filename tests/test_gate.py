@@ -1,0 +1,309 @@
+"""What stands before the app: names, origins, sizes, calls that cannot be answered; and clients that leave."""
+
+import asyncio
+import json
+import threading
+
+import gradio as gr
+import httpx
+import pytest
+from app_models import GOOD, serving, write_model
+from starlette.datastructures import Headers
+
+from ui import gate
+from ui.calls import refusal
+from ui.gate import inspected
+from ui.models import Models, told
+from ui.names import Names, audience, served_names
+from ui.page import launch_options
+
+# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
+)
+FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory, bert_folder):
+    root = tmp_path_factory.mktemp("gate")
+    with serving([str(write_model(root / name, bert_folder, name)) for name in GOOD[:2]]) as address:
+        yield address.rstrip("/")
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """The names of a server on this machine, called `box`."""
+    monkeypatch.setattr("socket.gethostname", lambda: "Box")
+    for variable in ("SPACE_HOST", "CSE_ALLOWED_HOSTS"):
+        monkeypatch.delenv(variable, raising=False)
+    return served_names
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("127.0.0.1:7860", True),
+        ("localhost", True),
+        ("LOCALHOST.:9000", True),  # another port: a tunnel, a container
+        ("[::1]:7860", True),
+        ("192.168.1.5:7860", True),  # an address was not looked up, so nobody can have redirected it
+        ("box:7860", True),
+        ("box.local", True),
+        ("", False),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost@evil.example", False),
+        ("[::1", False),
+    ],
+)
+def test_a_server_answers_to_its_names_and_to_addresses(names, host, served):
+    assert names().serves(host) == served
+    assert names(allowed=["*"]).serves(host)
+
+
+def test_further_names_are_those_listened_on_allowed_shared_and_of_a_space(names, monkeypatch):
+    share = "https://1234.gradio.live"
+    assert not names().serves("1234.gradio.live")
+    assert names().serves("1234.gradio.live", share)
+    assert names("lab.example").serves("lab.example:7860")
+    assert names(allowed=["https://proxy.example/app"]).serves("proxy.example")
+    monkeypatch.setenv("CSE_ALLOWED_HOSTS", "a.example, b.example:80")
+    monkeypatch.setenv("SPACE_HOST", "me-mine.hf.space")
+    assert all(names().serves(host) for host in ("a.example", "b.example", "me-mine.hf.space"))
+    assert not names().serves("c.example")
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "trusted"),
+    [
+        ("http://localhost:7860", "localhost:7860", True),
+        ("http://[::1]:7860", "[::1]:7860", True),
+        ("https://proxy.example", "proxy.example", True),
+        ("https://proxy.example", "127.0.0.1:7860", True),  # a proxy that says the app's own address
+        ("http://127.0.0.1:3000", "127.0.0.1:7860", False),  # another program of this machine
+        ("http://localhost:3000", "localhost:7860", False),
+        ("http://evil.example", "localhost:7860", False),
+        ("http://localhost.evil.example:7860", "localhost:7860", False),
+        ("http://0.0.0.0:7860", "localhost:7860", False),
+        ("null", "localhost:7860", False),
+        ("", "localhost:7860", False),
+        ("http://x:999999", "localhost:7860", False),
+    ],
+)
+def test_a_page_may_ask_the_server_it_came_from(names, monkeypatch, origin, host, trusted):
+    assert names(allowed=["proxy.example"]).trusts(origin, host) == trusted
+    assert names(allowed=["*"]).trusts(origin, host)
+    monkeypatch.setenv("SPACE_HOST", "me-mine.hf.space")
+    assert names().trusts(origin, host)  # other sites embed Spaces
+
+
+def test_who_can_reach_a_server_is_said_where_it_is_not_this_machine_alone():
+    assert [audience(host, 7860, False) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.2")] == [[]] * 4
+    (line,) = audience("0.0.0.0", 7861, False)
+    assert line.startswith("Listening on 0.0.0.0: everyone who can reach port 7861 of this machine can use the app")
+    assert [line.split(":")[0] for line in audience("box", 80, True)] == ["Listening on box", "Sharing"]
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        ("host", "evil.example", 421),
+        ("origin", "http://evil.example", 403),
+        ("origin", "null", 403),
+        ("host", "localhost:1", 200),
+    ],
+)
+def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
+    call = f"{url}/gradio_api/call/similarity"
+    for answer in (
+        httpx.get(url, headers={header: value}),
+        httpx.post(call, json={"data": "ab"}, headers={header: value}),
+    ):
+        if status == 200:
+            assert answer.status_code != 421
+        else:
+            assert answer.status_code == status
+            assert repr(value) in answer.json()["detail"]
+            assert "--allow-host NAME" in answer.json()["detail"]
+            assert "access-control-allow-origin" not in answer.headers or status == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "status", "line"),
+    [
+        ("call/similarity", {"data": ["a"]}, 422, "/similarity takes 2 values (s1, s2); 1 came."),
+        ("call/similarity", {"data": ["a", "b", "c"]}, 422, "/similarity takes 2 values (s1, s2); 3 came."),
+        ("call/ledger", {"data": ["a"]}, 422, "/ledger takes 0 values; 1 came."),
+        ("run/results", {"data": []}, 422, "/results takes 1 value (task); 0 came."),
+        ("call/v2/similarity", {"s1": "a"}, 422, "/similarity takes s1, s2; s2 is missing."),
+        ("call/v2/similarity", {"s1": "a", "s2": "b", "z": 1}, 422, "/similarity takes s1, s2; z is none of them."),
+        ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
+        ("call/similarity", {"data": ["a", [{"x": FILE}]]}, 422, "s2 is a file; send text."),
+        ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
+        ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
+        ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}, 404, "There is no endpoint 9999; choose"),
+    ],
+)
+def test_a_call_that_cannot_be_answered_gets_the_reason(url, capfd, path, sent, status, line):
+    answer = httpx.post(f"{url}/gradio_api/{path}", json=sent)
+    assert answer.status_code == status
+    said = answer.json()["detail"]
+    assert (said if status == 404 else said[0]["message"]).startswith(line)
+    assert capfd.readouterr().err == ""  # no traceback in the log
+
+
+@pytest.mark.parametrize("version", ["", "v2/"])
+def test_an_unknown_event_is_answered_in_one_line_and_logs_nothing(url, capfd, version):
+    answer = httpx.get(f"{url}/gradio_api/call/{version}similarity/0123abc", timeout=5)
+    line = "There is no call 0123abc, or its results were fetched; call /similarity again."
+    assert (answer.status_code, answer.json()) == (404, {"detail": line})
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("session", [{}, {"session_hash": "twice"}])
+def test_results_are_fetched_once(url, capfd, session):
+    call = f"{url}/gradio_api/call/ledger"
+    event = httpx.post(call, json={"data": [], **session}).json()["event_id"]
+    assert httpx.get(f"{call}/{event}", timeout=60).text.startswith("event: complete")
+    assert httpx.get(f"{call}/{event}", timeout=5).status_code == 404  # Gradio would wait for ever, or log a traceback
+    assert capfd.readouterr().err == ""
+
+
+def test_nobody_has_a_sessions_values_written_to_the_disk(url):
+    call = f"{url}/gradio_api/call/ledger"
+    event = httpx.post(call, json={"data": [], "session_hash": "stored"}).json()["event_id"]
+    httpx.get(f"{call}/{event}", timeout=60)
+    answer = httpx.get(f"{url}/gradio_api/deep_link", params={"session_hash": "stored"})
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"detail": "This app stores no pages; share the page's address."},
+    )
+
+
+def test_gradios_own_client_shows_the_reason(url):
+    from gradio_client import Client
+    from gradio_client.exceptions import ValidationError
+
+    client = Client(url, verbose=False)
+    with pytest.raises(ValidationError, match=r"the call: s2 is a file; send text\."):
+        client.predict("a", FILE, api_name="/similarity")
+    assert set(client.predict("a", "b", api_name="/similarity")) == set(GOOD[:2])
+
+
+def test_only_a_file_that_was_uploaded_here_is_a_file(url):
+    config = httpx.get(f"{url}/config").json()
+    (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
+    (call,) = [each for each in config["dependencies"] if label in each["inputs"]]
+    data = [FILE if part == label else "" for part in call["inputs"]]
+    sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+    answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
+    assert answer.json()["error"] == "File was not uploaded here, or too long ago; upload it again."
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_requests_are_bounded_before_they_are_read(url, announced):
+    def post(path, content, kind):
+        body = content if announced else iter([content[: len(content) // 2], content[len(content) // 2 :]])
+        return httpx.post(f"{url}/gradio_api/{path}", content=body, headers={"content-type": kind})
+
+    kind = "multipart/form-data; boundary=b"
+    form = b'--b\r\ncontent-disposition: form-data; name="files"; filename="a.txt"\r\n\r\n%s\r\n--b--\r\n'
+    call = b'{"data": ["a", "%s"]}'
+    for size, status in ((100, 200), (gate.MOST_UPLOAD, 413)):
+        answer = post("upload", form % (b"x" * size), kind)
+        assert answer.status_code == status
+    if announced:  # where it is not, Gradio may count a file's 5 MB before all of the request's are counted here
+        assert answer.json()["detail"] == "The request has more than 5,308,416 bytes; send less."
+    for size, status in ((100, 200), (gate.MOST_BODY, 413)):
+        assert post("call/similarity", call % (b"x" * size), "application/json").status_code == status
+    assert post("process_recording", form % b"x", kind).status_code == 415
+
+
+def test_an_app_without_a_file_field_takes_no_upload():
+    with gr.Blocks() as blocks:
+        gr.Textbox()
+    headers = Headers({"content-type": "multipart/form-data; boundary=b", "content-length": "10"})
+    answer, _ = asyncio.run(inspected("upload", headers, blocks, None))
+    assert (answer.status_code, json.loads(answer.body)["detail"][:36]) == (415, "No part of this app takes files here")
+
+
+def test_a_handler_without_fields_is_called_without_values():
+    with gr.Blocks() as blocks:
+        blocks.load(lambda progress=None: progress)
+    assert refusal(blocks, "queue/join", b'{"fn_index": 0, "data": []}') is None
+    assert refusal(blocks, "queue/join", b'{"fn_index": 0, "data": [1]}') is not None
+    assert refusal(blocks, "queue/join", b"[" * 100_000) is None  # Gradio's own to refuse
+
+
+def test_an_error_tells_no_path_of_the_server(tmp_path):
+    folder = tmp_path / "my models (old)" / "mine"
+    missing = FileNotFoundError(2, "No such file", str(folder / "config.json"))
+    for error in (
+        missing,
+        ValueError(f"cannot read {folder}/config.json"),
+        ValueError(f"{folder.parent}/other is bad"),
+    ):
+        said = told(error, str(folder), "mine")
+        assert "my models" not in said
+        assert str(tmp_path) not in said
+    caused = ValueError(f"{folder}/x y: damaged")
+    caused.__cause__ = OSError(2, "gone", f"{folder}/x y")
+    assert told(caused) == "x y: damaged"
+    broken = Models([str(folder)])
+    assert "my models" not in broken.apply(lambda *_: None)["mine"].reason
+
+
+@pytest.mark.parametrize(("session", "kept"), [({}, []), ({"session_hash": "mine"}, ["mine"])])
+def test_a_call_without_a_session_leaves_none_behind(session, kept):
+    def say() -> str:
+        return "x"
+
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        gr.api(say, api_name="say")
+    server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    try:
+        call = f"{url}gradio_api/call/say"
+        for _ in range(2):
+            event = httpx.post(call, json={"data": [], **session}).json()["event_id"]
+            assert 'data: ["x"]' in httpx.get(f"{call}/{event}", timeout=60).text
+    finally:
+        blocks.close()
+    assert list(server.state_holder.session_data) == kept
+    assert list(blocks._queue.pending_event_ids_session) == kept
+
+
+def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeypatch):
+    from gradio.queueing import Queue
+
+    asked, inside, left, noticed, forget = [], *(threading.Event() for _ in range(3)), Queue.clean_events
+
+    def encoder(self, column):
+        asked.append(column.name)
+        inside.set()
+        assert left.wait(60)
+        raise ValueError("not opened")
+
+    async def clean_events(self, **who):
+        await forget(self, **who)
+        noticed.set()
+
+    monkeypatch.setattr(Models, "encoder", encoder)
+    monkeypatch.setattr(Queue, "clean_events", clean_events)
+    call = f"{url}/gradio_api/call/similarity"
+    event = httpx.post(call, json={"data": ["a", "b"]}).json()["event_id"]
+    with httpx.stream("GET", f"{call}/{event}", timeout=60) as stream:
+        assert inside.wait(60)
+        stream.close()
+    assert noticed.wait(60)
+    left.set()
+    from gradio_client import Client
+
+    found = Client(url, verbose=False).predict("a", "b", api_name="/similarity")  # takes its turn after the first
+    assert found == {name: {"error": "not opened"} for name in GOOD[:2]}
+    assert asked == ["simcse", *GOOD[:2]]
+
+
+def test_names_are_none_but_localhost_and_addresses_where_nothing_was_said():
+    assert Names().serves("localhost:1")
+    assert not Names().serves("box")

@@ -1,0 +1,100 @@
+"""Exports of an index: what datasets, pandas and NumPy read from them, against the index and its vectors."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from datasets import load_from_disk
+from index_corpus import build, sentences, vectors
+
+from cse.export.files import EXPORT
+from cse.files import write_folder
+from cse.vectors import unit_rows
+from index import VectorIndex
+from index.export import fill
+
+COUNT = 60
+
+
+def exported(index: VectorIndex, to: str, folder: Path, points: dict | None = None) -> Path:
+    write_folder(folder, lambda target: fill(index, to, target, points), EXPORT)
+    return folder
+
+
+def run_card(folder: Path) -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(code.replace("THIS_FOLDER", str(folder)), {})
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat", "HNSW32,Flat"])
+def test_a_dataset_finds_what_the_index_finds(tmp_path: Path, factory: str) -> None:
+    index = build(tmp_path / "index", factory, COUNT)
+    folder = exported(index, "datasets", tmp_path / "out")
+    dataset = load_from_disk(str(folder))
+    dataset.load_faiss_index("vector", str(folder / "vectors.faiss"))
+    assert dataset["text"][:] == sentences(COUNT)
+    np.testing.assert_allclose(np.array(dataset["vector"][:]), unit_rows(vectors(COUNT)), atol=1e-6)
+    for query in unit_rows(vectors(4, seed=1)).astype(np.float32):
+        scores, found = dataset.get_nearest_examples("vector", query, k=5)
+        hits = index.hits(query, 5)
+        assert found["text"] == [hit.text for hit in hits]
+        np.testing.assert_allclose(scores, [hit.score for hit in hits], atol=1e-6)
+    assert sentences(1)[0] in run_card(folder)
+
+
+def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path: Path) -> None:
+    index = build(tmp_path / "index", "Flat", COUNT)
+    index.remove([0, 7])
+    folder = exported(index, "datasets", tmp_path / "out")
+    dataset = load_from_disk(str(folder))
+    assert dataset["row"][:3] == [1, 2, 3]
+    dataset.load_faiss_index("vector", str(folder / "vectors.faiss"))
+    _, found = dataset.get_nearest_examples("vector", np.array(dataset[10]["vector"], dtype=np.float32), k=1)
+    assert found["text"] == [dataset[10]["text"]]
+
+
+def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path: Path) -> None:
+    index = build(tmp_path / "index", "IVF4,Flat", COUNT)
+    index.remove([3])
+    with pytest.raises(ValueError, match="rows were removed from this IVF4,Flat index"):
+        exported(index, "datasets", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    table = pd.read_parquet(exported(index, "parquet", tmp_path / "out") / "index.parquet")
+    left = [row for row in range(COUNT) if row != 3]
+    assert table["row"].tolist() == left
+    np.testing.assert_allclose(np.stack(table["vector"]), unit_rows(vectors(COUNT))[left], atol=1e-6)
+
+
+def test_a_table_has_texts_vectors_and_the_points_it_is_given(tmp_path: Path) -> None:
+    index = build(tmp_path / "index", "SQ8", COUNT)
+    axes = {"x": [i / 7 for i in range(COUNT)], "y": [float(i) for i in range(COUNT)]}
+    folder = exported(index, "parquet", tmp_path / "out", axes)
+    table = pd.read_parquet(folder / "index.parquet")
+    assert list(table) == ["row", "text", "vector", "x", "y"]
+    assert table["text"].tolist() == sentences(COUNT)
+    np.testing.assert_allclose(table["x"], axes["x"], atol=1e-6)
+    np.testing.assert_allclose(np.stack(table["vector"]), unit_rows(vectors(COUNT)), atol=0.01)  # 8 bits a number
+    assert "t-SNE" in (folder / "README.md").read_text()
+    assert "sentence 0" in run_card(folder)
+
+
+def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path: Path) -> None:
+    index = build(tmp_path / "index", "Flat", COUNT)
+    index.add(["two\nlines\tand a tab", ""], vectors(2, seed=2))
+    folder = exported(index, "projector", tmp_path / "out")
+    expected = index.contents()[1]
+    np.testing.assert_array_equal(np.loadtxt(folder / "vectors.tsv", dtype=np.float32), expected)
+    assert (folder / "metadata.tsv").read_text().split("\n")[COUNT:] == ["two lines and a tab", " ", ""]
+    assert run_card(folder).strip() == "(62, 32)"
+
+
+def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"unknown `to` 'csv'; choose from datasets, parquet, projector"):
+        fill(build(tmp_path / "index", "Flat", 5), "csv", tmp_path)

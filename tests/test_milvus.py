@@ -1,0 +1,254 @@
+"""A collection on a Milvus server beside the index folder: the same answers, edits, refusals; nothing half is whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
+from milvus_server import free_port, needs_server, served
+
+from index import BuildSettings, IndexFolderError, VectorIndex
+from index.milvus import MilvusIndex
+from index.places import build_at, manifest_at, open_at, place_of
+
+FINGERPRINT = "a1b2" * 16
+SETTINGS = BuildSettings(model="promptbert", fingerprint=FINGERPRINT, corpus="demo")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("milvus") / "data") as address:
+        yield address
+
+
+@pytest.fixture
+def place(server: str, request: pytest.FixtureRequest) -> str:
+    """A collection that no other test has."""
+    return f"{server}/{re.sub(r'[^a-z0-9]+', '_', request.node.name.lower())}"
+
+
+def build(place: Path | str, factory: str = "Flat", count: int = N) -> Any:
+    return build_at(in_batches(97, count), place, replace(SETTINGS, factory=factory), lambda rows: None)
+
+
+def collections(place: str) -> list[str]:
+    """What the server has of the index at `place`."""
+    client, name = client_of(place), place.rpartition("/")[2]
+    return [found for found in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", found)]
+
+
+def client_of(place: str) -> Any:
+    from index.milvus_server import connect, parse_address
+
+    return connect(parse_address(place))
+
+
+pytestmark = [
+    needs_server,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus"),
+]
+
+
+def test_the_collection_answers_as_the_folder_does(place: str, tmp_path: Path) -> None:
+    folder, collection = build(tmp_path / "x"), build(place)
+    queries = vectors(300, seed=1)
+    scores, rows = collection.search(queries, 10)
+    expected_scores, expected_rows = folder.search(queries, 10)
+    np.testing.assert_array_equal(rows, expected_rows)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-6)  # float32 sums of 32 products
+    assert (scores.dtype, rows.dtype, len(collection)) == (np.float32, np.int64, N)
+    assert [hit.text for hit in collection.hits(queries[0], 3)] == [hit.text for hit in folder.hits(queries[0], 3)]
+    assert collection.texts([7, 0, 7]) == [sentences(N)[row] for row in (7, 0, 7)]
+    kept, of_folder = collection.manifest, folder.manifest
+    assert replace(kept, faiss="", files={}) == replace(of_folder, faiss="", files={})
+    assert (collection.recall_at_10, kept.faiss.split()[0]) == (1.0, "milvus")
+    assert manifest_at(place) == kept
+
+
+@pytest.mark.parametrize("what", ["folder", "collection"])
+@pytest.mark.parametrize("edited", [False, True])
+def test_only_chosen_rows_are_answers(what: str, edited: bool, place: str, tmp_path: Path) -> None:
+    index = build(tmp_path / "x" if what == "folder" else place, count=200)
+    chosen = np.array([150, 3, 77, 8])
+    if edited:
+        index.remove([5, 6, 9])
+    queries = vectors(20, seed=1)
+    scores, rows = index.search(queries, 3, among=chosen)
+    expected_scores, order = brute_force(queries, vectors(200)[chosen], 3)
+    np.testing.assert_array_equal(rows, chosen[order])
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-6)
+    assert index.search(queries, 10, among=chosen)[1].shape == (20, 4)
+    assert index.hits(queries[0], 1, among=[8])[0].row == 8
+    with pytest.raises(ValueError, match="row 200 does not exist"):
+        index.search(queries, 3, among=[200])
+
+
+@pytest.mark.parametrize("factory", ["HNSW32,Flat", "IVF8,Flat", "IVF8,SQ8"])
+def test_approximate_types_find_most_and_say_how_many(factory: str, place: str) -> None:
+    collection = build(place, factory)
+    queries = vectors(50, seed=1)
+    found = overlap(collection.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
+    assert found >= 0.9
+    assert collection.recall_at_10 == pytest.approx(found, abs=0.1)
+    assert collection.manifest.factory == factory
+
+
+def test_edits_are_those_of_the_folder_and_last(place: str, tmp_path: Path) -> None:
+    folder, collection = build(tmp_path / "x", count=300), build(place, count=300)
+    more = vectors(700)[300:340]
+    for index in (folder, collection):
+        assert index.add(sentences(40, 300), more, corpus="more").tolist() == list(range(300, 340))
+        assert index.remove([0, 310, 5]) == 3
+    queries = vectors(50, seed=1)
+    for each in (collection, None):
+        if each is None:
+            collection.save(place)
+            folder.save(tmp_path / "x")
+        index = each or open_at(place, FINGERPRINT)
+        np.testing.assert_array_equal(index.search(queries, 10)[1], folder.search(queries, 10)[1])
+        assert (len(index), index.manifest.rows, index.manifest.corpora) == (337, 340, ["demo", "more"])
+        for row in (0, 310):
+            with pytest.raises(ValueError, match=f"row {row} was removed"):
+                index.texts([row])
+        with pytest.raises(ValueError, match="row 0 was removed"):
+            index.remove([1, 0])
+    assert manifest_at(place).corpus_sha256 != build(tmp_path / "y", count=300).manifest.corpus_sha256
+    assert index.add(["x"], more[:1]).tolist() == [340]
+
+
+def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:
+    build(place, count=300).add(sentences(40), vectors(340)[300:])  # and never saved
+    again = open_at(place)
+    assert (len(again), again.manifest.rows) == (300, 300)
+    queries = vectors(340)[300:]
+    assert again.search(queries, 5)[1].max() < 300
+    with pytest.raises(ValueError, match="row 300 does not exist"):
+        again.texts([300])
+    assert again.add(["new"], queries[:1]).tolist() == [300]
+    again.save(place)
+    last = open_at(place)
+    assert (len(last), last.hits(queries[0], 1)[0].text) == (301, "new")
+
+
+def test_an_unfinished_build_is_no_index_and_the_old_one_stays(place: str) -> None:
+    def broken() -> Any:
+        yield from in_batches(97, 200)
+        raise KeyboardInterrupt
+
+    for held in (0, 1):
+        with pytest.raises(KeyboardInterrupt):
+            build_at(broken(), place, SETTINGS, lambda rows: None)
+        assert len(collections(place)) == held
+        if not held:
+            with pytest.raises(IndexFolderError, match=r"no such collection; build it with scripts\.build_index"):
+                open_at(place)
+            build(place, count=100)
+    assert len(open_at(place)) == 100
+
+
+def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(place: str) -> None:
+    opened = build(place, count=100)
+    build(place, count=200)
+    with pytest.raises(IndexFolderError, match="no such collection"):
+        opened.hits(vectors(1)[0], 3)
+
+
+def test_a_fleeting_index_leaves_nothing(place: str) -> None:
+    with MilvusIndex.fleeting(in_batches(97, 100), place, settings=SETTINGS) as index:
+        assert len(index) == 100
+        with (
+            pytest.raises(ValueError, match="is there already"),
+            MilvusIndex.fleeting(in_batches(97, 100), place, settings=SETTINGS),
+        ):
+            pass
+    assert collections(place) == []
+
+
+def test_what_a_killed_build_left_goes_with_the_next(place: str) -> None:
+    from index.milvus_server import create
+
+    name = place.rpartition("/")[2]
+    create(client_of(place), f"{name}_00000000", D, name)  # written to and never marked
+    client_of(place).create_collection(f"{name}_0000000f", dimension=D)  # not of this project
+    build(place, count=100)
+    build(place, count=200)
+    assert len(open_at(place)) == 200
+    left = collections(place)
+    assert f"{name}_0000000f" in left
+    assert len(left) == 2
+
+
+def test_another_model_dimension_or_collection_is_refused(place: str, server: str) -> None:
+    collection = build(place, count=100)
+    with pytest.raises(IndexFolderError, match=r"built by promptbert \(a1b2a1b2…\), not simcse \(ffffffff…\): search"):
+        open_at(place, "f" * 64, model="simcse")
+    with pytest.raises(ValueError, match="vectors have 7 dimensions, not 32"):
+        collection.search(np.ones((1, 7)), 3)
+    with pytest.raises(ValueError, match="vectors have 7 dimensions, not 32"):
+        collection.add(["x"], np.ones((1, 7)))
+    with pytest.raises(ValueError, match="row 300 does not exist"):
+        collection.remove([300])
+    with pytest.raises(ValueError, match="k is 0"):
+        collection.search(vectors(1), 0)
+    with pytest.raises(ValueError, match="is saved there alone"):
+        collection.save(f"{server}/elsewhere")
+    with pytest.raises(ValueError, match="Milvus has no 'SQfp16'; choose Flat"):
+        build(place, "SQfp16")
+    with pytest.raises(ValueError, match="longer than the 65535 bytes"):
+        collection.add(["é" * 40_000], vectors(1))
+    with pytest.raises(ValueError, match="there is no sentence to index"):
+        build_at(iter([]), f"{server}/nothing", SETTINGS, lambda rows: None)
+
+
+def test_a_foreign_collection_is_neither_opened_nor_replaced(place: str) -> None:
+    client_of(place).create_collection(place.rpartition("/")[2], dimension=D)
+    with pytest.raises(IndexFolderError, match="is no finished index of this project"):
+        open_at(place)
+    with pytest.raises(ValueError, match="not made here; give the index another name"):
+        build(place)
+
+
+def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
+    nobody = f"milvus://127.0.0.1:{free_port()}/x"
+    with pytest.raises(IndexFolderError, match="no Milvus server answers there; start one"):
+        open_at(nobody)
+    with served(tmp_path / "data") as address:
+        place = f"{address}/x"
+        collection = build(place, count=100)
+    with pytest.raises(IndexFolderError, match=r"^x: ") as refused:
+        collection.search(vectors(1), 3)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("milvus://localhost/x", "is no address"),
+        ("milvus://localhost:19530", "has letters, digits and _"),
+        ("milvus://localhost:19530/1x", "has letters, digits and _"),
+        ("milvus://localhost:99999/x", "out of range"),
+        ("milvus://name:secret@localhost:19530/x", "is no address"),
+        ("milvus://localhost:19530/a/b", "has letters, digits and _"),
+    ],
+)
+def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        open_at(place_of(text))
+
+
+def test_a_folder_is_a_place_too(tmp_path: Path) -> None:
+    built = build(place_of(str(tmp_path / "x")), count=100)
+    assert isinstance(built, VectorIndex)
+    assert len(open_at(tmp_path / "x", FINGERPRINT, **CPU)) == 100
+
+
+def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pymilvus", None)
+    with pytest.raises(IndexFolderError, match="needs the package pymilvus; pip install pymilvus"):
+        open_at("milvus://127.0.0.1:1/x")

@@ -1,0 +1,39 @@
+"""Pretraining steps measured: the rate is the tokens of the steps in the time they take, and no model is written."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pretraining_runs import CONFIG, write_corpus
+from typer.testing import CliRunner
+
+from cse.benchmark import pretrain_speed
+from cse.benchmark.timing import Timing
+from cse.pretraining.config import PretrainRequest
+from scripts.bench import app
+
+
+def test_the_rate_is_that_of_all_tokens_and_nothing_but_text_is_written(tmp_path: Path, monkeypatch) -> None:
+    losses = []
+
+    def two_seconds(works, rounds):
+        losses.append([work() for work in works.values()])
+        return {name: Timing((2.0,) * rounds) for name in works}
+
+    monkeypatch.setattr(pretrain_speed, "interleaved", two_seconds)
+    request = PretrainRequest([write_corpus(tmp_path)], tmp_path / "out", replace(CONFIG, tokens=192), precision="no")
+    speed = pretrain_speed.measure_pretraining(request, steps=3, rounds=2)
+    assert speed["rate"] == 3 * 64 / 2
+    assert "3 steps of 64 tokens: 96 tokens/s (96 to 96)" in pretrain_speed.line(speed)
+    assert losses[0][0] > 3 * 3  # three steps' losses: nats of a model that knows nothing of 90 word pieces
+    assert not (tmp_path / "out" / "model").exists()
+
+
+def test_the_command_measures_a_bundled_model_and_no_step_is_refused(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path)
+    small = ["--batch-tokens", "128", "--steps", "1", "--rounds", "1", "--frozen-layers", "6"]
+    answer = CliRunner().invoke(app, ["pretrain", str(corpus), *small])
+    assert answer.exit_code == 0, answer.output
+    assert "1 steps of 128 tokens" in answer.stdout
+    with pytest.raises(ValueError, match="`steps` is 0"):
+        pretrain_speed.measure_pretraining(PretrainRequest([corpus], tmp_path / "none", CONFIG), steps=0)

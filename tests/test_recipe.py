@@ -1,0 +1,106 @@
+"""`scripts.train --recipe`: a checkpoint's settings again, options before them one by one; help in groups."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import SENTENCES
+from typer.testing import CliRunner
+
+from cse.checkpoint import read_checkpoint_config
+from scripts.train import app
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(SENTENCES))
+    return path
+
+
+def train(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    settings = ["--learning-rate", 0.007, "--batch-size", 3, "--prefix", 3, "--mlm-weight", 0.05, "--seed", 7]
+    begun = ["dcpcse", "--backbone", bert_folder, *settings, "--temperature", 0.08, "--storage", "float16"]
+    train(*begun, "--data", text, "--output", first)
+    train("--recipe", first, "--data", text, "--output", again)
+    assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
+    assert read_checkpoint_config(again) == read_checkpoint_config(first)
+    train("dcpcse", "--recipe", first / "config.json", "--seed", 8, "--prefix", 2, "--data", text, "--output", other)
+    changed, before = read_checkpoint_config(other), read_checkpoint_config(first)
+    assert changed.method.prefix == 2
+    kept = {name: value for name, value in before.training["settings"].items() if name not in ("seed",)}
+    assert changed.training["settings"] == {**kept, "seed": 8}
+
+
+def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(
+        json.dumps({"method": "promptbert", "backbone": str(bert_folder), "settings": {"temperature": 0.09}})
+    )
+    options = ["--recipe", recipe, "--data", text, "--output", tmp_path / "out", "--epochs", 2, "--dry-run"]
+    shown = json.loads(train(*options, "--json"))["settings"]
+    assert (shown["temperature"], shown["epochs"], shown["learning_rate"]) == (0.09, 2, 1e-4)  # the last the preset's
+    assert shown["backbone"] == str(bert_folder)
+    assert "\n  temperature: 0.09\n" in train(*options)
+    bundled = json.loads(
+        train("--recipe", "promptbert", "--data", text, "--output", tmp_path / "out", "--dry-run", "--json")
+    )["settings"]
+    assert (bundled["max_steps"], bundled["eval_every"], bundled["freeze_embeddings"]) == (75, 25, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "message"),
+    [
+        ({"method": "promptbert", "settings": {"temprature": 0.1}}, 3, "unknown temprature; a recipe has batch_size,"),
+        ({"method": "promptbert", "optimizer": "sgd"}, 3, "unknown optimizer; a recipe has backbone, method,"),
+        ({"method": "promptbert", "settings": {"epochs": "two"}}, 3, "epochs is 'two'; give a number"),
+        ({"method": "promptbert", "settings": {"freeze_embeddings": 1}}, 3, "give true or false"),
+        ({"settings": {}}, 3, 'has no method; give its name as "method"'),
+        ({"method": "nosuch"}, 3, "unknown method 'nosuch'; choose from"),
+        (["promptbert"], 4, "holds no configuration"),
+        (None, 4, "no recipe"),
+    ],
+)
+def test_a_recipe_that_is_none_is_refused(
+    value: object, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    recipe = tmp_path / "recipe.json"
+    if value is not None:
+        recipe.write_text(json.dumps(value))
+    options = ["--backbone", bert_folder, "--data", text, "--output", tmp_path / "out", "--dry-run"]
+    error = train("--recipe", recipe, *options, code=code)
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_recipe_of_another_method_is_a_usage_error(text: Path, tmp_path: Path) -> None:
+    options = ["--data", text, "--output", tmp_path / "out"]
+    assert "is a recipe of promptbert" in train("simcse", "--recipe", "promptbert", *options, code=2)
+    assert "no METHOD" in train(*options, code=2)
+
+
+def test_a_recorded_method_that_means_something_else_now_is_refused(
+    text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    options = ["--backbone", bert_folder, "--data", text, "--max-steps", 1]
+    train("promptbert", *options, "--output", tmp_path / "first")
+    config = json.loads((tmp_path / "first" / "config.json").read_text())
+    config["method"]["denoise"] = "never"
+    (tmp_path / "old.json").write_text(json.dumps(config))
+    error = train("--recipe", tmp_path / "old.json", *options, "--output", tmp_path / "again", code=3)
+    assert "its promptbert differs from that of this version or backbone in denoise" in error
+    assert not (tmp_path / "again").exists()
+
+
+def test_help_has_a_section_for_each_group_and_a_line_for_each_option() -> None:
+    shown = train("--help")
+    for title in ("Arguments:", "Data:", "Method:", "Settings, by default those published", "Run:", "Options:"):
+        assert shown.count(f"\n{title}") == 1
+    assert shown.index("\nData:") < shown.index("  --dev ") < shown.index("\nRun:") < shown.index("  --output ")

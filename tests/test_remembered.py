@@ -1,0 +1,64 @@
+"""Vectors that were computed lately are looked up: by the fingerprint of the model, a bounded number of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from app_models import write_model
+
+import cse
+from ui.corpora import Demo
+from ui.models import Models
+from ui.recent import Recent
+from ui.remembered import LONGEST, Reader, fingerprint_of
+
+
+class Counting:
+    """Stands for an encoder: a text's vector is its length and the encoder's number."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number, self.batches, self.asked = number, [], 0
+
+    @property
+    def fingerprint(self) -> str:
+        self.asked += 1
+        return str(self.number)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.batches.append(list(texts))
+        return np.array([[len(text), self.number] for text in texts], dtype=np.float32).reshape(-1, 2)
+
+
+def test_a_text_is_encoded_once_for_each_model_and_a_model_is_its_fingerprint():
+    kept, one, other, again = Recent(10), Counting(1), Counting(2), Counting(1)
+    assert Reader(one, kept).encode(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
+    assert Reader(other, kept).encode(["bb"]).tolist() == [[2, 2]]
+    assert Reader(again, kept).encode(["ccc", "bb"]).tolist() == [[3, 1], [2, 1]]  # opened anew
+    assert [one.batches, other.batches, again.batches] == [[["a", "bb"]], [["bb"]], [["ccc"]]]
+    assert Reader(one, kept).encode([]).shape == (0, 2)
+    assert fingerprint_of(one) == "1"
+    assert one.asked == 1  # it is a digest of all weights
+
+
+def test_no_more_than_the_last_texts_are_kept_and_no_long_ones():
+    encoder = Counting()
+    reader = Reader(encoder, Recent(2))
+    for texts in (["a"], ["b"], ["c"], ["a"], ["x" * (LONGEST + 1)], ["x" * (LONGEST + 1)], ["a"]):
+        reader.encode(texts)
+    assert encoder.batches == [["a"], ["b"], ["c"], ["a"], ["x" * (LONGEST + 1)], ["x" * (LONGEST + 1)]]
+    vector = reader.encode(["a"])
+    vector[:] = 9  # the caller's own
+    assert reader.encode(["a"]).tolist() == [[1, 0]]
+
+
+def test_what_is_known_of_a_model_is_not_said_of_another_in_its_folder(tmp_path, bert_folder):
+    folder, texts = tmp_path / "mine", ["the cat is happy"]
+    first, demo = cse.load(str(write_model(folder, bert_folder, "simcse", seed=1))), Demo()
+    before = demo.random_cosines(first)
+    models = Models([str(folder)])
+    models.apply_to(texts, lambda *_: None)
+    second = cse.load(str(write_model(tmp_path / "other", bert_folder, "simcse", seed=2)))
+    assert not np.allclose(demo.random_cosines(second), before)
+    models._encoders[models.own[0].opened_by] = second
+    found = models.apply_to(texts, lambda _, encoder, vectors: vectors)["mine"]
+    np.testing.assert_allclose(found, second.encode(texts), atol=1e-5)
+    assert not np.allclose(found, first.encode(texts), atol=1e-3)

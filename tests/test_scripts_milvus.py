@@ -1,0 +1,130 @@
+"""build_index, search, evaluate and the app with --store, on a loopback server, beside the same with a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_models import write_model
+from conftest import SENTENCES
+from milvus_server import free_port, needs_server, served
+from typer.testing import CliRunner, Result
+
+import app
+from index import IndexFolderError
+from scripts import build_index, evaluate, search
+
+pytestmark = needs_server
+
+
+class Other:
+    """Another model, as far as an index asks."""
+
+    name, fingerprint = "other", "ffff"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("milvus") / "data") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    return {name: write_model(folder / name, bert_folder, name) for name in ("promptbert", "simcse")}
+
+
+@pytest.fixture(scope="module")
+def built(server: str, models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The same sentences in a collection and in a folder."""
+    work = tmp_path_factory.mktemp("built")
+    (work / "corpus.txt").write_text("\n".join(SENTENCES))
+    for place in (f"{server}/built", work / "folder"):
+        done = run(build_index, work / "corpus.txt", "--model", models["promptbert"], "--store", place)
+        assert done.exit_code == 0, done.output
+    assert done.stdout.endswith(" MB\n")
+    return f"{server}/built", work / "folder"
+
+
+def run(script: Any, *words: object) -> Result:
+    return CliRunner().invoke(script.app, [str(word) for word in words])
+
+
+def refused(done: Result, code: int, reason: str) -> None:
+    assert done.exit_code == code, done.output
+    assert reason in done.stderr.splitlines()[-1], done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -> None:
+    place, folder = built
+    expected = run(search, folder, "a dog in the park", "-k", 3).stdout
+    assert len(expected.splitlines()) == 3
+    assert run(search, "--store", place, "a dog in the park", "-k", 3).stdout == expected
+    assert run(search, place, "a dog in the park", "-k", 3).stdout == expected
+    found = json.loads(run(search, "--store", place, "a dog in the park", "--json").stdout)
+    assert found["query"] == "a dog in the park"
+    assert len(found["results"]) == 5
+
+
+def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
+    place, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
+    corpus.write_text("\n".join(SENTENCES[:4]))
+    more.write_text("\n".join(SENTENCES[4:]))
+    words = ("--model", models["simcse"], "--store", place)
+    assert run(build_index, corpus, *words).stdout == f"{place}: 4 rows, 32 dimensions, Flat\n"
+    refused(run(build_index, more, *words), 3, "--overwrite replaces it, --append adds to it")
+    manifest = json.loads(run(build_index, more, *words, "--append", "--json").stdout)
+    assert (manifest["count"], manifest["corpora"]) == (len(SENTENCES), [str(corpus), str(more)])
+    assert run(search, place, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
+    refused(run(build_index, more, "--model", models["promptbert"], "--store", place, "--append"), 4, "built by")
+    assert run(build_index, more, *words, "--overwrite").stdout.startswith(f"{place}: {len(SENTENCES) - 4} rows")
+
+
+def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path], server: str) -> None:
+    place, _ = built
+    refused(run(search, "--store", place, "x", "--model", models["simcse"]), 4, "built by")
+    refused(run(search, "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
+    refused(run(search, "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server answers")
+    refused(run(search, "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
+    assert run(search, place).exit_code == run(search, "--store", place, "x", "y").exit_code == 2
+
+
+def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
+    (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\tthe dog and the cat\n")
+    (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\n")
+    words = ("retrieval", "--model", bert_folder, "--data", tmp_path)
+    expected = run(evaluate, *words).stdout
+    for _ in range(2):
+        assert run(evaluate, *words, "--store", f"{server}/scored").stdout == expected
+    refused(run(search, "--store", f"{server}/scored", "x"), 4, "no such collection")
+    refused(run(evaluate, "sts", *words[1:], "--store", f"{server}/scored"), 2, "only for the retrieval task")
+
+
+def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    from ui.corpora import opener
+    from ui.search import search as app_search
+    from ui.state import open_state
+
+    place, folder = built
+    options = app.parser().parse_args(["--store", place, "--index", str(folder), "--port", str(free_port())])
+    app.check(options)
+    state = open_state((), options.index)
+    (key,) = set(state.corpora) - {"demo"}
+    assert key == "corpus.txt"
+    found = app_search(state, "a dog in the park", 3, key)
+    assert len(found) == 2  # a column of the folder, one of the collection
+    by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in found.values())
+    assert by_folder == by_server
+    assert app.main(["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
+    assert "no Milvus server answers" in capsys.readouterr().err
+    away = f"milvus://127.0.0.1:{free_port()}/x"
+    with pytest.raises(IndexFolderError, match=r"^x: no Milvus server answers there"):
+        opener({column: away for column in state.corpora[key].columns})(state.corpora[key].columns[0], Other())

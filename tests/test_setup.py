@@ -1,0 +1,103 @@
+"""scripts/setup.sh: what it asks pip for with and without NVIDIA's driver, and that it asks once."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+LOCK = ROOT / "requirements.txt"
+LINUX = os.uname().sysname == "Linux" and os.uname().machine == "x86_64"
+pytestmark = pytest.mark.skipif(
+    not LINUX or Path("/proc/driver/nvidia").exists(), reason="the choice is between builds for Linux x86-64 (2026-11)"
+)
+PYTHON = """#!/bin/bash
+[ "$1" = -c ] && exec python3 "$@"
+shift 5
+echo "$@" >>asked
+for word in "$@"; do [ -f "$word" ] && cat "$word" >>read; done
+[ -e refuse ] && grep -q for-cpu <<<"$*" && exit 1
+[ -e refuse-index ] && grep -q extra-index <<<"$*" && exit 1
+grep -q extra-index <<<"$*" && rm -f refuse
+exit 0
+"""
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with the lock and an environment whose Python notes what pip is asked for."""
+    executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
+    (tmp_path / "requirements.txt").write_text(LOCK.read_text())
+    return tmp_path
+
+
+def setup(clone: Path, code: int = 0) -> tuple[list[str], str]:
+    """What pip was asked for, call by call, and what was said."""
+    (clone / "asked").write_text("")
+    (clone / "read").write_text("")
+    script = f"set -euo pipefail; . {ROOT / 'scripts' / 'setup.sh'}; setup requirements.txt"
+    path = f"{clone / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone, env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    return (clone / "asked").read_text().splitlines(), done.stderr
+
+
+def test_without_a_driver_the_builds_for_the_cpu_are_installed_once(clone: Path) -> None:
+    asked, said = setup(clone)
+    assert asked == ["-r .venv/for-cpu.txt"]
+    assert "No NVIDIA driver here: PyTorch and FAISS for the CPU" in said
+    lines = (clone / "read").read_text().splitlines()
+    rest = [line for line in LOCK.read_text().splitlines() if not line.startswith(("torch", "faiss"))]
+    assert [line for line in lines if line.startswith(("torch", "faiss"))] == ["torch==2.13.0+cpu", "faiss-cpu==1.15.1"]
+    assert [line for line in lines if not line.startswith(("torch", "faiss"))] == rest
+    assert setup(clone) == ([], "")
+
+
+def test_pytorchs_own_index_is_asked_for_pytorch_alone(clone: Path) -> None:
+    (clone / "refuse").touch()
+    asked, _ = setup(clone)
+    assert [line.split()[-1] for line in asked] == [".venv/for-cpu.txt", "torch==2.13.0+cpu", ".venv/for-cpu.txt"]
+    assert "--no-deps --extra-index-url https://download.pytorch.org/whl/cpu" in asked[1]
+
+
+def test_where_they_cannot_be_had_the_lock_is_installed_and_said(clone: Path) -> None:
+    (clone / "refuse").touch()
+    (clone / "refuse-index").touch()
+    asked, said = setup(clone)
+    assert asked[-1] == "-r requirements.txt"
+    assert said.splitlines()[-1].endswith("the lock as it is, CUDA's libraries included")
+    assert setup(clone) == ([], "")
+
+
+def test_with_a_driver_the_lock_is_installed(clone: Path) -> None:
+    executable(clone / "bin" / "nvidia-smi", "#!/bin/sh\nexit 0\n")
+    asked, said = setup(clone)
+    assert asked == ["-r requirements.txt"]
+    assert "CPU" not in said
+    executable(clone / "bin" / "nvidia-smi", "#!/bin/sh\nexit 9\n")  # installed, and finds no driver
+    (clone / "requirements.txt").write_text("torch==2.14.0\n")
+    assert setup(clone)[0] == ["-r .venv/for-cpu.txt"]
+
+
+def test_an_environment_keeps_the_builds_that_it_has(clone: Path) -> None:
+    (clone / ".venv" / "lib" / "python3.11" / "site-packages" / "torch").mkdir(parents=True)
+    assert setup(clone)[0] == ["-r requirements.txt"]
+    (clone / ".venv" / "for-cpu").touch()
+    (clone / "requirements.txt").write_text("torch==2.14.0\n")
+    assert setup(clone)[0] == ["-r .venv/for-cpu.txt"]
+    for name in ("refuse", "refuse-index"):
+        (clone / name).touch()
+    (clone / "requirements.txt").write_text("torch==2.15.0\n")
+    asked, said = setup(clone, code=1)  # the lock's FAISS would be put over that for the CPU
+    assert "-r requirements.txt" not in asked
+    assert said.splitlines()[-1] == "Error: PyTorch for the CPU cannot be had now (.venv/for-cpu.log); try again"
