@@ -10,7 +10,7 @@ from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
 from gradio_client import Client
 from PIL import Image
-from playwright.sync_api import TimeoutError, expect
+from playwright.sync_api import expect
 
 from ui.corpora import Demo
 
@@ -34,20 +34,15 @@ def browser():
 
 
 def choose_file(page, name, content):
-    """Upload as a visitor does, by the visible field; on a busy machine once in many times the page takes nothing."""
+    """Upload as a visitor does, by the visible field, until the page lists the file.
 
-    def choose():
-        with page.expect_file_chooser() as opened:
-            page.locator(".cse-own").get_by_role("button", name="Click to upload or drop files").click()
-        opened.value.set_files({"name": name, "mimeType": "text/plain", "buffer": content})
-
-    shown = page.locator(".cse-own").get_by_text(name).first
-    choose()
-    try:
-        shown.wait_for(timeout=WAIT / 3)
-    except TimeoutError:
-        choose()
-        shown.wait_for()
+    Its name is a label there: the text is cut before the suffix, and whole only while the upload lasts.
+    """
+    own = page.locator(".cse-own")
+    with page.expect_file_chooser() as opened:
+        own.get_by_role("button", name="Click to upload or drop files").click()
+    opened.value.set_files({"name": name, "mimeType": "text/plain", "buffer": content})
+    own.get_by_label(name, exact=True).wait_for()
 
 
 def headings(page, place):

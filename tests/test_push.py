@@ -78,7 +78,7 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: H
     recorded = json.loads((BUNDLED / "dcpcse" / "config.json").read_text())
     (result,) = card.eval_results
     assert (result.metric_type, result.metric_value) == ("spearman_cosine", recorded["dev"]["best"])
-    assert result.metric_args["seed"] == recorded["settings"]["seed"] == 42
+    assert result.metric_args["seed"] == recorded["settings"]["seed"]
     assert result.metric_args["selection"] == recorded["selection"] == "best on dev"
 
     snippet = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
