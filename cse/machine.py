@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 CPU, MEMORY, OWN = Path("/proc/cpuinfo"), Path("/proc/meminfo"), Path("/proc/self")
+AMD = "AuthenticAMD"
 EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
 
 
@@ -38,6 +39,12 @@ def extensions() -> list[str]:
     """The matrix extensions of the processor; none where the system does not tell."""
     flags = re.search(r"^flags\s*: (.+)$", _read(CPU), re.MULTILINE)
     return [shown for flag, shown in EXTENSIONS.items() if flags and flag in flags[1].split()]
+
+
+def vendor() -> str | None:
+    """The maker of the processor as it tells it, such as `AMD`; None where the system does not."""
+    found = re.search(r"^vendor_id\s*: (.+)$", _read(CPU), re.MULTILINE)
+    return found[1] if found else None
 
 
 def machine_line(machine: dict[str, str | int]) -> str:

@@ -16,6 +16,7 @@ from cse.backbone import first_position, mlm_head, prefix_cache
 from cse.heads import INIT_STD
 from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
+from cse.products import quick_products
 from cse.row_groups import FORWARD_COST, row_groups
 from cse.templates import HARD, Row, TokenTemplate, render
 
@@ -152,7 +153,7 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
-        with self._cut(rows):
+        with self._cut(rows), quick_products(self.device, tokens.ids.numel()):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
             output = self.model.base_model(**inputs)
         return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask

@@ -26,6 +26,7 @@ from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
+from cse.products import quick_products
 from cse.training_state import load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def take_step(training: Training, step: int) -> torch.Tensor:
     batch = training.sampler.batch(step).to(accelerator.device)
     masked_lm = torch.zeros((), device=accelerator.device)
     for micro_batch in batch.split(-(-len(batch.inputs) // config.accumulate)):
-        with accelerator.autocast():
+        with accelerator.autocast(), quick_products(accelerator.device, micro_batch.inputs.numel()):
             share, loss = _losses(training, micro_batch, batch)
         masked_lm += share.detach()
         accelerator.backward(loss)

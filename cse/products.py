@@ -1,0 +1,69 @@
+"""Products of float32 linear layers by oneDNN, on processors where it is faster than PyTorch's own choice.
+
+PyTorch multiplies float32 on x86 with Intel's MKL, which leaves the AVX-512 of AMD's processors unused: there oneDNN,
+which comes with PyTorch too, is up to 2.2 times as fast (docs/benchmarks.md). The numbers are float32 in either case,
+added in another order.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import torch
+from torch.nn.functional import linear
+from torch.overrides import TorchFunctionMode
+
+from cse.machine import AMD, extensions, vendor
+
+FEWEST_ROWS = 64  # below, taking the weights over costs more than the product saves
+
+
+def quick_products(device: torch.device, rows: int) -> AbstractContextManager[Any]:
+    """Meanwhile linear layers of at most so many rows on `device` are oneDNN's where it is faster, gradients too."""
+    faster = device.type == "cpu" and rows >= FEWEST_ROWS and onednn_is_faster()
+    return _ByOneDNN() if faster else nullcontext()
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """Whether this processor is one on which MKL is slow, and this PyTorch offers oneDNN's product."""
+    return vendor() == AMD and "AVX-512" in extensions() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+class _ByOneDNN(TorchFunctionMode):
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function is linear and not kwargs and _suits(*args):
+            return _Linear.apply(*args)
+        return function(*args, **(kwargs or {}))
+
+
+def _suits(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:
+    float32 = rows.dtype is weight.dtype is torch.float32 and not torch.is_autocast_enabled("cpu")
+    return float32 and rows.numel() >= FEWEST_ROWS * rows.shape[-1]
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        ctx.save_for_backward(rows, weight)
+        return _product(rows, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        rows, weight = ctx.saved_tensors
+        (gradient,) = gradients  # (..., out)
+        flat = gradient.flatten(0, -2)
+        return (
+            _product(gradient, weight.T) if ctx.needs_input_grad[0] else None,
+            _product(flat.T, rows.flatten(0, -2).T) if ctx.needs_input_grad[1] else None,
+            flat.sum(0) if len(ctx.needs_input_grad) > 2 and ctx.needs_input_grad[2] else None,
+        )[: len(ctx.needs_input_grad)]
+
+
+def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """(..., out) rows (..., in) times a weight (out, in), transposed, and a bias (out,)."""
+    return torch.ops.mkldnn._linear_pointwise(rows.contiguous(), weight.contiguous().to_mkldnn(), bias, "none", [], "")
