@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -171,13 +172,15 @@ class Encoder(SentenceModel):
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
         template, tokens = self.views[0][0], TOKENS.get(self.device.type, MOST_TOKENS)
         around = template.length + self.method.prefix
-        vectors = torch.empty(len(contents), self.dim)
+        passes, found = list(plan_batches([around + len(ids) for ids in contents], tokens, batch_size)), []
         with self.inference():
-            for chosen in plan_batches([around + len(ids) for ids in contents], tokens, batch_size):
+            for chosen in passes:
                 # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
-                found = Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen))
-                vectors[chosen] = found.float().cpu()
+                found.append(Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).float())
                 report(len(chosen))
+        vectors = torch.empty(len(contents), self.dim)
+        if passes:  # fetched at the end: a GPU, asked for each pass at once, would wait while the next is collated
+            vectors[np.concatenate(passes)] = torch.cat(found).cpu()
         return vectors
 
     # -- vectors to words ---------------------------------------------------------------------------------------
