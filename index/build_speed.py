@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from index.places import Index
 
 QUERIES, K = 200, 10
-BLOCK = 1024  # rows written at a time, as scripts.build_index does
+BLOCK = 4096  # rows written at a time, as scripts.build_index does
 
 
 @dataclass(frozen=True)

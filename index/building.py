@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -73,12 +74,28 @@ def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, fl
     head, rest = take(chain([first], blocks), engine.head_rows(index))
     engine.train(index, head, settings.factory)
     probe = None if engine.is_exact(index) else RecallProbe(head, settings.seed)
-    for block in chain([head], rest, blocks):
-        if probe is not None:
-            probe.see(block)
-        engine.add(index, block, index.ntotal)
+    _add(index, probe, head)  # here, where the user can interrupt FAISS
+    _add_behind(index, probe, chain(rest, blocks))
     engine.tune(index, settings.nprobe, settings.ef_search)
     return index, None if probe is None else probe.recall(index)
+
+
+def _add_behind(index: Any, probe: RecallProbe | None, blocks: Iterator[np.ndarray]) -> None:
+    """Add `blocks` in order in a second thread, each while the next one is made, which is where a model encodes."""
+    with ThreadPoolExecutor(1) as thread:
+        added: list[Future[None]] = []
+        for block in blocks:
+            if added:
+                added.pop().result()  # raises what went wrong there
+            added.append(thread.submit(_add, index, probe, block))
+        if added:
+            added.pop().result()
+
+
+def _add(index: Any, probe: RecallProbe | None, block: np.ndarray) -> None:
+    if probe is not None:
+        probe.see(block)
+    engine.add(index, block, index.ntotal)
 
 
 def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -51,9 +51,10 @@ class VectorIndex:
     ) -> VectorIndex:
         """The index of all `batches` of texts and vectors (n, d) float32, written to the folder `output` and loaded.
 
-        Memory holds the FAISS index, one batch and, for types that are not exact, a head of 65,536 vectors or more
-        (`engine.head_rows`). `report` gets the number of rows after each batch. An index at `output` is replaced
-        when all is written; a failure leaves it untouched. Raises ValueError for bad batches, settings or `output`.
+        Memory holds the FAISS index, two batches, of which one is added while the next is drawn, and, for types that
+        are not exact, a head of 65,536 vectors or more (`engine.head_rows`). `report` gets the number of rows after
+        each batch. An index at `output` is replaced when all is written; a failure leaves it untouched. Raises
+        ValueError for bad batches, settings or `output`.
         """
         with replacing(Path(output)) as fresh:
             write_index_folder(batches, fresh, settings, report)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from index.manifest import Manifest
     from index.places import Index, Place
 
-BLOCK = 1024  # sentences encoded and stored at a time
+BLOCK = 4096  # sentences encoded and stored at a time; fewer leave fewer of one length to share a pass
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
