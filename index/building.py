@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from index.vectors import unit_rows
 
 Batch = tuple[Sequence[str], np.ndarray]
 
+BLOCK = 4096  # sentences encoded and stored at a time; fewer leave fewer of one length to share a pass
 RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, so that ties are seen
 TIE = 1e-6  # float32 sums of unit products differ by less
 
@@ -49,6 +50,13 @@ def write_index_folder(
         files=file_records(folder),
     )
     write_manifest(folder, manifest)
+
+
+def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> Iterator[tuple[list[str], np.ndarray]]:
+    """`texts` in blocks with the vectors (n, d) that `encode` gives each; no block is read before it is asked for."""
+    stream = iter(texts)
+    while block := list(islice(stream, BLOCK)):
+        yield block, encode(block)
 
 
 def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:

@@ -58,7 +58,7 @@ def test_what_goes_wrong_while_adding_is_raised_and_leaves_the_index_that_was_th
         original(index, block, first_row)
 
     monkeypatch.setattr(engine, "add", failing)
-    with pytest.raises(ValueError, match="^FAISS cannot add to this index: no memory$"):
+    with pytest.raises(ValueError, match=r"^FAISS cannot add to this index: no memory$"):
         VectorIndex.build(in_batches(100), tmp_path / "x", settings=BuildSettings())
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert len(VectorIndex.load(tmp_path / "x")) == 5
