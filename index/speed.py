@@ -36,7 +36,8 @@ def searches(index: VectorIndex, folder: Path, queries: np.ndarray, k: int) -> d
     """Works that search the index in `folder` for the `k` nearest of each query (q, d), one query after another.
 
     All of them search the same mapped file on the CPU, `index` opened so. FAISS alone is given queries of unit length;
-    the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows than FAISS alone.
+    the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows
+    than FAISS alone.
     """
     plain = engine.read_mapped(folder / FAISS_FILE)
     engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)

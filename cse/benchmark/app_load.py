@@ -44,7 +44,7 @@ class Load:
         return cls(what, len(ordered), median, p95, ordered[-1])
 
 
-def in_lines(loads: Iterable[Load]) -> list[str]:
+def in_lines(loads: Sequence[Load]) -> list[str]:
     """What was measured in words."""
     return [
         f"{load.what}: median {load.median:.3f} s, p95 {load.p95:.3f} s, most {load.worst:.3f} s "
