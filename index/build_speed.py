@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from index import engine
+from index.building import BLOCK, encoded
 from index.manifest import BuildSettings
 from index.places import Place, open_at
 from index.vectors import unit_rows
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from index.places import Index
 
 QUERIES, K = 200, 10
-BLOCK = 1024  # rows written at a time, as scripts.build_index does
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,24 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
             )
             for where, index in indexes.items()
         ]  # fmt: skip
+
+
+def encoding_works(
+    texts: Sequence[str], encode: Callable[[list[str]], np.ndarray], factories: Sequence[str]
+) -> dict[str, Callable[[], object]]:
+    """Works to time against each other: `encode` of all `texts` in one call, and them encoded and indexed as each type.
+
+    The latter is all that a build does, from sorting a block by length to the checksums of the files.
+    """
+
+    def build(factory: str) -> None:
+        from index.store import VectorIndex
+
+        with tempfile.TemporaryDirectory() as folder:
+            VectorIndex.build(encoded(texts, encode), Path(folder) / "index", settings=BuildSettings(factory=factory))
+
+    builds = {f"encoding and {factory}": partial(build, factory) for factory in factories}
+    return {"encoding alone": lambda: encode(list(texts)), **builds}
 
 
 def line(speed: Speed) -> str:

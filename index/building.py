@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from index.vectors import unit_rows
 
 Batch = tuple[Sequence[str], np.ndarray]
 
+BLOCK = 4096  # sentences encoded and stored at a time; fewer leave fewer of one length to share a pass
 RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, so that ties are seen
 TIE = 1e-6  # float32 sums of unit products differ by less
 
@@ -50,6 +52,13 @@ def write_index_folder(
     write_manifest(folder, manifest)
 
 
+def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> Iterator[tuple[list[str], np.ndarray]]:
+    """`texts` in blocks with the vectors (n, d) that `encode` gives each; no block is read before it is asked for."""
+    stream = iter(texts)
+    while block := list(islice(stream, BLOCK)):
+        yield block, encode(block)
+
+
 def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
     """Each batch's vectors as unit rows (n, d), its texts written on the way; `report` gets the rows so far."""
     rows, dimension = 0, None
@@ -73,12 +82,28 @@ def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, fl
     head, rest = take(chain([first], blocks), engine.head_rows(index))
     engine.train(index, head, settings.factory)
     probe = None if engine.is_exact(index) else RecallProbe(head, settings.seed)
-    for block in chain([head], rest, blocks):
-        if probe is not None:
-            probe.see(block)
-        engine.add(index, block, index.ntotal)
+    _add(index, probe, head)  # here, where the user can interrupt FAISS
+    _add_behind(index, probe, chain(rest, blocks))
     engine.tune(index, settings.nprobe, settings.ef_search)
     return index, None if probe is None else probe.recall(index)
+
+
+def _add_behind(index: Any, probe: RecallProbe | None, blocks: Iterator[np.ndarray]) -> None:
+    """Add `blocks` in order in a second thread, each while the next one is made, which is where a model encodes."""
+    with ThreadPoolExecutor(1) as thread:
+        added: list[Future[None]] = []
+        for block in blocks:
+            if added:
+                added.pop().result()  # raises what went wrong there
+            added.append(thread.submit(_add, index, probe, block))
+        if added:
+            added.pop().result()
+
+
+def _add(index: Any, probe: RecallProbe | None, block: np.ndarray) -> None:
+    if probe is not None:
+        probe.see(block)
+    engine.add(index, block, index.ntotal)
 
 
 def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -22,9 +22,9 @@ class Hit:
 
 def ranked(scores: np.ndarray, rows: np.ndarray, texts: Callable[[np.ndarray], list[str]]) -> list[Hit]:
     """The hits of one query's scores and rows (k,), without those not found (-1); `texts` gives sentences by row."""
-    found = rows >= 0
-    triples = zip(scores[found].tolist(), rows[found].tolist(), texts(rows[found]), strict=True)
-    return [Hit(rank, score, row, text) for rank, (score, row, text) in enumerate(triples, start=1)]
+    if len(rows) and rows.min() < 0:
+        scores, rows = scores[rows >= 0], rows[rows >= 0]
+    return list(map(Hit, range(1, len(rows) + 1), scores.tolist(), rows.tolist(), texts(rows)))
 
 
 def row_numbers(rows: Rows, count: int) -> np.ndarray:

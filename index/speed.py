@@ -23,7 +23,8 @@ def random_index(rows: int, dimension: int, factory: str, folder: Path, seed: in
     generator = np.random.default_rng(seed)
     sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)]
     batches = (([f"sentence {row}" for row in range(size)], directions(generator, size, dimension)) for size in sizes)
-    return VectorIndex.build(batches, folder, settings=BuildSettings(factory=factory, corpus="random", seed=seed))
+    VectorIndex.build(batches, folder, settings=BuildSettings(factory=factory, corpus="random", seed=seed))
+    return VectorIndex.load(folder, device="cpu")
 
 
 def directions(generator: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
@@ -34,7 +35,9 @@ def directions(generator: np.random.Generator, rows: int, dimension: int) -> np.
 def searches(index: VectorIndex, folder: Path, queries: np.ndarray, k: int) -> dict[str, Callable[[], object]]:
     """Works that search the index in `folder` for the `k` nearest of each query (q, d), one query after another.
 
-    Raises ValueError where `search` finds other rows than FAISS alone.
+    All of them search the same mapped file on the CPU, `index` opened so. FAISS alone is given queries of unit length;
+    the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows
+    than FAISS alone.
     """
     plain = engine.read_mapped(folder / FAISS_FILE)
     engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)

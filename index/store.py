@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from index.errors import IndexFolderError
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
 from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
-from index.texts import checksum, live_rows, open_texts, text_array, text_writer, without_rows
+from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
 
 
@@ -50,9 +51,10 @@ class VectorIndex:
     ) -> VectorIndex:
         """The index of all `batches` of texts and vectors (n, d) float32, written to the folder `output` and loaded.
 
-        Memory holds the FAISS index, one batch and, for types that are not exact, a head of 65,536 vectors or more
-        (`engine.head_rows`). `report` gets the number of rows after each batch. An index at `output` is replaced
-        when all is written; a failure leaves it untouched. Raises ValueError for bad batches, settings or `output`.
+        Memory holds the FAISS index, two batches, of which one is added while the next is drawn, and, for types that
+        are not exact, a head of 65,536 vectors or more (`engine.head_rows`). `report` gets the number of rows after
+        each batch. An index at `output` is replaced when all is written; a failure leaves it untouched. Raises
+        ValueError for bad batches, settings or `output`.
         """
         with replacing(Path(output)) as fresh:
             write_index_folder(batches, fresh, settings, report)
@@ -114,17 +116,19 @@ class VectorIndex:
             scores, labels = self._searcher(k).search(queries, k)
         else:
             scores, labels = engine.search_among(self._index, queries, k, self._labels(chosen))
+        if labels.min() < 0:
+            scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
-        return np.where(labels < 0, np.float32(-np.inf), scores), rows
+        return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
-        return ranked(scores, rows, self.texts)
+        return ranked(scores, rows, partial(gather, self._texts))
 
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
-        return [self._texts[row].as_py() for row in self._checked(rows).tolist()]
+        return gather(self._texts, self._checked(rows))
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """The new row numbers (n,) int64 of `texts` and `vectors` (n, d); `corpus` is named in the manifest.
@@ -187,7 +191,7 @@ class VectorIndex:
 
     def _checked(self, rows: Rows) -> np.ndarray:
         numbers = row_numbers(rows, len(self._texts))
-        for row in numbers.tolist():
+        for row in numbers.tolist() if self._texts.null_count else ():
             if not self._texts[row].is_valid:
                 raise ValueError(f"row {row} was removed")
         return numbers

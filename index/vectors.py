@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -11,16 +13,19 @@ def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: i
     Raises ValueError for another number of axes, for d other than `dimension`, and for a value that is not a finite
     float32, naming its row counted from `first_row`.
     """
-    with np.errstate(over="ignore"):  # a float64 beyond float32 becomes inf and is named below
-        block = np.ascontiguousarray(vectors, dtype=np.float32)
+    block = np.ascontiguousarray(vectors)
+    if block.dtype != np.float32:
+        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes inf and is named below
+            block = block.astype(np.float32)
     if block.ndim != 2 or block.shape[1] == 0:
         raise ValueError(f"vectors have shape {block.shape}, not (n, d)")
     if dimension is not None and block.shape[1] != dimension:
         raise ValueError(
             f"vectors have {block.shape[1]} dimensions, not {dimension}: use the model the index was built with"
         )
-    finite = np.isfinite(block).all(axis=1)
-    if not finite.all():
-        raise ValueError(f"row {first_row + int(np.argmin(finite))} holds a value that is not finite")
-    lengths = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))  # float64: squares of float32 overflow
-    return (block / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
+    lengths = np.sqrt(np.vecdot(block, block, dtype=np.float64))  # float64: squares of float32 overflow
+    if not math.isfinite(lengths.sum()):
+        raise ValueError(f"row {first_row + int(np.argmin(np.isfinite(lengths)))} holds a value that is not finite")
+    if not lengths.all():
+        lengths[lengths == 0] = 1
+    return (block / lengths[:, None]).astype(np.float32)

@@ -63,16 +63,13 @@ def bench_app(
     """
     from dataclasses import asdict
 
-    from cse.benchmark.app_load import measure, started_app
+    from cse.benchmark.app_load import in_lines, measure, started_app
 
     with started_app(ROOT) as (url, page, _):
         log(f"first page after {page:.1f} s")
         loads = measure(url, visitors, seconds)
-    lines = [f"first page {page:.1f} s"]
-    for load in loads:
-        figures = f"median {load.median:.3f} s, p95 {load.p95:.3f} s, most {load.worst:.3f} s"
-        lines.append(f"{load.what}: {figures} ({load.count} comparisons)")
-    _print(json_output, {"first_page": round(page, 2), "loads": [asdict(load) for load in loads]}, lines)
+    told = {"first_page": round(page, 2), "loads": list(map(asdict, loads))}
+    _print(json_output, told, [f"first page {page:.1f} s", *in_lines(loads)])
 
 
 def bench_load(
@@ -178,34 +175,31 @@ def bench_search(
 
     import numpy as np
 
-    from cse.benchmark.timing import interleaved, ratio
+    from cse.benchmark.timing import beside_first, beside_lines
     from index import VectorIndex
-    from index.speed import FAISS, directions, random_index, searches
+    from index.speed import directions, random_index, searches
 
     with tempfile.TemporaryDirectory() as folder:
         place = index or Path(folder) / "index"
-        opened = VectorIndex.load(index) if index else random_index(rows, dimension, factory, place)
+        opened = VectorIndex.load(index, device="cpu") if index else random_index(rows, dimension, factory, place)
         asked = directions(np.random.default_rng(), queries, opened.manifest.dimension)
-        works = searches(opened, place, asked, k)
-        timings = interleaved(works, rounds, time.process_time if cpu_time else time.perf_counter)
-    built, spent = opened.manifest, {name: 1000 * each.median / queries for name, each in timings.items()}
-    times = {name: ratio(timings[FAISS], each) for name, each in timings.items()}
-    figures = {name: {"milliseconds": spent[name], "times": times[name]} for name in timings}
-    lines = [f"{built.factory}, {built.count} sentences of {built.dimension} dimensions, k {k}"]
-    for name, (median, least, most) in times.items():
-        lines.append(f"{name}: {spent[name]:.3f} ms a query, {median:.2f} x ({least:.2f} to {most:.2f})")
-    _print(json_output, {"factory": built.factory, "sentences": built.count, "k": k, "works": figures}, lines)
+        clock = time.process_time if cpu_time else time.perf_counter
+        figures = beside_first(searches(opened, place, asked, k), queries, rounds, clock)
+    built = opened.manifest
+    title = f"{built.factory}, {built.count} sentences of {built.dimension} dimensions, k {k}"
+    found = {"factory": built.factory, "sentences": built.count, "k": k, "works": figures}
+    _print(json_output, found, [title, *beside_lines(figures, "query")])
 
 
 def bench_index(
-    store: Annotated[
-        str | None, typer.Option(help="milvus://HOST:PORT/COLLECTION, made and deleted, beside a folder.")
-    ] = None,
+    store: Annotated[str | None, typer.Option(help="milvus://HOST:PORT/COLLECTION beside a folder; deleted.")] = None,
     vectors: Annotated[Path | None, typer.Option(help="A .npy of scripts.encode; random ones without it.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Random vectors to index.")] = 20_000,
+    model: Annotated[str | None, typer.Option(help="Index sentences, beside encoding them alone.")] = None,
+    input: Annotated[str | None, typer.Option(help="Their text file, table or hub id; else the demo corpus.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Random vectors, or the most sentences, to index.")] = 20_000,
     dimension: Annotated[int, typer.Option(min=1, help="Of random vectors.")] = 384,
     factory: Annotated[list[str] | None, typer.Option(help="FAISS factories, Flat unless named.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Of 200 single searches in all.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Of 200 single searches in all, or of encoding.")] = 3,
     json_output: Json = False,
 ) -> None:
     """Build, open and search an index of vectors, the last 200 of them the queries, in a folder and on a Milvus server.
@@ -216,11 +210,21 @@ def bench_index(
 
     import numpy as np
 
-    from index.build_speed import QUERIES, line, measure
+    from index.build_speed import QUERIES, encoding_works, line, measure
     from index.speed import directions
 
+    factories = factory or ["Flat"]
+    if model is not None:
+        import cse
+        from cse.benchmark.encode_speed import texts_of
+        from cse.benchmark.timing import beside_first, beside_lines
+
+        texts = texts_of(input, None, rows)
+        figures = beside_first(encoding_works(texts, cse.load(model).encode, factories), len(texts), rounds)
+        _print(json_output, {"sentences": len(texts), "works": figures}, beside_lines(figures, "sentence"))
+        return
     given = np.load(vectors) if vectors else directions(np.random.default_rng(0), rows + QUERIES, dimension)
-    found = [speed for each in factory or ["Flat"] for speed in measure(given, each, store, rounds)]
+    found = [speed for each in factories for speed in measure(given, each, store, rounds)]
     _print(json_output, {"speeds": [asdict(speed) for speed in found]}, map(line, found))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,12 +18,9 @@ from scripts.cli import FAMILY, POOLING, command, print_json, progress_options
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoder import Encoder
     from cse.model_names import ModelReference
     from index.manifest import Manifest
     from index.places import Index, Place
-
-BLOCK = 1024  # sentences encoded and stored at a time
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
@@ -63,8 +61,11 @@ def main(
         str | None, typer.Option(help="Column of a table that holds the sentences.", rich_help_panel=CORPUS)
     ] = None,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Sentences in one pass of the model.", rich_help_panel=CORPUS)
-    ] = 64,
+        int | None,
+        typer.Option(
+            min=1, help="The most sentences of one pass; by their lengths without it.", rich_help_panel=CORPUS
+        ),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -135,11 +136,12 @@ class Source:
     batches: Batches
 
 
-def _encoding(reference: ModelReference, stream: Iterator[str], batch_size: int) -> Source:
+def _encoding(reference: ModelReference, stream: Iterator[str], batch_size: int | None) -> Source:
     from cse.loading import open_model
+    from index.building import encoded
 
     encoder = open_model(reference)
-    batches = _batches(stream, encoder, batch_size)
+    batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
     return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
 
 
@@ -185,11 +187,6 @@ def _sentences(corpus: str, column: str | None) -> Iterator[str]:
     if first is None:
         raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
     return chain([first], stream)
-
-
-def _batches(stream: Iterator[str], encoder: Encoder, batch_size: int) -> Batches:
-    while block := list(islice(stream, BLOCK)):
-        yield block, encoder.encode(block, batch_size=batch_size, normalize_embeddings=False, show_progress_bar=False)
 
 
 def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[int], None]) -> None:

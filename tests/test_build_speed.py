@@ -11,6 +11,7 @@ from test_scripts import refused, run
 
 from index import BuildSettings, VectorIndex
 from index.build_speed import line, measure
+from index.building import encoded
 
 
 def test_recall_is_that_of_the_built_index_for_the_last_rows(tmp_path: Path) -> None:
@@ -26,6 +27,34 @@ def test_recall_is_that_of_the_built_index_for_the_last_rows(tmp_path: Path) -> 
     assert f"recall@10 {speed.recall:.3f}" in line(speed)
     with pytest.raises(ValueError, match="209 vectors are too few to measure; give 210 or more"):
         measure(given[:209], "Flat", None, rounds=1)
+
+
+def test_sentences_are_encoded_alone_and_into_an_index_of_each_type(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "s.txt").write_text("\n".join(f"sentence {number}" for number in range(50)))
+    monkeypatch.setattr("index.building.BLOCK", 16)
+    words = ("bench", "index", "--model", bert_folder, "--input", tmp_path / "s.txt", "--rows", 40)
+    done = run(*words, "--factory", "Flat", "--factory", "IVF2,Flat", "--rounds", 1, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["sentences"] == 40
+    assert list(told["works"]) == ["encoding alone", "encoding and Flat", "encoding and IVF2,Flat"]
+    assert told["works"]["encoding alone"]["times"] == [1, 1, 1]
+
+
+def test_blocks_that_are_encoded_hold_all_texts_in_order_and_are_read_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("index.building.BLOCK", 3)
+    texts = iter("abcdefgh")
+    batches = encoded(texts, lambda block: np.array([[ord(text)] for text in block]))
+    assert next(batches)[0] == ["a", "b", "c"]
+    assert next(texts) == "d"
+    assert [(block, rows.ravel().tolist()) for block, rows in batches] == [
+        (["e", "f", "g"], [101, 102, 103]),
+        (["h"], [104]),
+    ]
 
 
 @needs_server

@@ -98,7 +98,7 @@ def test_build_prints_the_manifest(corpus: Path, tmp_path: Path, models: dict[st
 
 
 def test_blocks_keep_order(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_index, "BLOCK", 2)
+    monkeypatch.setattr("index.building.BLOCK", 2)
     run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x")
     assert VectorIndex.load(tmp_path / "x").texts(range(5)) == CORPUS
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 
 from cse import machine
-from cse.benchmark.timing import Timing, interleaved, ratio
+from cse.benchmark.timing import Timing, beside_first, beside_lines, interleaved, ratio
 from cse.machine import describe_machine, machine_line, with_peak_memory
 
 
@@ -27,6 +27,22 @@ def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
     assert (figures["rate"], figures["slowest"], figures["fastest"]) == (4.0, 3.0, 6.0)
     with pytest.raises(ValueError, match="`rounds` is 0"):
         interleaved({}, rounds=0)
+
+
+def test_works_are_told_beside_the_first() -> None:
+    clock = [0.0]
+
+    def work(took: list[float]) -> None:
+        clock[0] += took.pop(0)
+
+    alone, more = [9.0, 2.0, 2.0, 2.0], [9.0, 4.0, 8.0, 6.0]
+    works = {"alone": lambda: work(alone), "more": lambda: work(more)}
+    found = beside_first(works, 100, 3, lambda: clock[0])
+    assert found == {
+        "alone": {"milliseconds": 20.0, "times": (1.0, 1.0, 1.0)},
+        "more": {"milliseconds": 60.0, "times": (3.0, 2.0, 4.0)},
+    }
+    assert beside_lines(found, "query")[1] == "more: 60.000 ms a query, 3.00 x (2.00 to 4.00)"
 
 
 PEAKS = """

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from cse.machine import with_peak_memory
 
@@ -60,3 +61,26 @@ def ratio(ours: Timing, others: Timing) -> tuple[float, float, float]:
     """How many times faster ours is: the median, least and most of the rounds' ratios, each of two neighbours."""
     ratios = [other / own for own, other in zip(ours.seconds, others.seconds, strict=True)]
     return median(ratios), min(ratios), max(ratios)
+
+
+def beside_first(
+    works: Mapping[str, Callable[[], object]], amount: int, rounds: int = ROUNDS, clock: Clock = time.perf_counter
+) -> dict[str, dict[str, Any]]:
+    """Of each work the `milliseconds` for one of an amount, and how many `times` as long as the first work it takes.
+
+    They run `interleaved`; the times are the median, least and most of the rounds' ratios.
+    """
+    timings = interleaved(works, rounds, clock)
+    first = next(iter(timings.values()))
+    return {
+        name: {"milliseconds": 1000 * each.median / amount, "times": ratio(first, each)}
+        for name, each in timings.items()
+    }
+
+
+def beside_lines(figures: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
+    """What `beside_first` found in words; `unit` is what there is an amount of."""
+    return [
+        "{}: {:.3f} ms a {}, {:.2f} x ({:.2f} to {:.2f})".format(name, each["milliseconds"], unit, *each["times"])
+        for name, each in figures.items()
+    ]

@@ -1,0 +1,33 @@
+"""What a search takes in and hands out beside the numbers: texts by their rows, queries as they were given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from index_corpus import N, build, in_batches, sentences, vectors
+
+from index import BuildSettings, VectorIndex
+
+
+@pytest.mark.parametrize("batch", [7, N])
+def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path: Path, batch: int) -> None:
+    index = VectorIndex.build(in_batches(batch), tmp_path / "x", settings=BuildSettings())
+    rows = [N - 1, 0, 7, 7, 300]
+    assert index.texts(rows) == index.texts(np.array(rows)) == [sentences(N)[row] for row in rows]
+    assert index.texts([]) == []
+    assert [hit.text for hit in index.hits(vectors(N)[7], 3)] == index.texts(index.search(vectors(N)[7:8], 3)[1][0])
+    index.remove([7])
+    assert index.texts([6, 8]) == [sentences(N)[6], sentences(N)[8]]
+    with pytest.raises(ValueError, match="row 7 was removed"):
+        index.texts(rows)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kind: type) -> None:
+    index = build(tmp_path / "x")
+    queries = (2 * vectors(3)).astype(kind)
+    before = queries.copy()
+    np.testing.assert_array_equal(index.search(queries, 4)[1], index.search(vectors(3), 4)[1])
+    np.testing.assert_array_equal(queries, before)
