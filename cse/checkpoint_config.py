@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, TypedDict
 
-from cse.files import digest
+from cse.checksums import DIGEST, content_digest
 from cse.method_json import from_json, to_json
 from cse.methods import Method
 from cse.storage import Storage
 
-OWN = "digest"
 FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
 
 EMBEDDED = "backbone"  # a folder in the checkpoint's own, where a backbone of one machine travels with it
@@ -71,14 +69,14 @@ class CheckpointConfig:
             **({"sha256": self.sha256} if self.sha256 else {}),
             "versions": {"python": platform.python_version(), **versions},
         }  # fmt: skip
-        return {**value, OWN: _own_digest(value)}
+        return {**value, DIGEST: _own_digest(value)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
         """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
         if value.get("format") not in FORMATS.values():
             raise ValueError(f"checkpoint format {value.get('format')}, this version reads 1 and 2")
-        if OWN in value and value[OWN] != _own_digest(value):
+        if DIGEST in value and value[DIGEST] != _own_digest(value):
             raise ValueError("damaged (its digest is not the one recorded)")
         try:
             method, origin = from_json(value["method"]), value["backbone"]
@@ -101,4 +99,4 @@ def _own_digest(value: dict[str, Any]) -> str:
     backbone = value.get("backbone")
     if isinstance(backbone, dict):
         backbone = {key: item for key, item in backbone.items() if key != "name"}
-    return digest(json.dumps({**value, "backbone": backbone, OWN: None}, sort_keys=True))
+    return content_digest({**value, "backbone": backbone})

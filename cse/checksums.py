@@ -1,4 +1,4 @@
-"""Checksums of the files of a folder: recorded when it is written, compared when it is read."""
+"""Checksums of the files of a folder, and of a JSON file: recorded when it is written, compared when it is read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from cse.errors import ArtefactError
-from cse.files import feed, read_json
+from cse.files import digest, feed, read_json
 
 RECORD = "checksums.json"
+DIGEST = "digest"  # the key of a JSON object under which the digest of the others stands
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -55,3 +57,23 @@ def _sha256(path: Path, size: int, changed: int, inode: int) -> str:
     sha = hashlib.sha256()
     feed(sha, path)
     return sha.hexdigest()
+
+
+def with_digest(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object with a digest of its content, which does not depend on how a file lays it out."""
+    return {**value, DIGEST: content_digest(value)}
+
+
+def check_digest(value: Mapping[str, Any], path: Path, cure: str) -> None:
+    """Raise ValueError, ending with `cure`, unless the JSON object that `path` holds is as it was written.
+
+    Without a digest, which earlier versions did not write, anything passes.
+    """
+    if DIGEST in value and value[DIGEST] != content_digest(value):
+        raise ValueError(f"{path}: damaged or edited (its {DIGEST} is not the one recorded); {cure}")
+
+
+def content_digest(value: Mapping[str, Any]) -> str:
+    """The digest of a JSON object, but of the digest in it."""
+    read_back = json.loads(json.dumps({**value, DIGEST: None}))  # its keys are text, which sort otherwise than numbers
+    return digest(json.dumps(read_back, sort_keys=True))

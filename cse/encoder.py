@@ -16,6 +16,7 @@ from torch import nn
 from cse.backbone import backbone_tensors, fingerprint, first_position, mlm_head, row_limit, tensor_digest
 from cse.batches import MOST_TOKENS, TOKENS, WINDOW, plan_batches
 from cse.heads import tanh_head, transform_head
+from cse.long_texts import beginning
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
 from cse.protocol import SentenceModel
@@ -111,14 +112,15 @@ class Encoder(SentenceModel):
         """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text, NUL a space."""
         if not sentences:
             return []
+        limit = min(self.max_content, max_length or self.max_content)
         clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         return self.tokenizer(
-            spaced,
+            [beginning(text, self.tokenizer, limit) for text in spaced],
             add_special_tokens=False,
             split_special_tokens=True,
             truncation=True,
-            max_length=min(self.max_content, max_length or self.max_content),
+            max_length=limit,
         )["input_ids"]
 
     def forward(

@@ -7,7 +7,8 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from cse.checkpoint_config import EMBEDDED, OWN
+from cse.checkpoint_config import EMBEDDED
+from cse.checksums import DIGEST
 from cse.errors import ArtefactError
 from cse.files import read_json
 from cse.method_json import from_json
@@ -17,7 +18,7 @@ from cse.presets import TrainConfig
 from cse.training_run import METHOD_SETTINGS, TrainRequest
 
 # What a checkpoint records beside its settings, and what its settings say of the data of the run.
-RECORDS = {OWN, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
+RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
 OF_DATA = {"data", "examples", "dev_pairs", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
 

@@ -16,6 +16,7 @@ from cse.benchmark.results import (
     read_results,
     save_results,
 )
+from cse.checksums import DIGEST
 from cse.files import file_digest
 
 
@@ -45,13 +46,35 @@ def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path
         assert path.read_text() == text
 
 
+def test_a_digit_that_changed_is_refused_and_a_file_without_digest_is_taken(tmp_path: Path) -> None:
+    path, fresh = tmp_path / "r.json", Results("sts", Protocol("d"), "command")
+    scores = {"STS12": {"spearman": 71.25, "curve": [0.5, 1e-7]}}
+    save_results(path, Results("sts", Protocol("d"), "command", {"é": ModelRecord("é", "f", scores=scores)}))
+    written = path.read_text()
+    damage = [("71.25", "71.35"), ("1e-07", "1e-08"), ("command", "commane"), ('"f"', '"g"'), ('"é"', '"e"')]
+    digest = json.loads(written)[DIGEST]
+    for old, new in [*damage, (digest, digest[::-1]), (f'"{digest}"', "null")]:
+        path.write_text(written.replace(old, new))
+        assert path.read_text() != written
+        with pytest.raises(
+            ValueError, match=r"r\.json: damaged or edited .*; copy it again .* pass `overwrite`"
+        ) as error:
+            open_results(path, fresh)
+        assert "\n" not in str(error.value)
+    path.write_text(json.dumps(json.loads(written), sort_keys=True))  # laid out otherwise
+    assert open_results(path, fresh).models["é"].scores == scores
+    path.write_text(written.replace("71.25", "71.35").replace(f',\n "{DIGEST}": "{digest}"', ""))
+    assert open_results(path, fresh).models["é"].scores["STS12"]["spearman"] == 71.35
+
+
 BUNDLED = sorted((ROOT / "cse" / "bundled" / "results").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.stem)
 def test_the_bundled_results_are_read_and_written_as_they_stand(path: Path) -> None:
     read = read_results(path)
-    assert json.dumps(read.to_json()) == json.dumps(json.loads(path.read_text()))  # the order of keys too
+    stands = {key: item for key, item in json.loads(path.read_text()).items() if key != DIGEST}
+    assert json.dumps(read.to_json()) == json.dumps(stands)  # the order of keys too
     for label, record in read.models.items():
         assert label
         assert record.scores

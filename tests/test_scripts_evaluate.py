@@ -11,6 +11,7 @@ from conftest import SENTENCES
 from test_scripts import refused, run
 
 import cse
+from cse.checksums import with_digest
 from cse.data import scored_pairs
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import TASKS
@@ -85,6 +86,8 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     cut = json.loads(path.read_text())
     cut["models"]["bert-mean"]["scores"] = {"STS12": {"spearman": 12.34, "pairs": 10}}  # as an interruption leaves it
     path.write_text(json.dumps(cut))
+    refused(run("evaluate", "sts", *options), 3, f"{path}: damaged or edited", "overwrite")
+    path.write_text(json.dumps(with_digest(cut)))
     again = run("evaluate", "sts", *options)
     assert "STS12  spearman" not in again.stderr
     assert "STS13  spearman" in again.stderr

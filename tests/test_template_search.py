@@ -25,6 +25,7 @@ from cse.benchmark.template_search import (
     read_templates,
     resumed,
 )  # fmt: skip
+from cse.checksums import with_digest
 from cse.data import scored_pairs
 from cse.encoder import Encoder
 from cse.methods import UNTRAINED, When
@@ -141,10 +142,10 @@ def test_a_stopped_search_goes_on_from_its_file(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         greedy(resumed(score, open_scores(file, settings), file, lines.append))
-    assert json.loads(file.read_text()) == {
+    assert json.loads(file.read_text()) == with_digest({
         "model": "bundled", "backbone": "0" * 12, "dev": "dev.tsv", "pairs": 14, "denoise": False,
         "final_period": True, "templates": [{"template": "[X] [MASK] .", "score": 50.0, "published": 39.34}],
-    }  # fmt: skip
+    })  # fmt: skip
     greedy(resumed(score, open_scores(file, settings), file, lines.append))
     assert len(scored) == len(set(scored)) + 1 == 9  # the one that was broken off is the only one scored twice
     assert lines[:2] == [" 50.00  [X] [MASK] ."] * 2
@@ -161,6 +162,10 @@ def test_scores_of_other_settings_and_other_files_are_refused(tmp_path: Path) ->
         file.write_text(text)
         with pytest.raises(ValueError, match=r"not a file of template scores .*; give another `json_output`"):
             open_scores(file, settings)
+    written = json.dumps(with_digest(TemplateScores(settings, {"[X] [MASK] .": 50.0}).to_json()))
+    file.write_text(written.replace("50.0", "50.5"))
+    with pytest.raises(ValueError, match=r"scores\.json: damaged or edited .*; copy it again .* another `json_output`"):
+        open_scores(file, settings)
 
 
 def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: Path, tmp_path: Path) -> None:
@@ -176,7 +181,7 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     assert [row["published"] for row in written["templates"]] == [published_score(template) for template in expected]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
     killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it
-    file.write_text(json.dumps(killed))
+    file.write_text(json.dumps(with_digest(killed)))
     assert run("--model", bert_folder, "--dev", dev, "--json", file).exit_code == 0
     resumed = {row["template"]: row["score"] for row in json.loads(file.read_text())["templates"]}
     assert resumed["[X] [MASK] ."] == -99.0

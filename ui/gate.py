@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from ui.calls import API, UNKNOWN, Refusal, forget, refusal, unknown_event
 from ui.names import OPTION, VARIABLE, Names
 from ui.own_corpus import MOST_BYTES
+from ui.streams import PATH as STREAM
+from ui.streams import Streams
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,6 +35,7 @@ class Gate:
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
+    streams: Streams = field(default_factory=Streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -41,13 +45,16 @@ class Gate:
         headers, blocks = Headers(scope=scope), scope["app"].get_blocks()
         stopped = self.stranger(headers, blocks.share_url)
         path = scope["path"].partition(API)[2].strip("/")
+        session = QueryParams(scope["query_string"]).get("session_hash") if path == STREAM else None
         if stopped is None and scope["method"] == "GET":
             kept = path == DEEP_LINK  # Gradio writes all a session holds to the disk, and never deletes it
             line = "This app stores no pages; share the page's address."
             stopped = refused(UNKNOWN, line) if kept else answered(unknown_event(blocks, path))
+            stopped = self.streams.refusal(blocks, session) if session is not None else stopped
         elif stopped is None and scope["method"] in BODIES:
             stopped, receive = await inspected(path, headers, blocks, receive)
-        await (stopped or self.app)(scope, receive, send)
+        with self.streams.counted(session) if stopped is None and session is not None else nullcontext():
+            await (stopped or self.app)(scope, receive, send)
         if stopped is None and scope["method"] == "GET" and path.startswith("call/"):
             forget(blocks, path)
 

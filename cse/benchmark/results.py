@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cse.checksums import check_digest, with_digest
 from cse.evaluation.task import LOGISTIC
 from cse.files import file_digest, write_json
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
 REQUIRED = ("model", "fingerprint", "scores")  # of a model's record
 CURE = "give another `json_output` or pass `overwrite`"
+DAMAGED = f"copy it again or remove its digest, or {CURE}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def name_and_checksum(path: Path | None) -> str | None:
 def read_results(path: Path) -> Results:
     """The results that `path` holds; what an older file leaves out has its default.
 
-    Raises ValueError naming the file where it holds anything else.
+    Raises ValueError naming the file where it holds anything else, or what was written there is damaged.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -122,6 +124,7 @@ def read_results(path: Path) -> Results:
         raise ValueError(f"{path}: not a results file ({error}); {CURE}") from error
     if lacking:
         raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(REQUIRED)}; {CURE}")
+    check_digest(value, path, DAMAGED)
     return results
 
 
@@ -142,5 +145,5 @@ def open_results(path: Path | None, fresh: Results) -> Results:
 
 
 def save_results(path: Path, results: Results) -> None:
-    """Write `results` to `path` at once, or leave the earlier file as it was and raise OSError naming it."""
-    write_json(path, results.to_json())
+    """Write `results` and their digest to `path` at once, or leave the earlier file as it was and raise OSError."""
+    write_json(path, with_digest(results.to_json()))

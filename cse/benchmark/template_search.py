@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.benchmark.published import GENERATED, TEMPLATES
+from cse.checksums import DIGEST, check_digest, with_digest
 from cse.data import Pair, text_lines
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
@@ -63,13 +64,16 @@ class TemplateScores:
 
 
 def read_scores(path: Path) -> TemplateScores:
-    """The template scores that `path` holds. Raises ValueError naming the file where it holds anything else."""
+    """The template scores that `path` holds. Raises ValueError, naming it, for anything else and for damaged ones."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        scores = {row["template"]: float(row["score"]) for row in value.pop("templates")}
-        return TemplateScores(SearchSettings(**value), scores)
+        scores = {row["template"]: float(row["score"]) for row in value["templates"]}
+        settings = {key: item for key, item in value.items() if key not in ("templates", DIGEST)}
+        found = TemplateScores(SearchSettings(**settings), scores)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a file of template scores ({error}); give another `json_output`") from error
+    check_digest(value, path, "copy it again or remove its digest, or give another `json_output`")
+    return found
 
 
 def open_scores(path: Path | None, settings: SearchSettings) -> TemplateScores:
@@ -96,7 +100,7 @@ def resumed(score: Score, known: TemplateScores, path: Path | None, report: Call
 
     def save() -> None:
         if path is not None:
-            write_json(path, known.to_json())
+            write_json(path, with_digest(known.to_json()))
 
     def scored(template: Template) -> float:
         if template.text not in known.scores:

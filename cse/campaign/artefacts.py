@@ -16,8 +16,7 @@ from cse.campaign.system import Disturbance, Ended, run
 
 REFUSED = (3, 4)
 ENCODE = ("encode", "--input", "../few.txt", "--output", "out.npy", "--model")
-# What is taken as it stands: a log that somebody deleted, and a number in a file of results, which has no checksum.
-TAKEN = {("train_log.jsonl", "removed"), ("out.json", "flipped")}
+TAKEN = {("train_log.jsonl", "removed")}  # a run goes on without a log that somebody deleted
 WAYS = ("flipped", "cut", "emptied", "removed", "exchanged", "overwritten", "not a number")
 
 

@@ -1,0 +1,46 @@
+"""Long texts before they are tokenised: as much of their beginning as decides the ids that a model reads.
+
+A tokenizer reads the whole text before it cuts the ids, at some 200 bytes of memory a byte of text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SHORTEST = 5_000  # characters of the first beginning that is tried
+GROWTH = 4  # a beginning that was too short is followed by one of so many times its length
+MARGIN = 64  # words before a cut whose ids are not trusted: what is behind it may join or change them
+# A text is cut before white space, but not within a run of it, before a punctuation mark of ASCII, or before an
+# ideograph: Unicode normalisation joins none of them to what stands before. The last such place of a region is sought.
+CUT = re.compile(r".*(?=(?<!\s)[ \t\r\n]|[!-/:-@\[-`{-~]|[\u4e00-\u9fff])", re.DOTALL)
+
+
+def beginning(text: str, tokenizer: PreTrainedTokenizerBase, limit: int) -> str:
+    """The text, or a beginning of it that has the same first `limit` ids: what `tokenizer` truncates to.
+
+    A fast tokenizer splits a text into words, from left to right, and turns each into ids on its own. What follows a
+    cut can therefore change the ids of the last few words alone, and a beginning serves where it has `limit` ids
+    before its last `MARGIN` words. It grows while it does not: characters may normalise to nothing, and a text in
+    which nothing separates words is read whole, as is one whose tokenizer keeps the end or is not fast. A text of less
+    than `SHORTEST * GROWTH` characters is returned as it is; beginnings that did not serve are a third of the text.
+    """
+    size = SHORTEST
+    if len(text) < size * GROWTH or not tokenizer.is_fast or tokenizer.truncation_side != "right":
+        return text
+    while size * GROWTH <= len(text):
+        found = CUT.match(text, size // GROWTH, size)
+        if found and _settled(text[: found.end()], tokenizer) >= limit:
+            return text[: found.end()]
+        size *= GROWTH
+    return text
+
+
+def _settled(text: str, tokenizer: PreTrainedTokenizerBase) -> int:
+    """How many ids of a text come before its last `MARGIN` words."""
+    encoding = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+    words = [word for word in encoding.word_ids() if word is not None]
+    return sum(word <= words[-1] - MARGIN for word in words)
