@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
 from pathlib import Path
 
 os.environ.update(
