@@ -2,14 +2,8 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +11,7 @@ import numpy as np
 import pytest
 from app_models import write_model
 from conftest import ROOT, SENTENCES
-from gradio_client import Client
+from served_space import served
 from typer.testing import CliRunner
 
 import cse
@@ -91,29 +85,6 @@ def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path
         assert done.stdout == f"{found}\n", done.stderr
 
 
-@contextmanager
-def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
-    """A client of the Space in a folder, which runs in a process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [python, "space.py", "--port", str(port)]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    running = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-    try:
-        for _ in range(1800):
-            assert running.poll() is None, running.stderr.read()
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/config").close()
-                break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.1)
-        yield Client(f"http://127.0.0.1:{port}", verbose=False)
-    finally:
-        running.terminate()
-        running.communicate()
-
-
 def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
     backbone = tmp_path / "backbone"
     backbone.symlink_to(bert_folder)
@@ -143,19 +114,6 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
     assert found.keys() == {"mine"}
     expected = np.argsort(-vectors @ vectors[0])[:3]
     assert [hit["text"] for hit in found["mine"]] == [SENTENCES[row] for row in expected]
-
-
-@pytest.mark.skipif("CSE_FRESH_SPACE" not in os.environ, reason="downloads all requirements (2026-11): set this to run")
-def test_the_staged_requirements_alone_serve_the_app(tmp_path: Path) -> None:
-    place, fresh = tmp_path / "space", tmp_path / "fresh"
-    deploy("me/space", "--hardware", os.environ["CSE_FRESH_SPACE"], "--dry-run", "--output", place)
-    subprocess.run([sys.executable, "-m", "venv", fresh], check=True)
-    python = str(fresh / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", place / "requirements.txt"], check=True)
-    with served(place, python) as client:
-        cosines = client.predict(*SENTENCES[:2], api_name="/similarity")
-    one, other = cse.load("simcse").encode(SENTENCES[:2], normalize_embeddings=True)
-    assert cosines["simcse"] == pytest.approx(float(one @ other), abs=1e-4)
 
 
 @pytest.mark.parametrize(

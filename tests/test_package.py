@@ -1,55 +1,33 @@
-"""The wheel, what is in it and what it does where the repository is not; and the one command that holds all others."""
+"""What is in the wheel (test_fresh.py runs it); and the one command that holds all others."""
 
 import ast
 import email
 import importlib
-import os
 import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
-from conftest import ROOT, SENTENCES
+from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
 from typer.testing import CliRunner
+from wheels import PACKAGED, build_wheel
 
 import app
 import cse
 from scripts.__main__ import app as group
 
-PACKAGED = ("cse", "index", "scripts", "ui", "app.py", "pyproject.toml", "README.md", "LICENSE")
 FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))
 KNOWN = set("bench build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
 CALLS = CliRunner()
 
 
-def pip(*words: object, cwd: Path) -> None:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built beside tests and docs in a folder of links, so that no build files come into the repository."""
-    source = tmp_path_factory.mktemp("source")
-    for name in (*PACKAGED, "tests", "docs"):
-        (source / name).symlink_to(ROOT / name)
-    pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "made", ".", cwd=source)
-    (made,) = (source / "made").glob("*.whl")
-    return zipfile.ZipFile(made)
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds what the wheel installs."""
-    folder = tmp_path_factory.mktemp("installed")
-    pip("install", "--no-index", "--no-deps", "--no-compile", "--target", folder, wheel.filename, cwd=folder)
-    return folder
+    return zipfile.ZipFile(build_wheel(tmp_path_factory.mktemp("wheel")))
 
 
 def metadata(wheel: zipfile.ZipFile) -> email.message.Message:
@@ -87,22 +65,6 @@ def test_the_lock_keeps_the_ranges_whose_lower_bounds_are_its_oldest_versions(wh
         if name in ranges:
             assert all(version in ranges[name] for version in versions), name
             assert f">={min(versions)}" in str(ranges[name]), name
-
-
-def test_an_installed_command_works_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
-
-    def run(*words: str) -> str:
-        command = [str(installed / "bin" / "cse"), *words]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert run("--version") == f"cse {cse.__version__}\n"
-    run("encode", "--model", "dcpcse", "--input", "text.txt", "--output", "vectors.npy")
-    here = cse.load("dcpcse").encode(SENTENCES, show_progress_bar=False)
-    np.testing.assert_allclose(np.load(tmp_path / "vectors.npy"), here, atol=1e-5)  # of a process of its own
 
 
 WATCH = """

@@ -1,4 +1,4 @@
-"""scripts/setup.sh: what it asks pip for with and without NVIDIA's driver, and that it asks once."""
+"""scripts/setup.sh: what it asks pip for, and that it asks once; scripts/test: that no failure is passed over."""
 
 import os
 import stat
@@ -101,3 +101,44 @@ def test_an_environment_keeps_the_builds_that_it_has(clone: Path) -> None:
     asked, said = setup(clone, code=1)  # the lock's FAISS would be put over that for the CPU
     assert "-r requirements.txt" not in asked
     assert said.splitlines()[-1] == "Error: PyTorch for the CPU cannot be had now (.venv/for-cpu.log); try again"
+
+
+TESTS = """#!/bin/bash
+[ "$1" = -c ] && exit
+name=others
+[[ "$*" = *" tests/test_fresh.py" && "$*" != *--ignore* ]] && name=fresh
+[ $name = fresh ] && sleep 1
+echo "$name ran"
+[ "$FAILING" != $name ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "failing", "ran", "code"),
+    [
+        ([], "", ["linters ran", "others ran", "fresh ran"], 0),
+        ([], "fresh", ["linters ran", "others ran", "fresh ran"], 1),
+        ([], "others", ["linters ran", "others ran", "fresh ran"], 1),
+        ([], "linters", ["linters ran"], 1),
+        (["tests/test_index.py"], "", ["linters ran", "others ran"], 0),
+    ],
+)
+def test_the_fresh_environments_are_tried_beside_the_others_and_either_may_fail(
+    words: list[str], failing: str, ran: list[str], code: int, tmp_path: Path
+) -> None:
+    executable(tmp_path / "scripts" / "test", (ROOT / "scripts" / "test").read_text())
+    executable(tmp_path / "scripts" / "check", '#!/bin/bash\necho linters ran\n[ "$FAILING" != linters ]\n')
+    executable(tmp_path / "scripts" / "setup.sh", "setup() { :; }\n")
+    executable(tmp_path / "bin" / "chromium", "")
+    executable(tmp_path / ".venv" / "bin" / "python", TESTS)
+    left = tmp_path / "left"
+    left.mkdir()
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [tmp_path / "scripts" / "test", *words],
+        env={**os.environ, "PATH": path, "TMPDIR": str(left), "FAILING": failing},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert done.stdout.splitlines() == ran
+    assert not list(left.iterdir())

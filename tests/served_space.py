@@ -1,0 +1,37 @@
+"""A staged Space that runs in a process of its own, for the tests that ask it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gradio_client import Client
+
+
+@contextmanager
+def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
+    """A client of the Space in a folder."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [python, "space.py", "--port", str(port)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    running = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(1800):
+            assert running.poll() is None, running.stderr.read()
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/config").close()
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        yield Client(f"http://127.0.0.1:{port}", verbose=False)
+    finally:
+        running.terminate()
+        running.communicate()
