@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,17 @@ from cse.training_run import METHOD_SETTINGS, TrainRequest
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
 OF_DATA = {"data", "examples", "dev_pairs", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
+LEAST: dict[str, float] = {
+    "batch_size": 2,
+    "epochs": 1,
+    "max_steps": 1,
+    "max_length": 1,
+    "eval_every": 1,
+    "chunk": 1,
+    "prefix": 1,
+}
+LEAST |= {"temperature": 1e-4, "seed": 0, "learning_rate": 0, "clip": 0, "dropout": 0, "hinge": 0, "mlm_weight": 0}
+MOST_DROPOUT = 0.9
 
 
 @dataclass(frozen=True)
@@ -78,23 +90,23 @@ def read_recipe(place: str) -> Recipe:
         raise ArtefactError(f"no recipe {place!r}; give a JSON file, a checkpoint's folder or a bundled name")
     value = read_json(path)
     _refuse(place, value.keys() - READ - RECORDS, READ)
-    settings = dict(value.get("settings") or {})
-    precision = settings.pop("precision", None)
+    settings = dict(_typed(place, value, "settings", dict) or {})
+    precision = _typed(place, settings, "precision", str)
+    settings.pop("precision", None)
     known = {each.name for each in fields(TrainConfig)} | set(METHOD_SETTINGS)
     _refuse(place, settings.keys() - known - OF_DATA, {*known, "precision"})
     kept = {name: _checked(place, name, given) for name, given in settings.items() if name in known}
     method = value.get("method")
     if isinstance(method, str):
-        name, recorded, supervised = method, None, bool(value.get("supervised", False))
+        name, recorded, supervised = method, None, bool(_typed(place, value, "supervised", bool))
     elif isinstance(method, dict):
         recorded = from_json(method)
         name, supervised = recorded.name, recorded.supervised
-        kept |= {each: getattr(recorded, each) for each in METHOD_SETTINGS if getattr(recorded, each)}
+        kept |= {"mlm_weight": recorded.mlm_weight, **({"prefix": recorded.prefix} if recorded.prefix else {})}
     else:
         raise ValueError(f'{place}: has no method; give its name as "method"')
-    return Recipe(
-        place, name, supervised, recorded, _backbone(path, value.get("backbone")), value.get("storage"), precision, kept
-    )
+    storage = _typed(place, value, "storage", str)
+    return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
 
 
 def _refuse(place: str, unknown: set[str], known: set[str]) -> None:
@@ -102,19 +114,34 @@ def _refuse(place: str, unknown: set[str], known: set[str]) -> None:
         raise ValueError(f"{place}: unknown {', '.join(sorted(unknown))}; a recipe has {', '.join(sorted(known))}")
 
 
+def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
+    """What `value` has under a name, which is of that kind or None."""
+    given = value.get(name)
+    if given is None or isinstance(given, kind):
+        return given
+    called = {str: "text", bool: "true or false", dict: "an object"}[kind]
+    raise ValueError(f"{place}: {name} is {given!r}; give {called}")
+
+
 def _checked(place: str, name: str, value: Any) -> Any:
-    """A setting that is of the type of its default, or None."""
-    default = next((each.default for each in fields(TrainConfig) if each.name == name), MISSING)
-    boolean = isinstance(default, bool)
-    if value is None or (isinstance(value, bool) if boolean else type(value) in (int, float)):
-        return value
-    raise ValueError(f"{place}: {name} is {value!r}; give {'true or false' if boolean else 'a number'}")
+    """A setting of the type that its field has and in its range, or None."""
+    kind = next(each.type for each in (*fields(TrainConfig), *fields(Method)) if each.name == name)
+    called = {"bool": "true or false", "int": "a whole number"}.get(kind.removesuffix(" | None"), "a number")
+    types = {"true or false": (bool,), "a whole number": (int,)}.get(called, (int, float))
+    if value is not None and type(value) not in types:
+        raise ValueError(f"{place}: {name} is {value!r}; give {called}")
+    if value is not None and name in LEAST and not LEAST[name] <= value < math.inf:
+        raise ValueError(f"{place}: {name} is {value!r}; give at least {LEAST[name]}")
+    if name == "dropout" and value is not None and value > MOST_DROPOUT:
+        raise ValueError(f"{place}: dropout is {value!r}; give at most {MOST_DROPOUT}")
+    return value
 
 
-def _backbone(path: Path, value: Any) -> str | None:
+def _backbone(place: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
     """What opens the recorded backbone: its name, at the commit it had on the hub."""
+    value = recipe.get("backbone")
     if not isinstance(value, dict):
-        return value
+        return _typed(place, recipe, "backbone", str)
     name, revision = str(value.get("name")), value.get("revision")
     if name == f"./{EMBEDDED}":
         return str(path.parent / EMBEDDED)

@@ -19,6 +19,7 @@ import numpy as np
 from cse.checksums import checksum
 from cse.errors import ArtefactError
 from cse.files import read_json, write_file, write_json
+from cse.swap import sweep
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -99,16 +100,17 @@ def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
 
     Raises ValueError where it holds anything else, a finished run included, and where `shards` does not fit the text.
     """
-    if not 1 <= plan.shards <= max(1, plan.count):
+    if not plan.count:
+        raise ValueError("the text has no sentences; give one that has")
+    if not 1 <= plan.shards <= plan.count:
         raise ValueError(f"`shards` is {plan.shards}, but there are {plan.count} sentences; give at most as many")
     if folder.is_file():
         raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
     if (folder / MANIFEST).exists():
         raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
+    sweep(folder / PLAN)  # what a kill left of its first writing
     if folder.is_dir() and any(folder.iterdir()):
         _check_same(folder, plan, resume)
-        for litter in folder.glob(".*.part-*"):  # of a killed process
-            litter.unlink()
     write_json(folder / PLAN, asdict(plan))
 
 

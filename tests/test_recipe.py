@@ -1,6 +1,7 @@
 """`scripts.train --recipe`: a checkpoint's settings again, options before them one by one; help in groups."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ from conftest import SENTENCES
 from typer.testing import CliRunner
 
 from cse.checkpoint import read_checkpoint_config
+from cse.method_json import to_json
+from cse.presets import preset
+from cse.recipe import read_recipe
+from cse.training_run import TrainRequest
 from scripts.train import app
 
 
@@ -39,6 +44,15 @@ def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, b
     assert changed.training["settings"] == {**kept, "seed": 8}
 
 
+def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:
+    published, _ = preset("dcpcse", "roberta-base")
+    assert published.mlm_weight == 0.1
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"method": to_json(replace(published, mlm_weight=0.0))}))
+    request = read_recipe(str(recipe)).request(TrainRequest("dcpcse", "text.txt"), None)
+    assert request.preset("roberta-base")[0].mlm_weight == 0
+
+
 def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_folder: Path) -> None:
     recipe = tmp_path / "recipe.json"
     recipe.write_text(
@@ -60,7 +74,16 @@ def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_
     [
         ({"method": "promptbert", "settings": {"temprature": 0.1}}, 3, "unknown temprature; a recipe has batch_size,"),
         ({"method": "promptbert", "optimizer": "sgd"}, 3, "unknown optimizer; a recipe has backbone, method,"),
-        ({"method": "promptbert", "settings": {"epochs": "two"}}, 3, "epochs is 'two'; give a number"),
+        ({"method": "promptbert", "settings": {"epochs": "two"}}, 3, "epochs is 'two'; give a whole number"),
+        ({"method": "promptbert", "settings": {"batch_size": 2.5}}, 3, "batch_size is 2.5; give a whole number"),
+        ({"method": "promptbert", "settings": {"batch_size": 0}}, 3, "batch_size is 0; give at least 2"),
+        ({"method": "promptbert", "settings": {"dropout": 1.5}}, 3, "dropout is 1.5; give at most 0.9"),
+        ({"method": "promptbert", "settings": {"temperature": True}}, 3, "temperature is True; give a number"),
+        ({"method": "promptbert", "settings": [1]}, 3, "settings is [1]; give an object"),
+        ({"method": "promptbert", "settings": {"precision": 16}}, 3, "precision is 16; give text"),
+        ({"method": "promptbert", "backbone": 5}, 3, "backbone is 5; give text"),
+        ({"method": "promptbert", "storage": 8}, 3, "storage is 8; give text"),
+        ({"method": "promptbert", "supervised": "no"}, 3, "supervised is 'no'; give true or false"),
         ({"method": "promptbert", "settings": {"freeze_embeddings": 1}}, 3, "give true or false"),
         ({"settings": {}}, 3, 'has no method; give its name as "method"'),
         ({"method": "nosuch"}, 3, "unknown method 'nosuch'; choose from"),
