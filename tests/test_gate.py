@@ -181,6 +181,30 @@ def test_nobody_has_a_sessions_values_written_to_the_disk(url):
     )
 
 
+def test_a_number_beside_a_name_hides_no_file(url):
+    functions = httpx.get(f"{url}/config").json()["dependencies"]
+    stopping = next(each["id"] for each in functions if each["cancels"])
+    sent = {"data": [FILE, "b"], "fn_index": stopping, "session_hash": "x"}
+    calls = {kind: httpx.post(f"{url}/gradio_api/{kind}/similarity", json=sent) for kind in ("call", "run", "api")}
+    calls["queue"] = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
+    calls["v2"] = httpx.post(f"{url}/gradio_api/call/v2/similarity", json={"s1": FILE, "s2": "b", "fn_index": stopping})
+    assert {kind: answer.status_code for kind, answer in calls.items()} == dict.fromkeys(calls, 422)
+    said = {kind: answer.json()["error"] for kind, answer in calls.items()}
+    assert said["call"] == "s1 is a file; send text."  # Gradio runs what the name says
+    assert [said[kind].rpartition(" takes ")[2] for kind in ("run", "api", "queue")] == ["no file."] * 3
+    assert said["v2"] == "/similarity takes s1, s2; fn_index is none of them."
+
+
+@pytest.mark.parametrize("end", ["", "/", "/close"])
+def test_a_waiting_calls_values_cannot_be_replaced(url, end):
+    call = f"{url}/gradio_api/call/ledger"
+    event = httpx.post(call, json={"data": []}).json()["event_id"]
+    answer = httpx.post(f"{url}/gradio_api/stream/{event}{end}", json={"data": [FILE]})
+    line = "No part of this app takes streams; call an endpoint."
+    assert (answer.status_code, answer.json()) == (404, {"detail": line})
+    assert httpx.get(f"{call}/{event}", timeout=60).text.startswith("event: complete")
+
+
 def test_gradios_own_client_shows_the_reason(url):
     from gradio_client import Client
     from gradio_client.exceptions import ValidationError

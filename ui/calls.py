@@ -27,6 +27,8 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     kind, _, name = path.partition("/")
     named = name.startswith("v2/")
     name = name.removeprefix("v2/")
+    if kind == "stream":  # Gradio would put other values, which nobody saw, in the place of a waiting call's
+        return refused("No part of this app takes streams; call an endpoint.", UNKNOWN)
     if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
         return None
     try:
@@ -35,9 +37,10 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         return None  # Gradio says so itself
     if not isinstance(sent, dict):
         return None
-    function = function_of(blocks, sent, None if kind == "queue" else name)
+    number = None if kind == "call" else sent.get("fn_index")  # the only one of Gradio's routes that goes by names alone
+    function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
-        asked = sent.get("fn_index") if kind == "queue" else f"/{name}"
+        asked = number if kind == "queue" else f"/{name}"
         return refused(f"There is no endpoint {str(asked)[:60]}; {choices(blocks)}.", UNKNOWN)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
     reason = wrong or reason_of(function, values, blocks)
@@ -78,9 +81,8 @@ def refused(line: str, status: int) -> Refusal:
     return ({"detail": detail, "error": line} if status == WRONG else {"detail": line}), status
 
 
-def function_of(blocks: gr.Blocks, sent: dict[str, Any], name: str | None) -> BlockFunction | None:
-    """What a call runs: the function of its number, or of its name."""
-    number = sent.get("fn_index")
+def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFunction | None:
+    """What a call runs: the function of its number, or of its name where it has none."""
     if name is None or number is not None:
         return blocks.fns.get(number) if isinstance(number, int) else None
     return next((function for function in blocks.fns.values() if function.api_name == name), None)
@@ -88,9 +90,11 @@ def function_of(blocks: gr.Blocks, sent: dict[str, Any], name: str | None) -> Bl
 
 def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | None:
     """Why a function cannot take a list of values; None where it can, or where Gradio says so itself."""
-    if not isinstance(values, list) or function.cancels:
+    if not isinstance(values, list):
         return None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
+    if function.cancels:  # Gradio gives it the session in the place of all values
+        return f"/{name} takes no file." if any(files_in(values)) else None
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
