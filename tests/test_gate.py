@@ -140,13 +140,21 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
         ("call/v2/similarity", {"s1": "a", "s2": "b", "z": 1}, 422, "/similarity takes s1, s2; z is none of them."),
         ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
         ("call/similarity", {"data": ["a", [{"x": FILE}]]}, 422, "s2 is a file; send text."),
+        *(
+            ("call/similarity", {"data": [value, "b"]}, 422, "s1 is a file; send text.")
+            for meta in ([], "x", None, 1, True)
+            for value in ({"path": "a", "meta": meta}, {"x": [[{"path": "a", "meta": meta}]]})
+        ),
+        ("call/v2/similarity", {"s1": "a", "s2": "b", "\ud800": 1}, 422, "/similarity takes s1, s2; ? is none of them."),
+        ("queue/join", {"data": [], "fn_index": "\ud800"}, 404, "There is no endpoint ?; choose /encode"),
         ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
         ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}, 404, "There is no endpoint 9999; choose"),
     ],
 )
 def test_a_call_that_cannot_be_answered_gets_the_reason(url, capfd, path, sent, status, line):
-    answer = httpx.post(f"{url}/gradio_api/{path}", json=sent)
+    kind = {"content-type": "application/json"}
+    answer = httpx.post(f"{url}/gradio_api/{path}", content=json.dumps(sent), headers=kind)
     assert answer.status_code == status
     said = answer.json()["detail"]
     assert (said if status == 404 else said[0]["message"]).startswith(line)
@@ -219,10 +227,12 @@ def test_only_a_file_that_was_uploaded_here_is_a_file(url):
     config = httpx.get(f"{url}/config").json()
     (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
     (call,) = [each for each in config["dependencies"] if label in each["inputs"]]
-    data = [FILE if part == label else "" for part in call["inputs"]]
-    sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
-    answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
-    assert answer.json()["error"] == "File was not uploaded here, or too long ago; upload it again."
+    lines = {"dict": "File was not uploaded here, or too long ago", "list": "File has a file whose meta is no object"}
+    for meta in (FILE["meta"], []):
+        data = [FILE | {"meta": meta} if part == label else "" for part in call["inputs"]]
+        sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+        answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
+        assert answer.json()["error"] == f"{lines[type(meta).__name__]}; upload it again."
 
 
 @pytest.mark.parametrize("announced", [True, False])

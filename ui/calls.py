@@ -76,7 +76,8 @@ def forget(blocks: gr.Blocks, path: str) -> None:
 
 
 def refused(line: str, status: int) -> Refusal:
-    """The answer that says `line`."""
+    """The answer that says `line`; half a surrogate pair, which JSON can name and no answer can, becomes `?`."""
+    line = line.encode("utf-8", "replace").decode()
     detail = [{"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}]
     return ({"detail": detail, "error": line} if status == WRONG else {"detail": line}), status
 
@@ -103,6 +104,8 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | 
         files = list(files_in(value))
         if files and not isinstance(field, gr.File):
             return f"{what} is a file; send text."
+        if any(not isinstance(file["meta"], dict) for file in files):
+            return f"{what} has a file whose meta is no object; upload it again."
         if any(file["path"] not in blocks.upload_file_set for file in files):
             return f"{what} was not uploaded here, or too long ago; upload it again."
     return None
@@ -128,11 +131,12 @@ def names_of(function: BlockFunction) -> list[str]:
 
 
 def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The references to files within a JSON value."""
+    """The references to files within a JSON value, and what Gradio fails to tell from them: their `meta` is no object."""
     waiting: list[Any] = [value]
     while waiting:
         found = waiting.pop()
-        if is_file_obj_with_meta(found):
+        known = found if isinstance(found, dict) and isinstance(found.get("path"), str) else {}
+        if not isinstance(known.get("meta", {}), dict) or is_file_obj_with_meta(known):
             yield found
         elif isinstance(found, (dict, list)):
             waiting.extend(found.values() if isinstance(found, dict) else found)
