@@ -38,9 +38,11 @@ class MilvusIndex:
     """
 
     def __init__(self, client: Any, address: Address, name: str, manifest: Manifest, *, strays: bool = False) -> None:
-        """`name` is the collection's own, which no other gets; `strays` says that it has rows beyond the manifest's."""
+        """`name` is the collection's own, which no other gets; `strays` says that a killed addition left rows in it."""
         self.manifest = manifest
-        self._client, self._address, self._name, self._strays = client, address, name, strays
+        self._client, self._address, self._name = client, address, name
+        self._strays = strays  # a search has to say that rows beyond the manifest's are no answers
+        self._killed = strays  # such rows are of an addition that failed, and not of another process
         self._removed: set[int] = set()
 
     @classmethod
@@ -127,10 +129,14 @@ class MilvusIndex:
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries) if k else 0, ASKED):
-            for at, found in enumerate(self._ask(queries[start : start + ASKED], k, chosen), start=start):
-                known = [(hit["distance"], hit[ROW]) for hit in found if hit[ROW] < self.manifest.rows]
-                for place, (score, row) in enumerate(known):
-                    scores[at, place], rows[at, place] = score, row
+            block = queries[start : start + ASKED]
+            answers = self._ask(block, k, chosen)
+            if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
+                self._strays = True  # another process appends: its rows stood in the place of answers
+                answers = self._ask(block, k, chosen)
+            for at, found in enumerate(answers, start=start):
+                for place, hit in enumerate(found):
+                    scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
@@ -155,9 +161,9 @@ class MilvusIndex:
         if len(column) != len(block):
             raise ValueError(f"{len(column)} texts and {len(block)} vectors")
         with server.plain_errors(str(self._address)):
-            if self._strays:
+            if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
-                self._strays = False
+                self._killed = self._strays = False
             building.insert(self._client, self._name, first, column, block)
         corpora = self.manifest.corpora
         if corpus is not None and corpus not in corpora:

@@ -136,6 +136,21 @@ def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:
     assert (len(last), last.hits(queries[0], 1)[0].text) == (301, "new")
 
 
+def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(place: str) -> None:
+    build(place, count=200)
+    reader, writer, query = open_at(place), open_at(place), vectors(1, seed=1)[0]
+    _, expected = brute_force(query[None], vectors(200), 5)
+    assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    near = query + vectors(20, seed=2) / 100
+    for first in (200, 220):  # the second time a search knows that there are such rows
+        writer.add(sentences(20, first), near)
+        writer.save(place)
+        assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    assert set(open_at(place).search(query[None], 20)[1][0]) <= set(range(200, 240))
+    reader.add(["x"], near[:1])  # which takes the rows for nothing that a killed addition left
+    assert open_at(place).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
+
+
 def test_an_unfinished_build_is_no_index_and_the_old_one_stays(place: str) -> None:
     def broken() -> Any:
         yield from in_batches(97, 200)
