@@ -145,7 +145,12 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
             for meta in ([], "x", None, 1, True)
             for value in ({"path": "a", "meta": meta}, {"x": [[{"path": "a", "meta": meta}]]})
         ),
-        ("call/v2/similarity", {"s1": "a", "s2": "b", "\ud800": 1}, 422, "/similarity takes s1, s2; ? is none of them."),
+        (
+            "call/v2/similarity",
+            {"s1": "a", "s2": "b", "\ud800": 1},
+            422,
+            "/similarity takes s1, s2; ? is none of them.",
+        ),
         ("queue/join", {"data": [], "fn_index": "\ud800"}, 404, "There is no endpoint ?; choose /encode"),
         ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
         ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),

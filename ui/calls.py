@@ -37,7 +37,9 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         return None  # Gradio says so itself
     if not isinstance(sent, dict):
         return None
-    number = None if kind == "call" else sent.get("fn_index")  # the only one of Gradio's routes that goes by names alone
+    number = (
+        None if kind == "call" else sent.get("fn_index")
+    )  # the only one of Gradio's routes that goes by names alone
     function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
         asked = number if kind == "queue" else f"/{name}"
