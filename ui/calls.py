@@ -133,7 +133,7 @@ def names_of(function: BlockFunction) -> list[str]:
 
 
 def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The references to files within a JSON value, and what Gradio fails to tell from them: their `meta` is no object."""
+    """The references to files within a JSON value, and those whose `meta` is no object, over which Gradio fails."""
     waiting: list[Any] = [value]
     while waiting:
         found = waiting.pop()
