@@ -15,8 +15,9 @@ import numpy as np
 from index import milvus_building as building
 from index import milvus_server as server
 from index.building import Batch
+from index.errors import IndexFolderError
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
-from index.manifest import BuildSettings, Manifest, check_model
+from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, Address
 from index.texts import text_array
 from index.vectors import unit_rows
@@ -38,9 +39,11 @@ class MilvusIndex:
     """
 
     def __init__(self, client: Any, address: Address, name: str, manifest: Manifest, *, strays: bool = False) -> None:
-        """`name` is the collection's own, which no other gets; `strays` says that it has rows beyond the manifest's."""
+        """`name` is the collection's own, which no other gets; `strays` says that a killed addition left rows in it."""
         self.manifest = manifest
-        self._client, self._address, self._name, self._strays = client, address, name, strays
+        self._client, self._address, self._name = client, address, name
+        self._strays = strays  # a search has to say that rows beyond the manifest's are no answers
+        self._killed = strays  # such rows are of an addition that failed, and not of another process
         self._removed: set[int] = set()
 
     @classmethod
@@ -80,7 +83,7 @@ class MilvusIndex:
         """The index at `place`; with `fingerprint`, only if that model built it. `model` names the asking model.
 
         Raises ValueError for a bad address, and IndexFolderError where the server does not answer, and for a
-        collection that is missing, not an index, or of another model.
+        collection that is missing, not an index, of another model, or without some of its sentences.
         """
         address = server.parse_address(place)
         client = server.connect(address)
@@ -89,6 +92,11 @@ class MilvusIndex:
         with server.plain_errors(place):
             total = building.count(client, name)
             beyond = building.count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
+        if total - beyond < manifest.count:
+            if building.read_marked(client, address) != (name, manifest):  # saved, or built again, meanwhile
+                return cls.load(place, fingerprint, model=model)
+            found = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
+            raise IndexFolderError(f"{place}: {found}, so some were lost; {CURE}")
         return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
 
     @classmethod
@@ -121,16 +129,22 @@ class MilvusIndex:
         """As `VectorIndex.search`; k is 16,384 at most, and an IndexFolderError says what the server refuses."""
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         chosen = None if among is None else np.unique(self._checked(among))
+        if chosen is not None and len(self) < self.manifest.rows:
+            self._read(chosen, ROW)  # some were removed, and the server knows which
         k = answer_count(k, len(self) if chosen is None else len(chosen))
         if k > MOST:
             raise ValueError(f"k is {k}; Milvus gives {MOST} answers to a query at most")
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries) if k else 0, ASKED):
-            for at, found in enumerate(self._ask(queries[start : start + ASKED], k, chosen), start=start):
-                known = [(hit["distance"], hit[ROW]) for hit in found if hit[ROW] < self.manifest.rows]
-                for place, (score, row) in enumerate(known):
-                    scores[at, place], rows[at, place] = score, row
+            block = queries[start : start + ASKED]
+            answers = self._ask(block, k, chosen)
+            if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
+                self._strays = True  # another process appends: its rows stood in the place of answers
+                answers = self._ask(block, k, chosen)
+            for at, found in enumerate(answers, start=start):
+                for place, hit in enumerate(found):
+                    scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
@@ -155,10 +169,11 @@ class MilvusIndex:
         if len(column) != len(block):
             raise ValueError(f"{len(column)} texts and {len(block)} vectors")
         with server.plain_errors(str(self._address)):
-            if self._strays:
+            if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
-                self._strays = False
+            self._killed = self._strays = True  # until all of it is there, what is there is of a killed addition
             building.insert(self._client, self._name, first, column, block)
+            self._killed = self._strays = False
         corpora = self.manifest.corpora
         if corpus is not None and corpus not in corpora:
             corpora = [*corpora, corpus]

@@ -140,13 +140,26 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
         ("call/v2/similarity", {"s1": "a", "s2": "b", "z": 1}, 422, "/similarity takes s1, s2; z is none of them."),
         ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
         ("call/similarity", {"data": ["a", [{"x": FILE}]]}, 422, "s2 is a file; send text."),
+        *(
+            ("call/similarity", {"data": [value, "b"]}, 422, "s1 is a file; send text.")
+            for meta in ([], "x", None, 1, True)
+            for value in ({"path": "a", "meta": meta}, {"x": [[{"path": "a", "meta": meta}]]})
+        ),
+        (
+            "call/v2/similarity",
+            {"s1": "a", "s2": "b", "\ud800": 1},
+            422,
+            "/similarity takes s1, s2; ? is none of them.",
+        ),
+        ("queue/join", {"data": [], "fn_index": "\ud800"}, 404, "There is no endpoint ?; choose /encode"),
         ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
         ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}, 404, "There is no endpoint 9999; choose"),
     ],
 )
 def test_a_call_that_cannot_be_answered_gets_the_reason(url, capfd, path, sent, status, line):
-    answer = httpx.post(f"{url}/gradio_api/{path}", json=sent)
+    kind = {"content-type": "application/json"}
+    answer = httpx.post(f"{url}/gradio_api/{path}", content=json.dumps(sent), headers=kind)
     assert answer.status_code == status
     said = answer.json()["detail"]
     assert (said if status == 404 else said[0]["message"]).startswith(line)
@@ -181,6 +194,30 @@ def test_nobody_has_a_sessions_values_written_to_the_disk(url):
     )
 
 
+def test_a_number_beside_a_name_hides_no_file(url):
+    functions = httpx.get(f"{url}/config").json()["dependencies"]
+    stopping = next(each["id"] for each in functions if each["cancels"])
+    sent = {"data": [FILE, "b"], "fn_index": stopping, "session_hash": "x"}
+    calls = {kind: httpx.post(f"{url}/gradio_api/{kind}/similarity", json=sent) for kind in ("call", "run", "api")}
+    calls["queue"] = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
+    calls["v2"] = httpx.post(f"{url}/gradio_api/call/v2/similarity", json={"s1": FILE, "s2": "b", "fn_index": stopping})
+    assert {kind: answer.status_code for kind, answer in calls.items()} == dict.fromkeys(calls, 422)
+    said = {kind: answer.json()["error"] for kind, answer in calls.items()}
+    assert said["call"] == "s1 is a file; send text."  # Gradio runs what the name says
+    assert [said[kind].rpartition(" takes ")[2] for kind in ("run", "api", "queue")] == ["no file."] * 3
+    assert said["v2"] == "/similarity takes s1, s2; fn_index is none of them."
+
+
+@pytest.mark.parametrize("end", ["", "/", "/close"])
+def test_a_waiting_calls_values_cannot_be_replaced(url, end):
+    call = f"{url}/gradio_api/call/ledger"
+    event = httpx.post(call, json={"data": []}).json()["event_id"]
+    answer = httpx.post(f"{url}/gradio_api/stream/{event}{end}", json={"data": [FILE]})
+    line = "No part of this app takes streams; call an endpoint."
+    assert (answer.status_code, answer.json()) == (404, {"detail": line})
+    assert httpx.get(f"{call}/{event}", timeout=60).text.startswith("event: complete")
+
+
 def test_gradios_own_client_shows_the_reason(url):
     from gradio_client import Client
     from gradio_client.exceptions import ValidationError
@@ -195,10 +232,12 @@ def test_only_a_file_that_was_uploaded_here_is_a_file(url):
     config = httpx.get(f"{url}/config").json()
     (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
     (call,) = [each for each in config["dependencies"] if label in each["inputs"]]
-    data = [FILE if part == label else "" for part in call["inputs"]]
-    sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
-    answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
-    assert answer.json()["error"] == "File was not uploaded here, or too long ago; upload it again."
+    lines = {"dict": "File was not uploaded here, or too long ago", "list": "File has a file whose meta is no object"}
+    for meta in (FILE["meta"], []):
+        data = [FILE | {"meta": meta} if part == label else "" for part in call["inputs"]]
+        sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+        answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
+        assert answer.json()["error"] == f"{lines[type(meta).__name__]}; upload it again."
 
 
 @pytest.mark.parametrize("announced", [True, False])

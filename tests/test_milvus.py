@@ -13,7 +13,7 @@ import pytest
 from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
 
-from index import BuildSettings, IndexFolderError, VectorIndex
+from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building
 from index.milvus import MilvusIndex
 from index.places import build_at, manifest_at, open_at, place_of
 
@@ -122,6 +122,62 @@ def test_edits_are_those_of_the_folder_and_last(place: str, tmp_path: Path) -> N
     assert index.add(["x"], more[:1]).tolist() == [340]
 
 
+def test_rows_that_were_removed_and_saved_are_none_to_choose_among(place: str) -> None:
+    collection = build(place, count=200)
+    collection.remove([60, 61])
+    collection.save(place)
+    for index in (collection, open_at(place)):
+        with pytest.raises(ValueError, match="row 60 was removed"):
+            index.search(vectors(1), 2, among=[70, 60, 61])
+        assert index.search(vectors(1), 2, among=[70])[1].tolist() == [[70]]
+
+
+def test_an_index_that_lost_sentences_is_refused(place: str) -> None:
+    build(place, count=200).add(sentences(20), vectors(220)[200:])  # never saved, and none of the 200
+    client, alias = client_of(place), place.rpartition("/")[2]
+    client.delete(alias, ids=list(range(50, 100)))
+    with pytest.raises(IndexFolderError, match=r"holds 150 sentences, and its manifest says 200, so some were lost"):
+        open_at(place)
+
+
+def test_what_another_saves_while_an_index_is_opened_is_no_loss(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, count = build(place, count=200), milvus_building.count
+
+    def slow(*asked: Any) -> int:
+        if not writer.manifest.count < 200:
+            writer.remove([3, 4])
+            writer.save(place)
+        return count(*asked)
+
+    monkeypatch.setattr(milvus_building, "count", slow)
+    assert (len(open_at(place)), open_at(place).manifest) == (198, writer.manifest)
+
+
+def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pymilvus import MilvusException
+
+    index = build(place, count=200)
+    monkeypatch.setattr(milvus_building, "PORTION", 10)
+    added, insert = [], index._client.insert
+
+    def failing(name: str, rows: list[dict[str, Any]], **options: Any) -> None:
+        if len(added) == 2:
+            added.clear()
+            raise MilvusException(message="out of disk")
+        added.append(insert(name, rows, **options))
+
+    monkeypatch.setattr(index._client, "insert", failing)
+    more = vectors(240)[200:]
+    with pytest.raises(IndexFolderError, match="out of disk"):
+        index.add(sentences(40), more)
+    np.testing.assert_array_equal(index.search(more, 5)[1], brute_force(more, vectors(200), 5)[1])
+    monkeypatch.setattr(index._client, "insert", insert)
+    assert index.add(sentences(5), more[:5]).tolist() == list(range(200, 205))
+    index.save(place)
+    last = open_at(place)
+    assert (len(last), milvus_building.count(client_of(place), last._name)) == (205, 205)
+
+
 def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:
     build(place, count=300).add(sentences(40), vectors(340)[300:])  # and never saved
     again = open_at(place)
@@ -134,6 +190,21 @@ def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:
     again.save(place)
     last = open_at(place)
     assert (len(last), last.hits(queries[0], 1)[0].text) == (301, "new")
+
+
+def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(place: str) -> None:
+    build(place, count=200)
+    reader, writer, query = open_at(place), open_at(place), vectors(1, seed=1)[0]
+    _, expected = brute_force(query[None], vectors(200), 5)
+    assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    near = query + vectors(20, seed=2) / 100
+    for first in (200, 220):  # the second time a search knows that there are such rows
+        writer.add(sentences(20, first), near)
+        writer.save(place)
+        assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    assert set(open_at(place).search(query[None], 20)[1][0]) <= set(range(200, 240))
+    reader.add(["x"], near[:1])  # which takes the rows for nothing that a killed addition left
+    assert open_at(place).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
 
 
 def test_an_unfinished_build_is_no_index_and_the_old_one_stays(place: str) -> None:

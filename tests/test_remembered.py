@@ -1,13 +1,16 @@
-"""Vectors that were computed lately are looked up: by the fingerprint of the model, a bounded number of them."""
+"""Vectors that were computed lately are looked up: by the encoder that made them, a bounded number of them."""
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from app_models import write_model
 
 import cse
 from ui.corpora import Demo
-from ui.models import Models
+from ui.maps import Points, maps_key, model_key
+from ui.models import Column, Models
 from ui.recent import Recent
 from ui.remembered import LONGEST, Reader, fingerprint_of
 
@@ -28,12 +31,12 @@ class Counting:
         return np.array([[len(text), self.number] for text in texts], dtype=np.float32).reshape(-1, 2)
 
 
-def test_a_text_is_encoded_once_for_each_model_and_a_model_is_its_fingerprint():
+def test_a_text_is_encoded_once_for_each_encoder_that_is_open():
     kept, one, other, again = Recent(10), Counting(1), Counting(2), Counting(1)
     assert Reader(one, kept).encode(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
     assert Reader(other, kept).encode(["bb"]).tolist() == [[2, 2]]
     assert Reader(again, kept).encode(["ccc", "bb"]).tolist() == [[3, 1], [2, 1]]  # opened anew
-    assert [one.batches, other.batches, again.batches] == [[["a", "bb"]], [["bb"]], [["ccc"]]]
+    assert [one.batches, other.batches, again.batches] == [[["a", "bb"]], [["bb"]], [["ccc", "bb"]]]
     assert Reader(one, kept).encode([]).shape == (0, 2)
     assert fingerprint_of(one) == "1"
     assert one.asked == 1  # it is a digest of all weights
@@ -62,3 +65,43 @@ def test_what_is_known_of_a_model_is_not_said_of_another_in_its_folder(tmp_path,
     found = models.apply_to(texts, lambda _, encoder, vectors: vectors)["mine"]
     np.testing.assert_allclose(found, second.encode(texts), atol=1e-5)
     assert not np.allclose(found, first.encode(texts), atol=1e-3)
+
+
+def test_models_of_one_fingerprint_have_vectors_of_their_own(tmp_path, bert_folder):
+    """Equal weights and vocabulary, and one of them keeps capitals."""
+    cased, texts = Path(shutil.copytree(bert_folder, tmp_path / "cased")), ["the CAT is Happy"]
+    for name, old, new in (
+        ("tokenizer.json", '"lowercase": true', '"lowercase": false'),
+        ("tokenizer_config.json", '"do_lower_case": true', '"do_lower_case": false'),
+    ):
+        text = (cased / name).read_text()
+        assert old in text
+        (cased / name).write_text(text.replace(old, new))
+    folders = [write_model(tmp_path / place.name[:2], place, "simcse", seed=1) for place in (bert_folder, cased)]
+    one, other = (cse.load(str(folder)) for folder in folders)
+    assert one.fingerprint == other.fingerprint
+    wanted = [encoder.encode(texts)[0] for encoder in (one, other)]
+    assert not np.allclose(*wanted, atol=1e-3)
+    found = Models([str(folder) for folder in folders]).apply_to(texts, lambda *given: given[2][0])
+    np.testing.assert_allclose(list(found.values()), wanted, atol=1e-5)
+    demo = Demo()
+    demo.sentences = texts * 200
+    np.testing.assert_allclose([demo.vectors(each)[0] for each in (one, other)], wanted, atol=1e-5)
+
+
+def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folder, monkeypatch):
+    encoder = cse.load(str(write_model(tmp_path / "mine", bert_folder, "simcse")))
+    monkeypatch.setattr("ui.corpora.VECTORS", tmp_path)
+    np.save(tmp_path / f"{encoder.fingerprint}.npy", np.ones((2000, encoder.dim), np.float16))
+    demo = Demo()
+    demo.sentences = demo.sentences[:5]
+    np.testing.assert_allclose(demo.vectors(encoder), encoder.encode(demo.sentences), atol=1e-5)
+    encoder.backbone = "bundled"
+    assert (Demo().vectors(encoder) == 1).all()
+
+
+def test_maps_of_two_visitors_models_of_one_name_and_fingerprint_are_two():
+    mine, yours = (Column("model", f"/{owner}/model", added="model") for owner in ("mine", "yours"))
+    points = Points(["a"], ["0"])
+    assert maps_key({"model": model_key(mine, "1")}, points, 0) != maps_key({"model": model_key(yours, "1")}, points, 0)
+    assert maps_key({"model": model_key(mine, "1")}, points, 0) == maps_key({"model": model_key(mine, "1")}, points, 0)

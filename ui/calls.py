@@ -27,6 +27,8 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     kind, _, name = path.partition("/")
     named = name.startswith("v2/")
     name = name.removeprefix("v2/")
+    if kind == "stream":  # Gradio would put other values, which nobody saw, in the place of a waiting call's
+        return refused("No part of this app takes streams; call an endpoint.", UNKNOWN)
     if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
         return None
     try:
@@ -35,9 +37,12 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         return None  # Gradio says so itself
     if not isinstance(sent, dict):
         return None
-    function = function_of(blocks, sent, None if kind == "queue" else name)
+    number = (
+        None if kind == "call" else sent.get("fn_index")
+    )  # the only one of Gradio's routes that goes by names alone
+    function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
-        asked = sent.get("fn_index") if kind == "queue" else f"/{name}"
+        asked = number if kind == "queue" else f"/{name}"
         return refused(f"There is no endpoint {str(asked)[:60]}; {choices(blocks)}.", UNKNOWN)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
     reason = wrong or reason_of(function, values, blocks)
@@ -73,14 +78,14 @@ def forget(blocks: gr.Blocks, path: str) -> None:
 
 
 def refused(line: str, status: int) -> Refusal:
-    """The answer that says `line`."""
+    """The answer that says `line`; half a surrogate pair, which JSON can name and no answer can, becomes `?`."""
+    line = line.encode("utf-8", "replace").decode()
     detail = [{"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}]
     return ({"detail": detail, "error": line} if status == WRONG else {"detail": line}), status
 
 
-def function_of(blocks: gr.Blocks, sent: dict[str, Any], name: str | None) -> BlockFunction | None:
-    """What a call runs: the function of its number, or of its name."""
-    number = sent.get("fn_index")
+def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFunction | None:
+    """What a call runs: the function of its number, or of its name where it has none."""
     if name is None or number is not None:
         return blocks.fns.get(number) if isinstance(number, int) else None
     return next((function for function in blocks.fns.values() if function.api_name == name), None)
@@ -88,9 +93,11 @@ def function_of(blocks: gr.Blocks, sent: dict[str, Any], name: str | None) -> Bl
 
 def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | None:
     """Why a function cannot take a list of values; None where it can, or where Gradio says so itself."""
-    if not isinstance(values, list) or function.cancels:
+    if not isinstance(values, list):
         return None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
+    if function.cancels:  # Gradio gives it the session in the place of all values
+        return f"/{name} takes no file." if any(files_in(values)) else None
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
@@ -99,6 +106,8 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | 
         files = list(files_in(value))
         if files and not isinstance(field, gr.File):
             return f"{what} is a file; send text."
+        if any(not isinstance(file["meta"], dict) for file in files):
+            return f"{what} has a file whose meta is no object; upload it again."
         if any(file["path"] not in blocks.upload_file_set for file in files):
             return f"{what} was not uploaded here, or too long ago; upload it again."
     return None
@@ -124,11 +133,12 @@ def names_of(function: BlockFunction) -> list[str]:
 
 
 def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The references to files within a JSON value."""
+    """The references to files within a JSON value, and those whose `meta` is no object, over which Gradio fails."""
     waiting: list[Any] = [value]
     while waiting:
         found = waiting.pop()
-        if is_file_obj_with_meta(found):
+        known = found if isinstance(found, dict) and isinstance(found.get("path"), str) else {}
+        if not isinstance(known.get("meta", {}), dict) or is_file_obj_with_meta(known):
             yield found
         elif isinstance(found, (dict, list)):
             waiting.extend(found.values() if isinstance(found, dict) else found)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.model_names import BUNDLED, canonical_name
+from cse.model_names import BACKBONE, BUNDLED, canonical_name
 from ui.models import Column, Models, free_name
 from ui.recent import Recent
-from ui.remembered import fingerprint_of
+from ui.remembered import fingerprint_of, number_of
 
 if TYPE_CHECKING:
     from cse.encoder import Encoder
@@ -45,7 +45,7 @@ class Corpus:
 
     def index(self, column: Column, encoder: Encoder) -> Index:
         """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
-        key = column, fingerprint_of(encoder)  # a folder may hold another model by now
+        key = column, number_of(encoder)  # a folder may hold another model by now
         index = self._open.get(key)
         if index is None:
             index = self._opener(column, encoder)
@@ -64,29 +64,31 @@ class Demo:
 
     def vectors(self, encoder: Encoder) -> np.ndarray:
         """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
-        vectors = self._vectors.get(fingerprint_of(encoder))
+        vectors = self._vectors.get(number_of(encoder))
         if vectors is None:
             shipped = self._shipped(encoder)
             vectors = encoder.encode(self.sentences) if shipped is None else shipped
-            self._vectors.put(fingerprint_of(encoder), vectors)
+            self._vectors.put(number_of(encoder), vectors)
         return vectors
 
     def random_cosines(self, encoder: Encoder) -> np.ndarray:
         """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
         from cse.calibration import random_cosines
 
-        reference = self._random.get(fingerprint_of(encoder))
+        reference = self._random.get(number_of(encoder))
         if reference is None:
             spread = slice(None, None, len(self.sentences) // SPREAD)
-            known = self._vectors.get(fingerprint_of(encoder))
+            known = self._vectors.get(number_of(encoder))
             vectors = self._shipped(encoder) if known is None else known
             rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
             reference = random_cosines(rows)
-            self._random.put(fingerprint_of(encoder), reference)
+            self._random.put(number_of(encoder), reference)
         return reference
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
+        if encoder.backbone != BACKBONE:  # whose tokenizer the fingerprint does not cover
+            return None
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 

@@ -44,14 +44,14 @@ def draw_maps(
 
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
 
-    def vectors(column: Column, encoder: Encoder) -> tuple[str, np.ndarray]:
+    def vectors(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
         rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(encoder)[points.rows]
-        return fingerprint_of(encoder), rows
+        return model_key(column, fingerprint_of(encoder)), rows
 
     total = 2 * len(state.models.columns)
     answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))
     known, failed = divided(answers)
-    key = maps_key({name: fingerprint for name, (fingerprint, _) in known.items()}, points, start)
+    key = maps_key({name: model for name, (model, _) in known.items()}, points, start)
     kept = state.maps.get(key)
     if kept is not None or not known:
         yield in_order(state, (kept or {}) | failed)
@@ -78,9 +78,14 @@ def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -
     return ModelMap(xy, *neighbourhoods, trustworthiness(vectors, xy), continuity(vectors, xy), same)
 
 
-def maps_key(fingerprints: Mapping[str, str], points: Points, seed: int) -> Hashable:
-    """What maps are kept by: the models' names with their fingerprints, the sentences and the seed."""
-    return (*fingerprints.items(), *points.texts, seed)
+def model_key(column: Column, fingerprint: str) -> Hashable:
+    """What a model is known by among maps: two of one fingerprint may have tokenizers that differ."""
+    return column.opened_by, fingerprint
+
+
+def maps_key(models: Mapping[str, Hashable], points: Points, seed: int) -> Hashable:
+    """What maps are kept by: the models' names with their `model_key`, the sentences and the seed."""
+    return (*models.items(), *points.texts, seed)
 
 
 def in_order(state: AppState, answers: dict[str, ModelMap | Failure]) -> dict[str, ModelMap | Failure]:

@@ -22,7 +22,7 @@ from ui.canvas import ModelMap, map_of, map_value
 from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import DEMO, DEMO_KEY, VECTORS
 from ui.distribution import Placed
-from ui.maps import draw_maps, maps_key
+from ui.maps import draw_maps, maps_key, model_key
 from ui.model_strip import Description, descriptions
 from ui.models import Models, divided
 from ui.probe import SENTENCES as CHANGED
@@ -90,8 +90,12 @@ def read_opening(models: Models) -> Opening:
 def keep_maps(state: AppState, opening: Opening) -> None:
     """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
     if opening.maps and opening.descriptions:
-        fingerprints = {name: opening.descriptions[name]["fingerprint"] for name in opening.maps}
-        state.maps.put(maps_key(fingerprints, demo_points(state, PER_TOPIC), SEED), opening.maps)
+        models = {
+            column.name: model_key(column, opening.descriptions[column.name]["fingerprint"])
+            for column in state.models.own
+            if column.name in opening.maps
+        }
+        state.maps.put(maps_key(models, demo_points(state, PER_TOPIC), SEED), opening.maps)
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:

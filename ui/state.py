@@ -29,8 +29,8 @@ class AppState:
     """What one app works with.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by fingerprints, texts and
-    seed, `own_corpora` by a secret of the visitor's.
+    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by models, texts
+    and seed, `own_corpora` by a secret of the visitor's.
     """
 
     models: Models
