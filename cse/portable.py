@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from cse.backbone import fingerprint, load_backbone
-from cse.checkpoint import CHECKPOINT, read_checkpoint_config
+from cse.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.checkpoint_config import EMBEDDED, CheckpointConfig
 from cse.errors import ArtefactError
 from cse.model_names import CONFIG, Kind, ModelReference, canonical_name
-from cse.weights import ANY, SAFE, find_weights
+from cse.weights import ANY, find_weights
 
 BESIDE = (  # what opening a model reads beside its weights
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
@@ -42,9 +42,10 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     """
     config = read_checkpoint_config(source)
     origin = config.backbone
-    weights = find_weights(str(source), SAFE)
+    layouts = weight_layouts(config)
+    weights = find_weights(str(source), layouts)
     target.mkdir(parents=True, exist_ok=True)
-    for path in {*weights, *(path for name in SAFE if (path := source / name).exists())}:
+    for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
         shutil.copyfile(path, target / path.name)
     if (place := backbone_folder(source, origin.name)) is not None:
         found = fingerprint(*load_backbone(place))

@@ -105,7 +105,7 @@ def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
     repository = Repository(
         request.name, "space", private=private, hardware=MACHINES[request.hardware] if free else None
     )
-    return upload(folder, repository, f"Deploy the app for {request.hardware.value}")
+    return upload(folder, repository, f"Deploy the app for {request.hardware.value}", owned=())
 
 
 def _show(done: dict[str, object]) -> None:

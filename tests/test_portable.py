@@ -1,0 +1,30 @@
+"""Model folders that travel: which files are read and copied, and that the copy opens as the original did."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from conftest import SENTENCES
+from test_encoder import make
+
+import cse
+from cse.checkpoint import save
+from cse.portable import copy_checkpoint
+from cse.storage import Storage
+
+
+def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert_folder: Path, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    save(encoder, tmp_path / "old", {}, storage=Storage.INT8, max_shard_size="20KB")
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor += 0.05 * torch.randn_like(tensor)
+    save(encoder, tmp_path / "new", {})
+    expected = encoder.encode(SENTENCES)
+    shutil.copytree(tmp_path / "old", tmp_path / "both")
+    shutil.copytree(tmp_path / "new", tmp_path / "both", dirs_exist_ok=True)
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "both")).encode(SENTENCES), expected)
+    copy_checkpoint(tmp_path / "both", tmp_path / "copy")
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == {"config.json", "model.safetensors", "backbone"}
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy")).encode(SENTENCES), expected)
