@@ -30,7 +30,7 @@ CHECKPOINT = FolderKind(
     "a checkpoint", CONFIG, ("method", "format"),
     (
         CONFIG, SINGLE, SHARD, INDEX, "README.md", LOG,
-        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt")),
+        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "*_Pooling")),
     ),
 )  # fmt: skip
 

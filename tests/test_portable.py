@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from conftest import SENTENCES
 from test_encoder import make
+from test_sentence_transformers import POOLING, TRANSFORMER, with_pipeline
 
 import cse
 from cse.checkpoint import save
@@ -28,3 +29,15 @@ def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert
     copy_checkpoint(tmp_path / "both", tmp_path / "copy")
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"config.json", "model.safetensors", "backbone"}
     np.testing.assert_array_equal(cse.load(str(tmp_path / "copy")).encode(SENTENCES), expected)
+
+
+def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_folder: Path, tmp_path: Path) -> None:
+    base = shutil.copytree(bert_folder, tmp_path / "base")
+    with_pipeline(base, [TRANSFORMER, POOLING], {"pooling_mode_cls_token": True})
+    encoder = make(str(base), "dcpcse")
+    save(encoder, tmp_path / "mine", {})
+    copy_checkpoint(tmp_path / "mine", tmp_path / "copy")
+    shutil.rmtree(base)
+    copy_checkpoint(tmp_path / "copy", tmp_path / "again")
+    for name in ("copy", "again"):
+        np.testing.assert_array_equal(cse.load(str(tmp_path / name)).encode(SENTENCES), encoder.encode(SENTENCES))
