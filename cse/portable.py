@@ -11,6 +11,8 @@ from cse.backbone import fingerprint, load_backbone
 from cse.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.checkpoint_config import EMBEDDED, CheckpointConfig
 from cse.errors import ArtefactError
+from cse.export.files import EXPORT
+from cse.export.reading import load_export
 from cse.model_names import CONFIG, Kind, ModelReference, canonical_name
 from cse.weights import ANY, find_weights
 
@@ -23,13 +25,15 @@ BESIDE = (  # what opening a model reads beside its weights
 def copy_model(reference: ModelReference, target: Path) -> None:
     """Copy a local model's folder to `target`, with what opening it reads and nothing else.
 
-    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors.
+    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors; what copying each kind does.
     """
     source = Path(reference.name)
     if not source.is_dir():
         raise ArtefactError(f"{reference.name} is no model folder; give a checkpoint's or a backbone's")
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
+    elif reference.kind is Kind.EXPORT:
+        copy_export(source, target)
     else:
         copy_backbone(source, target)
 
@@ -60,6 +64,16 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     (target / CONFIG).write_text(json.dumps(value, indent=1), encoding="utf-8")
     CHECKPOINT.check_replaceable(target)
     return config
+
+
+def copy_export(source: Path, target: Path) -> None:
+    """Copy an export but for its README, which says where its backbone lay.
+
+    Raises ValueError where something else lies in it, ArtefactError for one that does not open here.
+    """
+    EXPORT.check_replaceable(source)
+    load_export(source, source.name)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
 
 
 def backbone_folder(checkpoint: Path, name: str) -> Path | None:

@@ -4,14 +4,19 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from conftest import SENTENCES
 from test_encoder import make
+from test_export import encoder_of
 from test_sentence_transformers import POOLING, TRANSFORMER, with_pipeline
 
 import cse
 from cse.checkpoint import save
-from cse.portable import copy_checkpoint
+from cse.errors import ArtefactError
+from cse.export.writing import export_model
+from cse.model_names import resolve
+from cse.portable import copy_checkpoint, copy_model
 from cse.storage import Storage
 
 
@@ -41,3 +46,35 @@ def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_fol
     copy_checkpoint(tmp_path / "copy", tmp_path / "again")
     for name in ("copy", "again"):
         np.testing.assert_array_equal(cse.load(str(tmp_path / name)).encode(SENTENCES), encoder.encode(SENTENCES))
+
+
+@pytest.mark.parametrize(
+    ("method", "to"),
+    [(name, "sentence-transformers") for name in ("conpvp", "dcpcse", "supervised")] + [("dcpcse", "peft")],
+)
+def test_an_export_travels_whole_and_names_no_place(bert_folder: Path, tmp_path: Path, method: str, to: str) -> None:
+    export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
+    expected = cse.load(str(tmp_path / "out"))
+    copy_model(resolve(str(tmp_path / "out")), tmp_path / "copy")
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    found = cse.load(str(tmp_path / "copy"))
+    np.testing.assert_array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))
+    assert found.fingerprint == expected.fingerprint
+    texts = [path.read_bytes() for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+    assert not any(str(bert_folder.parent).encode() in text for text in texts)
+
+
+def test_an_export_that_does_not_open_or_holds_something_else_does_not_travel(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    export_model(encoder_of(bert_folder, "simcse"), "sentence-transformers", folder)
+    (folder / "notes.txt").write_text("private")
+    with pytest.raises(ValueError, match=r"holds notes.txt, which is no part of an export"):
+        copy_model(resolve(str(folder)), tmp_path / "copy")
+    (folder / "notes.txt").unlink()
+    record = folder / "cse_export.json"
+    record.write_text(record.read_text().replace('"sentence-transformers"', '"onnx"'))
+    with pytest.raises(ArtefactError, match=r"an export to onnx, which cse does not run"):
+        copy_model(resolve(str(folder)), tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
