@@ -157,6 +157,8 @@ def hub_at_hand(monkeypatch: pytest.MonkeyPatch, cache: Any) -> Iterator[Hub]:
     }  # fmt: skip
     for name, value in values.items():
         monkeypatch.setattr(constants, name, value)
+    # transformers keeps a client with the address of the first hub that it asks
+    monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)
     monkeypatch.setenv("HF_TOKEN", "hf_stand_in")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     hub._answers.cache_clear()
