@@ -22,15 +22,15 @@ from cse.heads import copy_tensor
 from cse.model_card import model_card
 from cse.model_names import CONFIG, location, read_config
 from cse.storage import Storage, pack, unpack
-from cse.weights import INDEX, SAFE, check_finite, find_weights, read_tensors
+from cse.weights import INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_tensors
 
 CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", CONFIG, ("method", "format"),
     (
-        CONFIG, "model*.safetensors", INDEX, "README.md", LOG,
-        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt")),
+        CONFIG, SINGLE, SHARD, INDEX, "README.md", LOG,
+        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "*_Pooling")),
     ),
 )  # fmt: skip
 
@@ -94,10 +94,18 @@ def read_checkpoint_config(folder: Path) -> CheckpointConfig:
         raise ArtefactError(f"{folder}: {CONFIG}: {error}; train it again") from error
 
 
+def weight_layouts(config: CheckpointConfig) -> tuple[str, ...]:
+    """Which of `SAFE` hold a checkpoint's weights: those that it recorded, or any where the first versions did not.
+
+    A copy over an earlier one may have left the other, with old weights.
+    """
+    return tuple(name for name in SAFE if name in config.sha256) or SAFE
+
+
 def load_checkpoint(folder: Path, name: str) -> Encoder:
     """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
     config = read_checkpoint_config(folder)
-    files, origin = find_weights(str(folder), SAFE), config.backbone
+    files, origin = find_weights(str(folder), weight_layouts(config)), config.backbone
     verify(folder, config.sha256, CURE)
     tensors = read_tensors(files)
     check_finite(tensors, str(folder), CURE)

@@ -41,6 +41,13 @@ def extensions() -> list[str]:
     return [shown for flag, shown in EXTENSIONS.items() if flags and flag in flags[1].split()]
 
 
+def gpu_has_bf16() -> bool:
+    """Whether there is a GPU that multiplies bfloat16 itself; older ones emulate it, slower than float32."""
+    import torch
+
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def vendor() -> str | None:
     """The maker of the processor as it tells it, such as `AMD`; None where the system does not."""
     found = re.search(r"^vendor_id\s*: (.+)$", _read(CPU), re.MULTILINE)

@@ -37,7 +37,7 @@ def model_card(config: CheckpointConfig, facts: CardFacts | None = None) -> str:
     bundled = config.backbone.name == BACKBONE
     results = _results(config)
     data = ModelCardData(
-        base_model=_base_model(config), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
+        base_model=base_model(config.backbone.name), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
         datasets=list(facts.datasets) or None, pipeline_tag=TASK, library_name=LIBRARY,
         model_name=_title(config) if results else None, eval_results=results or None,
     )  # fmt: skip
@@ -48,13 +48,12 @@ def _title(config: CheckpointConfig) -> str:
     return f"{config.method.name}{' (supervised)' if config.method.supervised else ''}"
 
 
-def _base_model(config: CheckpointConfig) -> str | None:
-    """The hub id of the model that training began from; None where that was a folder."""
-    name = config.backbone.name
-    if name == BACKBONE:
+def base_model(backbone: str) -> str | None:
+    """The hub id of the model that a backbone is or was made from; None for a folder and for one not recorded."""
+    if backbone == BACKBONE:
         return BUNDLED_FROM
-    repository, _ = split_revision(name)
-    return repository if not repository.startswith((".", "/")) and repository.count("/") <= 1 else None
+    repository, _ = split_revision(backbone)
+    return (repository or None) if not repository.startswith((".", "/")) and repository.count("/") <= 1 else None
 
 
 def _results(config: CheckpointConfig) -> list[EvalResult]:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from cse.backbone import fingerprint, load_backbone
-from cse.checkpoint import CHECKPOINT, read_checkpoint_config
+from cse.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.checkpoint_config import EMBEDDED, CheckpointConfig
 from cse.errors import ArtefactError
+from cse.export.files import EXPORT
+from cse.export.reading import load_export
 from cse.model_names import CONFIG, Kind, ModelReference, canonical_name
-from cse.weights import ANY, SAFE, find_weights
+from cse.weights import ANY, find_weights
 
 BESIDE = (  # what opening a model reads beside its weights
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
@@ -23,13 +25,15 @@ BESIDE = (  # what opening a model reads beside its weights
 def copy_model(reference: ModelReference, target: Path) -> None:
     """Copy a local model's folder to `target`, with what opening it reads and nothing else.
 
-    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors.
+    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors; what copying each kind does.
     """
     source = Path(reference.name)
     if not source.is_dir():
         raise ArtefactError(f"{reference.name} is no model folder; give a checkpoint's or a backbone's")
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
+    elif reference.kind is Kind.EXPORT:
+        copy_export(source, target)
     else:
         copy_backbone(source, target)
 
@@ -42,9 +46,10 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     """
     config = read_checkpoint_config(source)
     origin = config.backbone
-    weights = find_weights(str(source), SAFE)
+    layouts = weight_layouts(config)
+    weights = find_weights(str(source), layouts)
     target.mkdir(parents=True, exist_ok=True)
-    for path in {*weights, *(path for name in SAFE if (path := source / name).exists())}:
+    for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
         shutil.copyfile(path, target / path.name)
     if (place := backbone_folder(source, origin.name)) is not None:
         found = fingerprint(*load_backbone(place))
@@ -59,6 +64,16 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     (target / CONFIG).write_text(json.dumps(value, indent=1), encoding="utf-8")
     CHECKPOINT.check_replaceable(target)
     return config
+
+
+def copy_export(source: Path, target: Path) -> None:
+    """Copy an export but for its README, which says where its backbone lay.
+
+    Raises ValueError where something else lies in it, ArtefactError for one that does not open here.
+    """
+    EXPORT.check_replaceable(source)
+    load_export(source, source.name)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
 
 
 def backbone_folder(checkpoint: Path, name: str) -> Path | None:

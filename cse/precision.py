@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from cse.encoder import Encoder
-from cse.machine import extensions
+from cse.machine import extensions, gpu_has_bf16
 
 PRECISIONS = ("auto", "no", "bf16")
 FAST = {"AVX512-BF16", "AMX"}
@@ -18,7 +18,7 @@ def computes_in_bf16(precision: str, device: torch.device) -> bool:
     """
     if precision not in PRECISIONS:
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
-    fast = torch.cuda.is_bf16_supported() if device.type == "cuda" else bool(FAST & set(extensions()))
+    fast = gpu_has_bf16() if device.type == "cuda" else bool(FAST & set(extensions()))
     return precision == "bf16" or (precision == "auto" and fast)
 
 

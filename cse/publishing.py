@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from cse.checkpoint import LOG
+from cse.checkpoint import CHECKPOINT, LOG
 from cse.model_card import CardFacts, model_card
 from cse.portable import copy_checkpoint
 from cse.upload import Repository, Uploaded, upload
@@ -29,4 +29,4 @@ def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> U
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "checkpoint"
         stage_checkpoint(source, staged, replace(facts, name=repository.name))
-        return upload(staged, repository, f"Push the checkpoint {source.resolve().name}")
+        return upload(staged, repository, f"Push the checkpoint {source.resolve().name}", owned=CHECKPOINT.files)

@@ -18,6 +18,7 @@ PACKAGES = ("cse", "index", "ui")
 FILES = ("app.py", "LICENSE")
 LOCK, CARD, ENTRY = "requirements.txt", "README.md", "space.py"
 MODELS, INDEXES = "models", "indexes"
+OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # what a deployment writes, and deletes later
 PYTHON = "3.12"
 ZERO_GPU_TORCH = "2.11.0"  # the newest that ZeroGPU has
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
@@ -61,6 +62,7 @@ import sys
 {setup}
 HERE = Path(__file__).resolve().parent
 MODELS = {models}
+INDEXES = {indexes}
 
 
 def main() -> int:
@@ -68,9 +70,8 @@ def main() -> int:
     os.chdir(HERE)
     from app import main as serve
 
-    indexes = sorted(path.relative_to(HERE) for path in HERE.glob("{indexes}/*"))
     options = [word for model in MODELS for word in ("--model", model)]
-    options += [word for index in indexes for word in ("--index", str(index))]
+    options += [word for index in INDEXES for word in ("--index", index)]
     return serve([*options, *sys.argv[1:]])
 
 
@@ -81,11 +82,15 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class SpaceRequest:
-    """A Space as it is asked for: its name on the hub, its hardware, and models beside the bundled ones."""
+    """A Space as it is asked for: its name on the hub, its hardware, models beside the bundled ones, indexes.
+
+    `indexes` are the names of folders that are put into `INDEXES` there.
+    """
 
     name: str
     hardware: Hardware = Hardware.ZERO_GPU
     models: Sequence[str] = ()
+    indexes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace
     staged = StagedSpace(_stage_models(request.models, folder))
     lock = (root / LOCK).read_text(encoding="utf-8")
     texts = {
-        LOCK: requirements(lock, request.hardware), ENTRY: entry(request.hardware, list(staged.models.values())),
+        LOCK: requirements(lock, request.hardware), ENTRY: entry(request, list(staged.models.values())),
         CARD: card(request, (root / CARD).read_text(encoding="utf-8"), lock, staged),
     }  # fmt: skip
     for name, text in texts.items():
@@ -152,13 +157,12 @@ def requirements(lock: str, hardware: Hardware) -> str:
     return "\n".join([f"torch=={ZERO_GPU_TORCH}" if line.startswith("torch==") else line for line in lines] + [""])
 
 
-def entry(hardware: Hardware, models: Sequence[str]) -> str:
-    """The Space's own Python file, which starts the app with `models` as further columns."""
-    lent = hardware is Hardware.ZERO_GPU
+def entry(request: SpaceRequest, models: Sequence[str]) -> str:
+    """The Space's own Python file, which starts the app with `models` as further columns, and the indexes."""
+    lent = request.hardware is Hardware.ZERO_GPU
     imports = "from importlib.util import find_spec\n" if lent else ""
-    return ENTRY_TEXT.format(
-        imports=imports, setup=f"{ON_ZERO_GPU}\n" if lent else "", models=list(models), indexes=INDEXES
-    )
+    setup, indexes = f"{ON_ZERO_GPU}\n" if lent else "", [f"{INDEXES}/{name}" for name in request.indexes]
+    return ENTRY_TEXT.format(imports=imports, setup=setup, models=list(models), indexes=indexes)
 
 
 def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> str:

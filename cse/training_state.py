@@ -19,6 +19,7 @@ from cse.allocator import bound_kernels, keep_freed_memory
 from cse.checksums import check_checksums, write_checksums
 from cse.errors import ArtefactError
 from cse.files import write_folder
+from cse.machine import gpu_has_bf16
 from cse.swap import recover
 from cse.weights import check_finite
 
@@ -38,7 +39,7 @@ def start_accelerator(precision: str) -> Accelerator:
     from accelerate.state import AcceleratorState
 
     if precision == "auto":
-        precision = "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
+        precision = "bf16" if gpu_has_bf16() else "no"
     AcceleratorState._reset_state()
     bound_kernels()
     keep_freed_memory()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,11 @@ def check_access() -> None:
         raise ArtefactError("no token for the model hub; run `hf auth login` or set HF_TOKEN to one that may write")
 
 
-def upload(folder: Path, repository: Repository, message: str) -> Uploaded:
+def upload(folder: Path, repository: Repository, message: str, *, owned: Sequence[str]) -> Uploaded:
     """Make the repository where it is missing and put the folder's files into it, in one commit.
 
+    `owned` are patterns, as a `FolderKind` has them, of what an earlier upload may have left there: files that match
+    and are not in the folder are deleted, others stay.
     Raises ValueError for a name that is none, ArtefactError for what `check_access` says and what the hub refuses.
     """
     from huggingface_hub import HfApi
@@ -79,7 +82,9 @@ def upload(folder: Path, repository: Repository, message: str) -> Uploaded:
         made = api.create_repo(**kind, private=repository.private or None, exist_ok=True, **of_space)
         if repository.revision:
             api.create_branch(**kind, branch=repository.revision, exist_ok=True)
-        done = api.upload_folder(**kind, folder_path=folder, revision=repository.revision, commit_message=message)
+        done = api.upload_folder(
+            **kind, folder_path=folder, revision=repository.revision, commit_message=message, delete_patterns=[*owned]
+        )
     except (HTTPError, OSError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise ArtefactError(f"{repository.name}: the hub did not take it ({said[-1][:200]})") from error

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+SHARD = "model-?????-of-?????.safetensors"  # a pattern of their names
 SAFE = (INDEX, SINGLE)
 ANY = (SINGLE, INDEX, parts.INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
@@ -29,7 +30,7 @@ def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None 
         path = hub.cached_file(model, layout, revision)
         if path is not None:
             return _shards(model, path, revision) if layout.endswith(".index.json") else [path]
-    wanted = SINGLE if layouts == SAFE else "safetensors file or pytorch_model.bin"
+    wanted = layouts[-1] if set(layouts) <= set(SAFE) else "safetensors file or pytorch_model.bin"
     if not Path(model).is_dir():
         raise ArtefactError(f"{model}: no {wanted} on the hub or, offline, in its cache; download it once")
     raise ArtefactError(f"{model}: no {wanted} in it; copy or train it again")

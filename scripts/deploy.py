@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,12 +79,13 @@ def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
     from cse.space import INDEXES, stage
     from index.folder import FILES
 
-    staged = stage(request, folder)
-    for source in (data_folder(place, FILES) for place in indexes):
-        target = folder / INDEXES / source.resolve().name
-        if target.exists():
-            raise ValueError(f"two indexes are called {target.name}; rename the folder of one")
-        _copy_index(source, target, staged)
+    sources = [data_folder(place, FILES) for place in indexes]
+    names = [source.resolve().name for source in sources]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"two indexes are called {twice}; rename the folder of one")
+    staged = stage(replace(request, indexes=names), folder)
+    for source, name in zip(sources, names, strict=True):
+        _copy_index(source, folder / INDEXES / name, staged)
 
 
 def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
@@ -98,14 +100,14 @@ def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
 
 
 def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
-    from cse.space import MACHINES, Hardware
+    from cse.space import MACHINES, OWNED, Hardware
     from cse.upload import Repository, upload
 
     free = request.hardware is not Hardware.GPU  # what costs money is chosen by hand
     repository = Repository(
         request.name, "space", private=private, hardware=MACHINES[request.hardware] if free else None
     )
-    return upload(folder, repository, f"Deploy the app for {request.hardware.value}")
+    return upload(folder, repository, f"Deploy the app for {request.hardware.value}", owned=OWNED)
 
 
 def _show(done: dict[str, object]) -> None:

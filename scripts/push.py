@@ -73,6 +73,7 @@ def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: s
     from cse.model_card import index_card
     from cse.upload import upload
     from index.copying import copy_index
+    from index.folder import FILES
     from index.manifest import read_manifest
 
     built = read_manifest(folder).model
@@ -84,7 +85,7 @@ def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: s
         log(f"{manifest.count} sentences go along")
         card = index_card(facts, manifest.model, manifest.count, manifest.factory)
         (staged / "README.md").write_text(card, encoding="utf-8")
-        return upload(staged, repository, f"Push the index {folder.resolve().name}")
+        return upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
 
 
 app = command(main)

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,9 +37,10 @@ class Hub:
     def place(self, repository: str) -> str:
         return f"{self.url}/{repository.removeprefix('models/')}"
 
-    def commit(self, repository: str, branch: str, files: Files) -> str:
+    def commit(self, repository: str, branch: str, files: Files, deleted: Sequence[str] = ()) -> str:
         before = self.commits[repository].get(self.branches[repository].get(branch, ""), {})
-        after = {**before, **files}
+        assert before.keys() >= set(deleted), "the hub refuses to delete what is not there"
+        after = {**{name: content for name, content in before.items() if name not in deleted}, **files}
         lines = [*after, *(hashlib.sha1(content).hexdigest() for content in after.values())]
         oid = hashlib.sha1("\n".join([branch, *lines]).encode()).hexdigest()
         self.commits[repository][oid], self.branches[repository][branch] = after, oid
@@ -94,7 +95,9 @@ class Answers(BaseHTTPRequestHandler):
         files = {
             line["value"]["path"]: base64.b64decode(line["value"]["content"]) for line in lines if line["key"] == "file"
         }
-        oid = self.hub.commit(repository, revision, files)
+        deleted = [line["value"]["path"] for line in lines if line["key"] == "deletedFile"]
+        assert len(lines) == 1 + len(files) + len(deleted), lines  # the first is the message
+        oid = self.hub.commit(repository, revision, files, deleted)
         return self.say({"success": True, "commitOid": oid, "commitUrl": f"{self.hub.place(repository)}/commit/{oid}"})
 
     def do_GET(self) -> None:
@@ -154,6 +157,8 @@ def hub_at_hand(monkeypatch: pytest.MonkeyPatch, cache: Any) -> Iterator[Hub]:
     }  # fmt: skip
     for name, value in values.items():
         monkeypatch.setattr(constants, name, value)
+    # transformers keeps a client with the address of the first hub that it asks
+    monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)
     monkeypatch.setenv("HF_TOKEN", "hf_stand_in")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     hub._answers.cache_clear()

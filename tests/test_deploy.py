@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from app_models import write_model
 from conftest import ROOT, SENTENCES
+from hub_stand_in import hub_at_hand
 from served_space import served
 from typer.testing import CliRunner
 
@@ -170,6 +172,43 @@ def test_an_upload_makes_the_space_and_sends_the_staged_folder(tmp_path: Path, m
     assert content["files"] == project_files() | OWN
     assert "uploaded to https://huggingface.co/spaces/me/space as 0123abcd" in said
     assert not list(tmp_path.iterdir())  # the staged folder is gone
+
+
+@pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file")  # an index's texts, on purpose
+def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / "texts", settings=BuildSettings(model="simcse"))
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    monkeypatch.setattr("cse.space.PACKAGES", ())  # many megabytes, which are uploaded as anything else is
+    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
+        deploy("me/space", "--hardware", "cpu", "--model", mine, "--index", tmp_path / "texts")
+        of_others = {"notes.txt": b"mine", "assets/logo.png": b"drawn"}
+        standing.commit(
+            "spaces/me/space", "main", {**of_others, "ui/dropped.py": b"", "indexes/old/manifest.json": b""}
+        )
+        _, before = standing.find("spaces/me/space", "main")
+        deploy("me/space", "--hardware", "cpu")
+        _, after = standing.find("spaces/me/space", "main")
+    assert {name.partition("/")[0] for name in before} >= {"models", "indexes"}
+    assert after.keys() == {"app.py", "LICENSE"} | OWN | of_others.keys()
+
+
+def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: Path) -> None:
+    for name in ("second", "first"):
+        VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / name, settings=BuildSettings(model="simcse"))
+    place = tmp_path / "space"
+    options = ["--index", tmp_path / "second", "--index", tmp_path / "first"]
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
+    (place / "indexes" / "old").mkdir()
+    (place / "app.py").write_text("def main(words):\n    print(words)\n    return 0\n")
+    done = subprocess.run([sys.executable, "space.py"], cwd=place, capture_output=True, text=True, env=os.environ)
+    assert done.stdout == "['--index', 'indexes/second', '--index', 'indexes/first']\n", done.stderr
+    (tmp_path / "more").mkdir()
+    shutil.copytree(tmp_path / "first", tmp_path / "more" / "first")
+    options = ["--index", tmp_path / "first", "--index", tmp_path / "more" / "first"]
+    error = deploy("me/space", *options, "--dry-run", "--output", tmp_path / "other", code=3)
+    assert "two indexes are called first; rename the folder of one" in error
 
 
 def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from hub_stand_in import hub_at_hand
+from huggingface_hub import ModelCard
 
 import cse
 from cse.backbone import load_backbone
@@ -110,6 +112,26 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path
     np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
     assert run_card(tmp_path / "out") == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
+
+
+def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
+        standing.create({"type": "model", "organization": "me", "name": "base"})
+        files = {path.name: path.read_bytes() for path in bert_folder.iterdir()}
+        commit = standing.commit("models/me/base", "main", files)
+        standing.commit("models/me/base", "main", {"model.safetensors": b"damaged since"})
+        encoder = encoder_of(f"me/base@{commit}", "dcpcse")
+        for to in ("peft", "sentence-transformers"):
+            export_model(encoder, to, tmp_path / to)
+            assert ModelCard((tmp_path / to / "README.md").read_text()).data.base_model == "me/base"
+        for name, place in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
+            value = json.loads((tmp_path / "peft" / name).read_text())
+            assert (value[place], value["revision"]) == ("me/base", commit)
+        assert run_card(tmp_path / "peft") == pytest.approx(product(encoder), abs=1e-4)
+        found = cse.load(str(tmp_path / "peft")).encode(TEXTS)
+    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=ROUNDING)
 
 
 @ONNX

@@ -1,6 +1,7 @@
 """Encoding in bfloat16: when it is chosen, and how near its vectors are."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from test_scripts import refused, run
 
 from cse import precision
 from cse.precision import computes_in_bf16, in_precision
+from cse.training_state import start_accelerator
 
 CPU = torch.device("cpu")
 
@@ -21,6 +23,22 @@ def test_auto_is_bf16_where_the_processor_is_fast_at_it(monkeypatch: pytest.Monk
         assert [computes_in_bf16(word, CPU) for word in ("auto", "no", "bf16")] == [fast, False, True]
     with pytest.raises(ValueError, match="`precision` is 'half'; choose from auto, no, bf16"):
         computes_in_bf16("half", CPU)
+
+
+@pytest.mark.parametrize(("generation", "fast"), [(7, False), (8, True)])  # a T4 emulates bfloat16, an A100 has it
+def test_auto_is_bf16_on_a_gpu_that_has_it_and_not_on_one_that_emulates_it(
+    generation: int, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(major=generation))
+    monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
+    monkeypatch.setattr("accelerate.Accelerator", SimpleNamespace)
+    device = torch.device("cuda")
+    assert [computes_in_bf16(word, device) for word in ("auto", "no", "bf16")] == [fast, False, True]
+    chosen = [start_accelerator(word).mixed_precision for word in ("auto", "no", "bf16")]
+    assert chosen == ["bf16" if fast else "no", "no", "bf16"]
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)

@@ -20,8 +20,10 @@ from typer.testing import CliRunner
 
 import cse
 from cse import hub
+from cse.checkpoint import save
 from cse.errors import ArtefactError
 from cse.model_names import BUNDLED
+from cse.storage import Storage
 from index import BuildSettings, VectorIndex
 from scripts.push import app
 from scripts.search import app as search
@@ -104,6 +106,27 @@ def test_a_commit_stays_when_its_branch_goes_on(at_hand: Hub, tmp_path: Path, be
         cse.load("me/prefix@nosuch")
     with hub.cache_alone():  # what was opened once needs no network
         assert cse.load(f"me/prefix@{commit}").fingerprint == cse.load(str(first)).fingerprint
+
+
+def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    encoder = cse.load(str(write_model(tmp_path / "first", bert_folder, "simcse")))
+    save(encoder, tmp_path / "mine", {}, storage=Storage.INT8, max_shard_size="20KB")
+    push(tmp_path / "mine", "me/changed")
+    at_hand.commit("models/me/changed", "main", {"figure.png": b"drawn", "models/model.safetensors": b"of others"})
+    _, earlier = at_hand.find("models/me/changed", "main")
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor.add_(torch.randn_like(tensor) * 0.05)
+    save(encoder, tmp_path / "mine", {})
+    push(tmp_path / "mine", "me/changed")
+    np.testing.assert_array_equal(cse.load("me/changed").encode(SENTENCES), encoder.encode(SENTENCES))
+    _, files = at_hand.find("models/me/changed", "main")
+    assert earlier.keys() - files.keys() == {
+        name for name in earlier if re.fullmatch(r"model-\d+-of-\d+\.safetensors|.*index\.json", name)
+    }
+    assert files.keys() - earlier.keys() == {"model.safetensors"}
 
 
 def test_a_backbone_opens_at_a_revision(at_hand: Hub, bert_folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cse.encoder import Encoder
 from cse.export.plain import Reading, plain_model
-from cse.model_card import BUNDLED_FROM, BUNDLED_LICENCE
+from cse.model_card import BUNDLED_LICENCE, base_model
 from cse.model_names import BACKBONE, START
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
@@ -12,11 +12,13 @@ PRODUCT = "print(float(vectors[0] @ vectors[1]))"
 ARRAYS = """
 inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
 """
+Base = tuple[str, str | None]
+NO_BASE: Base = ("", None)
 LIBRARIES = {"sentence-transformers": "sentence-transformers", "peft": "peft", "onnx": "onnx"}
 
 
-def export_card(encoder: Encoder, to: str, base: str = "") -> str:
-    """The text of the README; `base` is where a peft export has its backbone."""
+def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
+    """The text of the README; `base` is where a peft export has its backbone, and the commit of a hub id."""
     title = f"# {encoder.name} for {LIBRARIES[to]}"
     what = (
         f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
@@ -34,13 +36,13 @@ def export_card(encoder: Encoder, to: str, base: str = "") -> str:
     return "\n".join([*_front_matter(encoder, to), title, "", what, "", *code, "", *made, *bundled, ""])
 
 
-def snippet(encoder: Encoder, to: str, base: str = "") -> str:
+def snippet(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
     """Code that opens the export and prints a product of two vectors; it takes `THIS_FOLDER` for the folder."""
     opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
     return opening(encoder, base)
 
 
-def _of_sentence_transformers(encoder: Encoder, base: str) -> str:
+def _of_sentence_transformers(encoder: Encoder, base: Base) -> str:
     code = ", trust_remote_code=True" if encoder.prefix is not None else ""
     return "\n".join([
         "from sentence_transformers import SentenceTransformer", "", SENTENCES,
@@ -48,11 +50,12 @@ def _of_sentence_transformers(encoder: Encoder, base: str) -> str:
     ])  # fmt: skip
 
 
-def _of_peft(encoder: Encoder, base: str) -> str:
-    place = "THIS_FOLDER/base" if base == "base" else base
+def _of_peft(encoder: Encoder, base: Base) -> str:
+    name, commit = base
+    place = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
     return "\n".join([
         "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
-        SENTENCES, f'backbone = AutoModel.from_pretrained("{place}", dtype=torch.float32, add_pooling_layer=False)',
+        SENTENCES, f'backbone = AutoModel.from_pretrained({place}, dtype=torch.float32, add_pooling_layer=False)',
         'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
         ARRAYS.format(texts="sentences", kind="pt").strip(),
@@ -60,7 +63,7 @@ def _of_peft(encoder: Encoder, base: str) -> str:
     ])  # fmt: skip
 
 
-def _of_onnx(encoder: Encoder, base: str) -> str:
+def _of_onnx(encoder: Encoder, base: Base) -> str:
     spaced = plain_model(encoder).spaced
     return "\n".join([
         "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
@@ -97,11 +100,9 @@ def _licence(encoder: Encoder) -> str:
 def _front_matter(encoder: Encoder, to: str) -> list[str]:
     from huggingface_hub import ModelCardData
 
-    bundled = encoder.backbone == BACKBONE
-    hub_id = encoder.backbone.count("/") == 1 and not encoder.backbone.startswith((".", "/"))
     data = ModelCardData(
-        base_model=BUNDLED_FROM if bundled else encoder.backbone if hub_id else None,
-        license=BUNDLED_LICENCE if bundled else None, pipeline_tag="sentence-similarity",
+        base_model=base_model(encoder.backbone),
+        license=BUNDLED_LICENCE if encoder.backbone == BACKBONE else None, pipeline_tag="sentence-similarity",
         library_name=LIBRARIES[to], tags=["cse", encoder.method.name],
     )  # fmt: skip
     return ["---", data.to_yaml(), "---"]

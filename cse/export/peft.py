@@ -8,6 +8,7 @@ from typing import Any
 from cse.encoder import Encoder
 from cse.export.files import write_json, write_record, write_tokenizer, write_weights
 from cse.export.plain import plain_model
+from cse.hub import split_revision
 from cse.model_names import location
 from cse.weights import find_weights
 
@@ -48,4 +49,7 @@ def base_of(encoder: Encoder) -> tuple[str, str | None]:
     """The hub id and commit of a backbone that transformers opens anywhere; `BASE` and None for any other."""
     place = location(encoder.backbone)
     own_files = Path(place).is_dir() or any(path.name.startswith("parts") for path in find_weights(place))
-    return (BASE, None) if own_files else (place, getattr(encoder.model.config, "_commit_hash", None))
+    if own_files:
+        return BASE, None
+    repository, pinned = split_revision(place)
+    return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned

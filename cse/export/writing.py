@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cse.encoder import Encoder
 from cse.export import onnx, peft, sentence_transformers
-from cse.export.card import export_card
+from cse.export.card import NO_BASE, export_card
 from cse.export.files import EXPORT
 from cse.files import write_folder
 
@@ -28,7 +28,7 @@ def export_model(encoder: Encoder, to: str, output: Path, *, overwrite: bool = F
 
     def fill(target: Path) -> None:
         FILLS[to](encoder, target)
-        base = peft.base_of(encoder)[0] if to == peft.NAME else ""
+        base = peft.base_of(encoder) if to == peft.NAME else NO_BASE
         (target / "README.md").write_text(export_card(encoder, to, base), encoding="utf-8")
 
     write_folder(output, fill, EXPORT)
