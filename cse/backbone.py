@@ -35,7 +35,8 @@ def load_backbone(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `revision` is a hub commit, before what an id ends in after an "@".
+    Half-precision files are computed in float32. `revision` is a hub commit, before what an id ends in after an "@";
+    the commit that was opened is `model.config._commit_hash`, None of a folder.
     `weights` stand in for the stored ones. A folder with checksums, as pretraining writes them, must match these.
     A model saved without its whole masked-language-model head, as sentence-transformers does, opens without one.
     Raises ArtefactError when there is no such model, when it is damaged or when it holds weights that nothing reads.
@@ -48,13 +49,15 @@ def load_backbone(
     check_checksums(Path(name), "copy it again")
     offline = not Path(name).is_dir() and not hub.reachable()
     place, pinned = hub.split_revision(str(name))
-    source: dict[str, Any] = {
-        "revision": revision or pinned or "main", "local_files_only": offline, "trust_remote_code": False
-    }  # fmt: skip
     try:
+        commit = hub.commit_of(str(name), revision)  # once, so that all files are of one
+        source: dict[str, Any] = {
+            "revision": commit or revision or pinned or "main", "local_files_only": offline, "trust_remote_code": False
+        }  # fmt: skip
         config = AutoConfig.from_pretrained(place, **source)
         tokenizer = AutoTokenizer.from_pretrained(place, **source)
-        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
+        config._commit_hash = commit  # transformers keeps it no longer
+        stored = read_tensors(find_weights(str(name), revision=commit or revision)) if weights is None else weights
         model, info = _with_weights(config, stored)
     except ArtefactError:
         raise

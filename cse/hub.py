@@ -88,6 +88,12 @@ def cached_file(model: str, name: str, revision: str | None = None) -> Path | No
         return None
 
 
+def commit_of(model: str, revision: str | None = None) -> str | None:
+    """The commit that a hub id, or its `revision`, means now; None for a folder and what cannot be found."""
+    found = None if Path(model).is_dir() else cached_file(model, "config.json", revision)
+    return found.parent.name if found else None  # the cache has a folder for each commit
+
+
 def model_folder(model: str) -> Path:
     """The folder of a model, a hub id's configuration and weights downloaded where the hub is reachable."""
     if Path(model).is_dir():

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES, tiny_bert
+from huggingface_hub import constants
+from released import into_cache
 from safetensors.torch import load_file, save_file
 from test_encoder import ALL, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
 from cse.backbone import backbone_tensors, describe, load_backbone
-from cse.checkpoint import save
+from cse.checkpoint import read_checkpoint_config, save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
@@ -244,3 +246,19 @@ def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_pa
     DistilBertForMaskedLM(small).save_pretrained(tmp_path / "distil")
     with pytest.raises(ArtefactError, match="distilbert model is not supported"):
         load(str(tmp_path / "distil"))
+
+
+def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_path: Path, bert_folder: Path) -> None:
+    cache, first, second = Path(constants.HF_HUB_CACHE) / "models--me--base", "1" * 40, "2" * 40
+    into_cache(bert_folder, cache.parent, "me/base", first)
+    try:
+        encoder = make("me/base", "promptbert")
+        save(encoder, tmp_path / "run", {})
+        assert read_checkpoint_config(tmp_path / "run").backbone.revision == first
+        shutil.copytree(tiny_bert(tmp_path / "other", hidden=16), cache / "snapshots" / second)
+        (cache / "refs" / "main").write_text(second)
+        assert make("me/base", "promptbert").dim == 16
+        assert cse.load(str(tmp_path / "run")).fingerprint == encoder.fingerprint
+        assert load_backbone(bert_folder)[0].config._commit_hash is None
+    finally:
+        shutil.rmtree(cache)
