@@ -51,13 +51,12 @@ def load_backbone(
     place, pinned = hub.split_revision(str(name))
     try:
         commit = hub.commit_of(str(name), revision)  # once, so that all files are of one
-        source: dict[str, Any] = {
-            "revision": commit or revision or pinned or "main", "local_files_only": offline, "trust_remote_code": False
-        }  # fmt: skip
+        revision = commit or revision or pinned or "main"
+        source: dict[str, Any] = {"revision": revision, "local_files_only": offline, "trust_remote_code": False}
         config = AutoConfig.from_pretrained(place, **source)
         tokenizer = AutoTokenizer.from_pretrained(place, **source)
         config._commit_hash = commit  # transformers keeps it no longer
-        stored = read_tensors(find_weights(str(name), revision=commit or revision)) if weights is None else weights
+        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
         model, info = _with_weights(config, stored)
     except ArtefactError:
         raise

@@ -37,7 +37,8 @@ class _ByOneDNN(TorchFunctionMode):
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if function is linear and not kwargs and _suits(*args):
-            return _Linear.apply(*args)
+            rows, weight, bias = args if len(args) == 3 else (*args, None)
+            return _Linear.apply(rows, weight, bias)
         return function(*args, **(kwargs or {}))
 
 
@@ -48,7 +49,7 @@ def _suits(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None =
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(rows, weight)
         return _product(rows, weight, bias)
 
@@ -60,8 +61,8 @@ class _Linear(torch.autograd.Function):
         return (
             _product(gradient, weight.T) if ctx.needs_input_grad[0] else None,
             _product(flat.T, rows.flatten(0, -2).T) if ctx.needs_input_grad[1] else None,
-            flat.sum(0) if len(ctx.needs_input_grad) > 2 and ctx.needs_input_grad[2] else None,
-        )[: len(ctx.needs_input_grad)]
+            flat.sum(0) if ctx.needs_input_grad[2] else None,
+        )
 
 
 def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -37,9 +37,8 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         return None  # Gradio says so itself
     if not isinstance(sent, dict):
         return None
-    number = (
-        None if kind == "call" else sent.get("fn_index")
-    )  # the only one of Gradio's routes that goes by names alone
+    # Of Gradio's routes `call` alone goes by names and overlooks a number.
+    number = None if kind == "call" else sent.get("fn_index")
     function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
         asked = number if kind == "queue" else f"/{name}"
