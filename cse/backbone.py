@@ -114,6 +114,13 @@ def set_dropout(model: PreTrainedModel, rate: float) -> None:
     model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = rate
 
 
+def compile_blocks(model: PreTrainedModel) -> None:
+    """Let PyTorch compile the blocks of a model when they first run, each apart, so that all share what is compiled."""
+    encoder: Any = model.base_model.encoder
+    for block in encoder.layer:
+        block.compile()
+
+
 def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
     """The module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
 

@@ -28,3 +28,18 @@ def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = No
         size = min(room, max(alike, room // SMALLEST))
         yield order[start : start + size]
         start += size
+
+
+def plan_packed(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
+    """The numbers of the rows of each pass without padding, longest rows first, of N rows of `lengths` tokens.
+
+    A pass has at most `tokens` of any rows, but one row at least, and at most as many `sentences`.
+    """
+    order = np.argsort(np.negative(lengths), kind="stable")
+    before = np.concatenate([[0], np.cumsum(np.asarray(lengths)[order])])  # tokens before each row
+    start = 0
+    while start < len(order):
+        end = max(start + 1, int(np.searchsorted(before, before[start] + tokens, side="right")) - 1)
+        end = end if sentences is None else min(end, start + sentences)
+        yield order[start:end]
+        start = end

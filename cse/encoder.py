@@ -14,11 +14,13 @@ import torch
 from torch import nn
 
 from cse.backbone import backbone_tensors, fingerprint, first_position, mlm_head, row_limit, tensor_digest
-from cse.batches import MOST_TOKENS, TOKENS, WINDOW, plan_batches
+from cse.batches import MOST_TOKENS, TOKENS, WINDOW, plan_batches, plan_packed
 from cse.heads import tanh_head, transform_head
 from cse.long_texts import beginning
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
+from cse.overlap import ahead
+from cse.packed import is_packed
 from cse.protocol import SentenceModel
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
 
@@ -151,12 +153,13 @@ class Encoder(SentenceModel):
     def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
         from tqdm import tqdm
 
-        vectors = torch.empty(len(texts), self.dim)
+        windows = (texts[start : start + WINDOW] for start in range(0, len(texts), WINDOW))
+        tokenised = (self.tokenise(window, [self.views[0][0]] * len(window)) for window in windows)
+        vectors, start = torch.empty(len(texts), self.dim), 0
         with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
-            for start in range(0, len(texts), WINDOW):
-                window = texts[start : start + WINDOW]
-                contents = self.tokenise(window, [self.views[0][0]] * len(window))
-                vectors[start : start + len(window)] = self.encode_ids(contents, batch_size, bar.update)
+            for contents in tokenised if self.device.type == "cpu" else ahead(tokenised):
+                vectors[start : start + len(contents)] = self.encode_ids(contents, batch_size, bar.update)
+                start += len(contents)
         return vectors
 
     def encode_ids(
@@ -174,7 +177,8 @@ class Encoder(SentenceModel):
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
         template, tokens = self.views[0][0], TOKENS.get(self.device.type, MOST_TOKENS)
         around = template.length + self.method.prefix
-        passes, found = list(plan_batches([around + len(ids) for ids in contents], tokens, batch_size)), []
+        plan = plan_packed if is_packed(self.model) else plan_batches
+        passes, found = list(plan([around + len(ids) for ids in contents], tokens, batch_size)), []
         with self.inference():
             for chosen in passes:
                 # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.

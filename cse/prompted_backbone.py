@@ -16,6 +16,8 @@ from cse.backbone import first_position, mlm_head, prefix_cache
 from cse.heads import INIT_STD
 from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
+from cse.overlap import to_device
+from cse.packed import PACKED, Packing, is_packed
 from cse.products import quick_products
 from cse.row_groups import FORWARD_COST, row_groups
 from cse.templates import HARD, Row, TokenTemplate, render
@@ -123,8 +125,8 @@ class PromptedBackbone(nn.Module):
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """(B, d) float32: the last hidden state where each row's template says to read."""
-        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-        if self.reads_at and self.model.config._attn_implementation == FUSED:
+        pool_at = to_device(np.array([row.pool_at for row in rows]), self.device)
+        if self.reads_at and self.model.config._attn_implementation in (FUSED, PACKED):
             return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
@@ -148,6 +150,8 @@ class PromptedBackbone(nn.Module):
         if self._may_learn():
             self.forget_biases()
         tokens = self._collate(rows)
+        if is_packed(self.model) and not self._may_learn():
+            return self._run_packed(rows, tokens, beside, **read_at), tokens.mask
         inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
@@ -157,6 +161,15 @@ class PromptedBackbone(nn.Module):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
             output = self.model.base_model(**inputs)
         return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
+
+    def _run_packed(
+        self, rows: Sequence[Row], tokens: Tokens, beside: int | None, read_at: torch.Tensor | None = None
+    ) -> list[torch.Tensor]:
+        """The states of `_run`, computed of all rows as one sequence."""
+        packing = Packing([len(row.ids) for row in rows], self.method.prefix, self.device)
+        packed = Tokens(*map(packing.pack, tokens))
+        prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
+        return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, beside, read_at)
 
     @contextmanager
     def _cut(self, rows: Sequence[Row]) -> Iterator[None]:
@@ -185,13 +198,13 @@ class PromptedBackbone(nn.Module):
         def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
             filled = np.full(there.shape, fill)
             filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
-            return torch.from_numpy(filled).to(self.device)
+            return to_device(filled, self.device)
 
         return Tokens(
             ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
             slots=table((row.slots for row in rows), HARD),
             positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
-            mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
+            mask=to_device(there.astype(np.int64), self.device),
         )
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:

@@ -1,7 +1,6 @@
-"""Measure how fast the project is on this machine: `bench WHAT`.
+"""Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Each function here is one benchmark; what it measures stands in a file of its own. Works that are compared run in turn
-(`cse.benchmark.timing`), and every result names the machine (`cse.machine`).
+Works that are compared run in turn (`cse.benchmark.timing`), and every result names the machine (`cse.machine`).
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ def bench_encode(
     sentences: Annotated[int, typer.Option(min=1, help="The most of them.")] = 4096,
     against: Annotated[str | None, typer.Option(help="sentence-transformers: its same vectors too.")] = None,
     precision: Annotated[str, typer.Option(help="bf16 (or auto, where it is fast) measures a copy in it too.")] = "no",
+    passes: Annotated[str, typer.Option(help="packed or compiled, as in scripts.encode: copies of it too.")] = "padded",
     rounds: Annotated[int, typer.Option(min=1)] = 5,
     cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
     json_output: Json = False,
@@ -40,13 +40,14 @@ def bench_encode(
 
     import cse
     from cse.benchmark.encode_speed import PEERS, lines, measure_encoding, texts_of
+    from cse.packed import PASSES
 
     check_choice("precision", precision, PRECISIONS)
-    if against is not None:
-        check_choice("against", against, PEERS)
+    check_choice("passes", passes, PASSES)
+    check_choice("against", against, PEERS)
     texts = texts_of(input, column, sentences)
     speed = measure_encoding(
-        cse.load(model, pooling), texts, against=against, precision=precision, rounds=rounds,
+        cse.load(model, pooling), texts, against=against, precision=precision, passes=passes, rounds=rounds,
         clock=time.process_time if cpu_time else time.perf_counter,
     )  # fmt: skip
     _print(json_output, asdict(speed), lines(speed))
@@ -117,8 +118,7 @@ def bench_train(
     from cse.training_run import TrainRequest
 
     check_choice("precision", precision, PRECISIONS)
-    if against is not None:
-        check_choice("against", against, (PEER,))
+    check_choice("against", against, (PEER,))
     settings = {"batch_size": batch_size, "max_length": max_length, "chunk": chunk}
     methods = method or ["simcse", "promptbert", "dcpcse", "conpvp"]
     requests = [TrainRequest(each, data, backbone, settings=settings) for each in methods]

@@ -106,9 +106,9 @@ def with_flags(message: str, app: typer.Typer) -> str:
     return re.sub(r"`(\w+)`", shown, message)
 
 
-def check_choice(what: str, value: str, choices: Iterable[str]) -> None:
-    """Refuse an unknown value of an option or argument as a usage error that lists the choices."""
-    if value not in choices:
+def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
+    """Refuse an unknown value of an option or argument as a usage error that lists the choices; None is no value."""
+    if value is not None and value not in choices:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
 
 

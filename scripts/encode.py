@@ -32,6 +32,9 @@ def main(
     precision: Annotated[
         str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 where it is fast.")
     ] = "no",
+    passes: Annotated[
+        str, typer.Option(help="padded, packed (no padding) or compiled (packed; starts slowly); the two for a GPU.")
+    ] = "padded",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
     shards: Annotated[
         int | None,
@@ -53,15 +56,17 @@ def main(
     from cse.files import write_file
     from cse.loading import open_model
     from cse.model_names import resolve
+    from cse.packed import PASSES, read_in
     from cse.precision import in_precision
 
     check_choice("precision", precision, PRECISIONS)
+    check_choice("passes", passes, PASSES)
     reference = resolve(model, pooling, family)
     if shards is not None:
         if precision != "no":
             raise typer.BadParameter("parts have exact vectors; leave out --precision or --shards")
         _encode_parts(
-            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size)
+            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, passes)
         )
         return
     if resume:
@@ -69,6 +74,7 @@ def main(
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
     encoder = in_precision(open_model(reference), precision)
+    read_in(encoder.model, passes)
     texts = list(sentences(input, column))
     if not texts:
         raise ValueError(f"{input}: no sentence in it")
@@ -85,16 +91,19 @@ class Parts:
     resume: bool
     normalize: bool
     batch_size: int | None
+    passes: str
 
 
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
     from cse.loading import open_model
+    from cse.packed import read_in
     from cse.shards import ShardPlan, encode_in_parts, processes, survey
 
     processes()  # before the model, which then goes to the GPU of this process
     encoder = open_model(reference)
+    read_in(encoder.model, options.passes)
     count, sha256 = survey(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,

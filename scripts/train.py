@@ -149,8 +149,7 @@ def _check_choices(
     for what, value, known in (
         ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
     ):  # fmt: skip
-        if value is not None:
-            check_choice(what, value, known)
+        check_choice(what, value, known)
     if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
     if method and prefix is not None and not METHODS[method].prefix:

@@ -1,9 +1,11 @@
 """Which sentences share a pass: all of them once, within the budget, and with hardly any padding."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from cse.batches import SMALLEST, plan_batches
+from cse.batches import SMALLEST, plan_batches, plan_packed
 
 RNG = np.random.default_rng(5)
 LENGTHS = {
@@ -32,3 +34,16 @@ def test_a_pass_is_padded_only_where_its_rows_were_few() -> None:
         assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALLEST
     plan = list(plan_batches(lengths, 1000))
     assert sum(len(rows) * lengths[rows].max() for rows in plan) < 1.02 * lengths.sum()
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize(("tokens", "sentences"), [(64, None), (1000, None), (1000, 7), (1, 1)])
+def test_a_pass_without_padding_is_full_of_rows_of_any_length(name: str, tokens: int, sentences: int | None) -> None:
+    lengths = np.array(LENGTHS[name], dtype=int)
+    plan = list(plan_packed(lengths, tokens, sentences))
+    together = np.concatenate([np.empty(0, int), *plan]).astype(int)
+    assert sorted(together) == list(range(len(lengths)))
+    assert list(lengths[together]) == sorted(lengths, reverse=True)
+    assert all(len(rows) == 1 or lengths[rows].sum() <= tokens for rows in plan)
+    for rows, following in pairwise(plan):
+        assert lengths[rows].sum() + lengths[following[0]] > tokens or len(rows) == sentences

@@ -25,6 +25,7 @@ from cse.evaluation.labelled_data import labelled_rows
 from cse.flops import encoding_flops, matrix_rate
 from cse.methods import Pooling, When
 from cse.model_names import BUNDLED
+from cse.packed import read_in
 from cse.precision import computes_in_bf16, in_precision
 from cse.templates import PLAIN
 
@@ -41,7 +42,8 @@ Encode = Callable[[list[str]], np.ndarray]
 class EncodingSpeed:
     """Figures of each work by its name, and how many times faster `cse` is than it: median, least, most.
 
-    `tokens` are those of all rows, specials and template included; `matrix_rate` is in FLOP/s of float32 products.
+    `tokens` are those of all rows, specials and template included; `matrix_rate` is in FLOP/s of float32 products. The
+    share of a work in bf16 is that of the rate of products in bf16.
     """
 
     model: str
@@ -65,38 +67,53 @@ def measure_encoding(
     *,
     against: str | None = None,
     precision: str = "no",
+    passes: str = "padded",
     rounds: int = ROUNDS,
     clock: Clock = time.perf_counter,
 ) -> EncodingSpeed:
-    """The speed of an encoder over sentences in turn with a copy of it in bf16, where `precision` means that.
+    """The speed of an encoder over sentences in turn with copies in bf16, where `precision` means that, and `passes`.
 
     With `against` sentence-transformers takes its turn too. Raises ValueError for a peer that is unknown, not installed
-    or without such a method, or whose vectors are others.
+    or without such a method, or whose vectors are others, and where `cse.packed.read_in` does.
     """
-    texts = list(sentences)
-    works: dict[str, Encode] = {OURS: encoder.encode}
-    if computes_in_bf16(precision, encoder.device):
-        works[OURS_BF16] = in_precision(deepcopy(encoder), "bf16").encode
+    texts, copies = list(sentences), _copies(encoder, precision, passes)
+    works: dict[str, Encode] = {name: copy.encode for name, copy in copies.items()}
     if against is not None:
         works[against] = _peer(encoder, against)
         if not np.allclose(encoder.encode(texts[:64]), works[against](texts[:64]), atol=SAME):
             raise ValueError(f"{encoder.name}: {against} gives other vectors, so it does other work; {NO_MATCH}")
-    before = matrix_rate(encoder.device, torch.float32, clock)
+    types = {name: copies[name].model.dtype if name in copies else torch.float32 for name in works}
+    before = {each: matrix_rate(encoder.device, each, clock) for each in set(types.values())}
     timings = interleaved({name: partial(encode, texts) for name, encode in works.items()}, rounds, clock)
-    rate = max(before, matrix_rate(encoder.device, torch.float32, clock))
+    rates = {each: max(rate, matrix_rate(encoder.device, each, clock)) for each, rate in before.items()}
     template = encoder.views[0][0]
     lengths = [template.length + len(ids) for ids in encoder.tokenise(texts, [template] * len(texts))]
-    share = encoding_flops(encoder.model, lengths, encoder.method.prefix) / rate  # seconds at the matrix rate
+    flops = encoding_flops(encoder.model, lengths, encoder.method.prefix)
 
-    def figures(timing: Timing) -> dict[str, Any]:
+    def figures(name: str, timing: Timing) -> dict[str, Any]:
         return {
-            **timing.figures(len(texts)), "tokens": sum(lengths) / timing.median, "share": share / timing.median,
+            **timing.figures(len(texts)), "tokens": sum(lengths) / timing.median,
+            "share": flops / rates[types[name]] / timing.median,
         }  # fmt: skip
 
     return EncodingSpeed(
-        encoder.name, len(texts), sum(lengths), rate, {name: figures(timing) for name, timing in timings.items()},
+        encoder.name, len(texts), sum(lengths), rates[torch.float32],
+        {name: figures(name, timing) for name, timing in timings.items()},
         {name: ratio(timings[OURS], timings[name]) for name in timings if name != OURS},
     )  # fmt: skip
+
+
+def _copies(encoder: Encoder, precision: str, passes: str) -> dict[str, Encoder]:
+    """The encoder and its copies by name: in bf16 where `precision` means that, and each of them in such `passes`."""
+    found = {OURS: encoder}
+    if computes_in_bf16(precision, encoder.device):
+        found[OURS_BF16] = in_precision(deepcopy(encoder), "bf16")
+    if passes != "padded":
+        others = {f"{name}, {passes}": deepcopy(copy) for name, copy in found.items()}
+        for copy in others.values():
+            read_in(copy.model, passes)
+        found |= others
+    return found
 
 
 def _peer(encoder: Encoder, name: str) -> Encode:
