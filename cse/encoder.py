@@ -7,6 +7,7 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,15 @@ from cse.heads import tanh_head, transform_head
 from cse.long_texts import beginning
 from cse.method_json import encoding_json
 from cse.methods import Head, Method, When
-from cse.overlap import ahead
+from cse.overlap import beside
 from cse.packed import is_packed
 from cse.protocol import SentenceModel
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+TOKENISING = Lock()  # a tokenizer keeps the limit of the call under way, and refuses another thread's
 
 
 class Encoder(SentenceModel):
@@ -117,13 +120,10 @@ class Encoder(SentenceModel):
         limit = min(self.max_content, max_length or self.max_content)
         clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        return self.tokenizer(
-            [beginning(text, self.tokenizer, limit) for text in spaced],
-            add_special_tokens=False,
-            split_special_tokens=True,
-            truncation=True,
-            max_length=limit,
-        )["input_ids"]
+        texts = [beginning(text, self.tokenizer, limit) for text in spaced]
+        options: dict[str, Any] = {"add_special_tokens": False, "split_special_tokens": True}
+        with TOKENISING:
+            return self.tokenizer(texts, truncation=True, max_length=limit, **options)["input_ids"]
 
     def forward(
         self,
@@ -157,7 +157,7 @@ class Encoder(SentenceModel):
         tokenised = (self.tokenise(window, [self.views[0][0]] * len(window)) for window in windows)
         vectors, start = torch.empty(len(texts), self.dim), 0
         with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
-            for contents in tokenised if self.device.type == "cpu" else ahead(tokenised):
+            for contents in beside(self.device, tokenised):
                 vectors[start : start + len(contents)] = self.encode_ids(contents, batch_size, bar.update)
                 start += len(contents)
         return vectors

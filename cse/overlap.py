@@ -22,6 +22,11 @@ def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
+def beside(device: torch.device, items: Iterable[Item]) -> Iterable[Item]:
+    """The items, made `ahead` of what a GPU computes; in turn for a CPU, which would have to do both."""
+    return items if device.type == "cpu" else ahead(items)
+
+
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
     """The items in order, each made in a second thread while the one before it is used."""
     source, end = iter(items), object()

@@ -25,11 +25,12 @@ from cse.files import file_digest
 from cse.flops import contrastive_flops
 from cse.losses import mlm_weight
 from cse.momentum import MomentumQueue
+from cse.overlap import beside
 from cse.storage import Storage
 from cse.training_output import BEST, check_best, check_output, open_log, partial_folder, publish
 from cse.training_run import Run
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
-from cse.training_step import contrast, masked_language_loss, set_up, step_inputs, step_rate, step_rows
+from cse.training_step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
 
 if TYPE_CHECKING:
     from typing import NotRequired
@@ -158,10 +159,10 @@ class TrainingLoop:
     def run_steps(self, storage: Storage, report: Report) -> None:
         """The remaining steps, each logged; evaluated and saved where that is due."""
         run, state, first = self.run, self.state, self.accelerator.is_main_process
+        steps, started = range(state["step"], run.steps), time.perf_counter()
         with open_log(self.work, state, first) as log:
-            for step in range(state["step"], run.steps):
-                started = time.perf_counter()
-                entry: LogEntry = {"step": step + 1, "loss": self.step(step)}
+            for step, data in zip(steps, beside(self.accelerator.device, map(self.data, steps)), strict=True):
+                entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
                 improved = due and self.evaluate(step + 1)
                 if due:
@@ -178,19 +179,25 @@ class TrainingLoop:
                     state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
                 report({**entry, "best": state["dev"].get("best")})
+                started = time.perf_counter()
 
-    def step(self, step: int) -> float:
-        """One optimiser step; the loss comes back. Raises ValueError where it is not finite."""
-        run, accelerator = self.run, self.accelerator
+    def data(self, step: int) -> StepData:
+        """What a step needs of this process's part of its batch."""
+        rank, processes = self.accelerator.process_index, self.accelerator.num_processes
+        own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
+        batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
+        return step_data(self.encoder, batch, self.run.config, step * processes + rank)
+
+    def step(self, step: int, data: StepData) -> float:
+        """One optimiser step over its data; the loss comes back. Raises ValueError where it is not finite."""
+        config, accelerator = self.run.config, self.accelerator
         for group in self.optimizer.param_groups:
-            group["lr"] = run.learning_rate(step)
-        rank, share = accelerator.process_index, run.config.batch_size // accelerator.num_processes
-        torch.manual_seed(int(np.random.default_rng((run.config.seed, step, rank)).integers(2**62)))
+            group["lr"] = self.run.learning_rate(step)
+        torch.manual_seed(int(np.random.default_rng((config.seed, step, accelerator.process_index)).integers(2**62)))
         self.model.train()
-        batch = {name: texts[rank * share : (rank + 1) * share] for name, texts in run.batch(step).items()}
-        loss, scaled = self._losses(batch, step, step * accelerator.num_processes + rank)
+        loss, scaled = self._losses(data, step)
         accelerator.backward(scaled)
-        accelerator.clip_grad_norm_(self.model.parameters(), run.config.clip)
+        accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         value = float(loss.detach())
@@ -198,24 +205,22 @@ class TrainingLoop:
             raise ValueError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
         return value
 
-    def _losses(self, batch: dict[str, list[str]], step: int, draw: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
         encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
-        contents, templates = step_inputs(encoder, batch, self.run.config, draw)
-        rows = list(chain(*step_rows(encoder, contents, templates, self.run.config, draw)))
-        flat_contents, flat_templates = list(chain(*contents)), list(chain(*templates))
+        contents, templates, rows = (list(chain(*views)) for views in data)
         self.flops = contrastive_flops(encoder.model, [len(row.ids) for row in rows], method.prefix)
-        vectors = self.model(flat_contents, flat_templates, rows)
+        vectors = self.model(contents, templates, rows)
         queue = self.momentum.negatives() if self.momentum else None
-        loss = contrast(vectors, len(contents), self.run.config, accelerator, kind=method.contrast, queue=queue)
+        loss = contrast(vectors, len(data.rows), self.run.config, accelerator, kind=method.contrast, queue=queue)
         loss = loss * method.loss_weight
         if self.momentum:
-            self.momentum.advance(contents[0], templates[0], accelerator.gather)
+            self.momentum.advance(data.contents[0], data.templates[0], accelerator.gather)
         scaled = loss * accelerator.num_processes
         if not method.mlm_weight:
             return loss, scaled
         with accelerator.autocast():
-            masked = masked_language_loss(encoder, flat_contents, flat_templates)
+            masked = masked_language_loss(encoder, contents, templates)
         masked = masked * mlm_weight(method.mlm_weight, step)
         return loss + masked, scaled + masked
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -88,6 +88,20 @@ def step_rows(
     width = encoder.model.get_input_embeddings().embedding_dim
     room = row_limit(encoder.model) - encoder.method.prefix
     return augmented(rows, encoder.method, width, room, np.random.default_rng((config.seed, step, 2)))
+
+
+class StepData(NamedTuple):
+    """What a step needs of its batch beside the model: token ids, templates and rows of every view, text by text."""
+
+    contents: list[list[list[int]]]
+    templates: list[list[TokenTemplate]]
+    rows: list[list[Row]]
+
+
+def step_data(encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
+    """The data of a step, which follows from the seed and the step: no step before needs to be done."""
+    contents, templates = step_inputs(encoder, batch, config, step)
+    return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
 
 
 def contrast(

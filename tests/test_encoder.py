@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, make_dataclass, replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -254,3 +255,19 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
     ]  # fmt: skip
     found = [reading(str(bert_folder), each).fingerprint for each in (method, *changed)]
     assert len(set(found)) == len(found)
+
+
+def test_two_threads_with_other_limits_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
+    encoder, wrong = make(str(bert_folder), "simcse"), []
+    texts, templates = ["dog cat " * 40] * 100, [encoder.views[0][0]] * 100
+
+    def cut(limit: int) -> None:
+        for _ in range(30):
+            wrong.extend(len(ids) for ids in encoder.tokenise(texts, templates, limit) if len(ids) != limit)
+
+    threads = [Thread(target=cut, args=(limit,)) for limit in (5, 50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

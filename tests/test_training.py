@@ -15,9 +15,11 @@ from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from test_encoder import ALL, make
 
+from cse import training
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.overlap import ahead
 from cse.presets import TrainConfig
 from cse.training import train
 from cse.training_output import partial_folder
@@ -170,6 +172,16 @@ def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
         train(encoder, run_of(encoder, seed=seed), tmp_path / folder)
     assert losses(tmp_path / "a") == losses(tmp_path / "b")
     assert losses(tmp_path / "a") != losses(tmp_path / "c")
+
+
+def test_batches_prepared_ahead_give_the_same_run(
+    bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("in-turn", "ahead"):
+        encoder = make(str(bert_folder), "conpvp")
+        train(encoder, run_of(encoder, DEV), tmp_path / name)
+        monkeypatch.setattr(training, "beside", lambda device, items: ahead(items))  # as for a GPU
+    assert losses(tmp_path / "ahead") == losses(tmp_path / "in-turn")
 
 
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:

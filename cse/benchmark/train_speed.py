@@ -70,7 +70,8 @@ def measure_training(
 
 
 def _next_step(loop: TrainingLoop, numbers: Iterator[int]) -> float:
-    return loop.step(next(numbers) % loop.run.steps)
+    number = next(numbers) % loop.run.steps
+    return loop.step(number, loop.data(number))
 
 
 def peer_steps(encoder: Encoder, run: Run, precision: str) -> Iterator[float]:
