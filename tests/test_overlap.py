@@ -17,8 +17,6 @@ from cse.encoder import Encoder
 from cse.overlap import ahead, to_device
 from cse.packed import pack
 
-pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
-
 
 def test_items_come_in_order_each_made_while_the_one_before_is_used() -> None:
     made = [threading.Event() for _ in range(4)]

@@ -20,8 +20,6 @@ from cse.methods import UNTRAINED
 from cse.packed import PACKED, Packing, pack, read_in
 from cse.xray import prefix_attention
 
-pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
-
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
 def test_every_method_gives_the_vectors_of_the_plain_path(backbone: str, name: str, supervised: bool) -> None:
