@@ -40,7 +40,6 @@ def main(
     Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
     from cse.hub import data_folder
-    from cse.loading import open_model
     from cse.model_names import RecordedModel, resolve_again
     from index.folder import FILES
     from index.places import manifest_at, open_at, place_of
@@ -55,7 +54,11 @@ def main(
         place = data_folder(place, FILES)
     manifest = manifest_at(place)
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
-    encoder = open_model(resolve_again(recorded, model, pooling, family))
+    reference = resolve_again(recorded, model, pooling, family)
+
+    from cse.loading import open_model  # takes seconds, which a wrong name need not wait for
+
+    encoder = open_model(reference)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
     hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k)
     if json_output:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from index_corpus import N, build, in_batches, sentences, vectors
 
 from index import BuildSettings, VectorIndex
@@ -31,3 +34,13 @@ def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kin
     before = queries.copy()
     np.testing.assert_array_equal(index.search(queries, 4)[1], index.search(vectors(3), 4)[1])
     np.testing.assert_array_equal(queries, before)
+
+
+def test_hits_load_no_pandas_which_arrow_imports_for_a_list_or_an_array_of_its_own(tmp_path: Path) -> None:
+    VectorIndex.build(in_batches(N), tmp_path / "x", settings=BuildSettings())
+    asked = "import sys; from index import VectorIndex; found = VectorIndex.load(sys.argv[1])"
+    asked += "; print(len(found.hits([1] * found.manifest.dimension, 2)), 'pandas' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked, tmp_path / "x"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2 False\n"
