@@ -10,6 +10,7 @@ import torch
 from cse.backbone import row_limit
 from cse.pretraining.batches import MaskedBatch, masked_inputs
 from cse.pretraining.objectives import forward_logits, masked_lm_loss
+from cse.products import quick_products
 from cse.templates import PLAIN, render
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: 
     inputs, labels = masked_inputs(text, render(PLAIN, tokenizer), tokenizer, generator)
     losses, accuracies = [], []
     model.eval()
-    with torch.no_grad():
+    with torch.no_grad(), quick_products(model.device, EVAL_BATCH * length):
         for rows in MaskedBatch(inputs, labels, 0, text).split(EVAL_BATCH):
             batch = rows.to(model.device)
             logits, _ = forward_logits(model, batch, bag=False)
