@@ -19,7 +19,7 @@ import numpy as np
 from cse.errors import ArtefactError
 from cse.files import FolderKind, file_digest, partial_folder, read_json, write_file, write_folder, write_json
 from cse.shards import MANIFEST, record, survey
-from cse.swap import recover
+from cse.swap import sweep
 
 MARK, STATE = "build.json", "state"
 UNFINISHED = FolderKind(
@@ -106,7 +106,7 @@ class UnfinishedBuild:
             shutil.rmtree(self.folder)
 
     def _begun(self) -> bool:
-        recover(self.folder)
+        sweep(self.folder)
         return UNFINISHED.is_marked(self.folder)
 
 

@@ -53,6 +53,7 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     coder = _core(index)
     if hasattr(coder, "pq"):
         coder.pq.cp.min_points_per_centroid = 1
+    if hasattr(coder, "do_polysemous_training"):
         coder.do_polysemous_training = False  # takes 1.5 s a byte and serves only a search mode not offered here
     return index
 

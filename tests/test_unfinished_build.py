@@ -1,8 +1,7 @@
-"""A build with --resume, broken off anywhere, goes on to the very bytes of one that was left alone, and repeats nothing."""
+"""A build with --resume, broken off anywhere, ends in the bytes of one left alone, and encodes nothing twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from index_corpus import FACTORIES, in_batches
 from typer.testing import CliRunner, Result
 
 from cse.encoder import Encoder
+from cse.swap import Replacement
 from index import BuildSettings, VectorIndex, engine, states
 from scripts import build_index, encode
 
@@ -101,7 +101,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sentences that were given to a model, some at a time; with "stop" in front, the model is interrupted."""
     given: list[str] = []
     really = Encoder.encode
@@ -114,7 +114,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     monkeypatch.setattr(Encoder, "encode", encoding)
     monkeypatch.setattr("index.building.BLOCK", BLOCK)
-    yield given
+    return given
 
 
 @pytest.fixture
@@ -215,6 +215,18 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     built(*given, "--overwrite")
     assert seen == TEXTS
     assert not work.exists()
+
+
+def test_what_a_kill_in_the_first_writing_left_goes_with_the_build(
+    corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str]
+) -> None:
+    given = (corpus, "--model", models["promptbert"], "--output", tmp_path / "out", "--resume")
+    interrupted(seen, 1, *given)
+    killed = Replacement.begin(tmp_path / "out.partial")  # its lock stays where a kill follows the change of names
+    assert killed.held is not None
+    killed.held.close()
+    built(*given)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
 
 
 def test_another_factory_takes_the_vectors_that_are_there(
