@@ -46,9 +46,11 @@ class UnfinishedBuild:
         return self.folder / STATE
 
     def check(self, *, resume: bool, overwrite: bool) -> None:
-        """Raise ValueError where something else is there, or a build that is neither resumed nor dropped."""
-        UNFINISHED.check_replaceable(self.folder)
-        if self._begun() and not (resume or overwrite):
+        """Raise ValueError where a build is there that is neither resumed nor dropped, or what is no part of one."""
+        begun = self._begun()
+        if begun or resume:
+            UNFINISHED.check_replaceable(self.folder)
+        if begun and not (resume or overwrite):
             raise ValueError(
                 f"{self.folder}: holds an unfinished build; `resume` goes on with it, `overwrite` drops it"
             )
@@ -98,8 +100,12 @@ class UnfinishedBuild:
         return vectors
 
     def drop(self) -> None:
-        """Delete what is kept, the mark last, so that what a kill leaves of this is still known."""
+        """Delete what is kept, the mark last, so that what a kill leaves of this is still known.
+
+        Raises ValueError where something came there that is no part of it.
+        """
         if self._begun():
+            UNFINISHED.check_replaceable(self.folder)
             for path in self.folder.iterdir():
                 if path.name != MARK:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -217,6 +217,18 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     assert not work.exists()
 
 
+def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
+    corpus: Path, tmp_path: Path, models: dict[str, Path]
+) -> None:
+    given = (corpus, "--model", models["promptbert"], "--output", tmp_path / "out")
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "thesis.tex").write_text("years of work")
+    refused(run(*given, "--resume"), 3, "out.partial: holds thesis.tex")
+    built(*given)
+    built(*given, "--overwrite")
+    assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
+
+
 def test_what_a_kill_in_the_first_writing_left_goes_with_the_build(
     corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str]
 ) -> None:
