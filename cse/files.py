@@ -87,6 +87,14 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
         replacement.clear()
 
 
+def partial_folder(output: Path) -> Path:
+    """Where unfinished work on `output` is kept until it takes that name."""
+    place = Path(output).absolute()  # which gives "." a name
+    if not place.name:
+        raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
+    return place.with_name(f"{place.name}.partial")
+
+
 @contextmanager
 def _naming(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
     """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""

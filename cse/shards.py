@@ -147,7 +147,7 @@ def write_parts(
         position = rows.stop
         part = Part(plan.dimension, len(rows), islice(stream, len(rows)))
         write_file(path, partial(part.write, encode=encode, report=report))
-        write_json(path.with_suffix(".json"), _record(path))
+        write_json(path.with_suffix(".json"), record(path))
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,15 @@ class Part:
         array.flush()
 
 
-def _record(path: Path) -> dict[str, Any]:
+def record(path: Path) -> dict[str, Any]:
+    """What tells a file that is there as it was written from a damaged one."""
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 def _is_whole(path: Path) -> bool:
     """Whether a part is there as it was written; a damaged one is written again."""
-    record = path.with_suffix(".json")
-    return record.is_file() and path.is_file() and read_json(record) == _record(path)
+    written = path.with_suffix(".json")
+    return written.is_file() and path.is_file() and read_json(written) == record(path)
 
 
 def finish(folder: Path, plan: ShardPlan) -> None:

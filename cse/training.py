@@ -21,13 +21,13 @@ from cse.checkpoint import LOG, read_start, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
 from cse.evaluation.metrics import spearman
-from cse.files import file_digest
+from cse.files import file_digest, partial_folder
 from cse.flops import contrastive_flops
 from cse.losses import mlm_weight
 from cse.momentum import MomentumQueue
 from cse.overlap import beside
 from cse.storage import Storage
-from cse.training_output import BEST, check_best, check_output, open_log, partial_folder, publish
+from cse.training_output import BEST, check_best, check_output, open_log, publish
 from cse.training_run import Run
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
 from cse.training_step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate

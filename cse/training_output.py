@@ -13,7 +13,7 @@ from cse.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.checkpoint_config import DevScores
 from cse.checksums import verify
 from cse.errors import ArtefactError
-from cse.files import FolderKind, digest, write_file, write_folder
+from cse.files import FolderKind, digest, partial_folder, write_file, write_folder
 from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
@@ -27,14 +27,6 @@ UNFINISHED = FolderKind(
         f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}",  # of a write that was killed
     ),
 )  # fmt: skip
-
-
-def partial_folder(output: Path) -> Path:
-    """Where an unfinished run keeps its state, log and best checkpoint."""
-    place = Path(output).absolute()  # which gives "." a name
-    if not place.name:
-        raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
-    return place.with_name(f"{place.name}.partial")
 
 
 def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:

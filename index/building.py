@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from index import engine
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records
 from index.manifest import BuildSettings, Manifest, write_manifest
+from index.states import States
 from index.texts import TextWriter, checksum, open_texts, text_array, text_writer
 from index.vectors import unit_rows
 
@@ -24,11 +26,15 @@ TIE = 1e-6  # float32 sums of unit products differ by less
 
 
 def write_index_folder(
-    batches: Iterable[Batch], folder: Path, settings: BuildSettings, report: Callable[[int], None]
+    batches: Iterable[Batch],
+    folder: Path,
+    settings: BuildSettings,
+    report: Callable[[int], None],
+    state: Path | None = None,
 ) -> None:
-    """Write the files of a new index into the existing, empty `folder`."""
+    """Write the files of a new index into the existing, empty `folder`; `state` is that of `fill`."""
     with text_writer(folder / TEXTS_FILE) as write:
-        index, recall = fill(unit_blocks(batches, write, report), settings)
+        index, recall = fill(unit_blocks(batches, write, report), settings, States(state, settings))
     engine.write(index, folder / FAISS_FILE)
     nprobe, ef_search = engine.tune(index, settings.nprobe, settings.ef_search)
     manifest = Manifest(
@@ -73,37 +79,68 @@ def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[i
             yield block
 
 
-def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, float | None]:
-    """A FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None where the type is exact."""
+def fill(blocks: Iterator[np.ndarray], settings: BuildSettings, states: States) -> tuple[Any, float | None]:
+    """A FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None where the type is exact.
+
+    Where `states` has the index with the first of these blocks, they are only passed over. Raises ValueError where it
+    has others.
+    """
     first = next(blocks, None)
     if first is None:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
     index = engine.create(first.shape[1], settings.factory, settings.seed)
     head, rest = take(chain([first], blocks), engine.head_rows(index))
-    engine.train(index, head, settings.factory)
-    probe = None if engine.is_exact(index) else RecallProbe(head, settings.seed)
-    _add(index, probe, head)  # here, where the user can interrupt FAISS
-    _add_behind(index, probe, chain(rest, blocks))
-    engine.tune(index, settings.nprobe, settings.ef_search)
-    return index, None if probe is None else probe.recall(index)
+    begun = states.latest()
+    if begun is None:
+        with states.working(index):
+            engine.train(index, head, settings.factory)
+    filling = Filling(
+        index if begun is None else begun, None if engine.is_exact(index) else RecallProbe(head, settings.seed), states
+    )
+    filling.add(head)  # here, where the user can interrupt FAISS
+    _add_behind(filling, chain(rest, blocks))
+    return filling.finished(settings)
 
 
-def _add_behind(index: Any, probe: RecallProbe | None, blocks: Iterator[np.ndarray]) -> None:
+@dataclass
+class Filling:
+    """An index that takes its blocks in, and the probe that sees them; the first `rows` have passed."""
+
+    index: Any
+    probe: RecallProbe | None
+    states: States
+    rows: int = 0
+
+    def add(self, block: np.ndarray) -> None:
+        """Add the next unit rows (n, d), unless the index came with them."""
+        if self.probe is not None:
+            self.probe.see(block)
+        if self.rows >= self.index.ntotal:
+            with self.states.working(self.index):
+                engine.add(self.index, block, self.rows)
+        self.rows += len(block)
+
+    def finished(self, settings: BuildSettings) -> tuple[Any, float | None]:
+        """The index, tuned, with its recall. Raises ValueError where it came with other rows than have passed."""
+        if self.index.ntotal != self.rows:
+            raise ValueError(
+                f"the unfinished build had {self.index.ntotal} rows, of which {self.rows} are left; give the corpus it "
+                "was begun with, or drop it by `overwrite` without `resume`"
+            )
+        engine.tune(self.index, settings.nprobe, settings.ef_search)
+        return self.index, None if self.probe is None else self.probe.recall(self.index)
+
+
+def _add_behind(filling: Filling, blocks: Iterator[np.ndarray]) -> None:
     """Add `blocks` in order in a second thread, each while the next one is made, which is where a model encodes."""
     with ThreadPoolExecutor(1) as thread:
         added: list[Future[None]] = []
         for block in blocks:
             if added:
                 added.pop().result()  # raises what went wrong there
-            added.append(thread.submit(_add, index, probe, block))
+            added.append(thread.submit(filling.add, block))
         if added:
             added.pop().result()
-
-
-def _add(index: Any, probe: RecallProbe | None, block: np.ndarray) -> None:
-    if probe is not None:
-        probe.see(block)
-    engine.add(index, block, index.ntotal)
 
 
 def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:

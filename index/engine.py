@@ -53,6 +53,7 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     coder = _core(index)
     if hasattr(coder, "pq"):
         coder.pq.cp.min_points_per_centroid = 1
+    if hasattr(coder, "do_polysemous_training"):
         coder.do_polysemous_training = False  # takes 1.5 s a byte and serves only a search mode not offered here
     return index
 
@@ -151,6 +152,21 @@ def read_mapped(path: Path) -> Any:
     """A memory-mapped, read-only index. Raises ValueError for a file FAISS cannot read."""
     with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+
+
+def read_to_add(path: Path) -> Any:
+    """An index as it was when it was written, to add to it what would have been added then.
+
+    FAISS draws the level of each row of an HNSW and does not store how far it has drawn. Raises ValueError for a file
+    it cannot read.
+    """
+    with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
+        index = faiss.read_index(str(path))
+    core = _core(index)
+    if isinstance(core, faiss.IndexHNSW):
+        for _ in range(core.ntotal):
+            core.hnsw.random_level()  # type: ignore[attr-defined]  # not in faiss's stubs
+    return index
 
 
 def in_memory(index: Any) -> Any:

@@ -61,11 +61,12 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Bytes and sha256 of each data file, and of a large one that of a sample, as the manifest keeps them."""
-    return {name: _record(folder / name) for name in DATA_FILES}
+    """The record of each data file, as the manifest keeps them."""
+    return {name: file_record(folder / name) for name in DATA_FILES}
 
 
-def _record(path: Path) -> dict[str, Any]:
+def file_record(path: Path) -> dict[str, Any]:
+    """Bytes and sha256 of a file, and of a large one that of a sample."""
     size = path.stat().st_size
     record = {"bytes": size, "sha256": _sha256(path, [(0, size)])}
     return {**record, "sample": _sha256(path, sample(size))} if size > READ_WHOLE else record

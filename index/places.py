@@ -56,12 +56,17 @@ def open_at(
     return MilvusIndex.load(place, fingerprint, model=model)
 
 
-def build_at(batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None]) -> Index:
-    """The index of all `batches` at `place`, as `VectorIndex.build` and `MilvusIndex.build` make it."""
+def build_at(
+    batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None], state: Path | None = None
+) -> Index:
+    """The index of all `batches` at `place`, as `VectorIndex.build` and `MilvusIndex.build` make it.
+
+    A `state` is for folders alone.
+    """
     if isinstance(place, Path):
         from index.store import VectorIndex
 
-        return VectorIndex.build(batches, place, settings=settings, report=report)
+        return VectorIndex.build(batches, place, settings=settings, report=report, state=state)
     from index.milvus import MilvusIndex
 
     return MilvusIndex.build(batches, place, settings=settings, report=report)

@@ -47,17 +47,24 @@ class VectorIndex:
 
     @classmethod
     def build(
-        cls, batches: Iterable[Batch], output: Path, *, settings: BuildSettings, report: Callable[[int], None] = _silent
+        cls,
+        batches: Iterable[Batch],
+        output: Path,
+        *,
+        settings: BuildSettings,
+        report: Callable[[int], None] = _silent,
+        state: Path | None = None,
     ) -> VectorIndex:
         """The index of all `batches` of texts and vectors (n, d) float32, written to the folder `output` and loaded.
 
         Memory holds the FAISS index, two batches, of which one is added while the next is drawn, and, for types that
         are not exact, a head of 65,536 vectors or more (`engine.head_rows`). `report` gets the number of rows after
-        each batch. An index at `output` is replaced when all is written; a failure leaves it untouched. Raises
-        ValueError for bad batches, settings or `output`.
+        each batch. An index at `output` is replaced when all is written; a failure leaves it untouched. With a folder
+        `state`, the index is written there now and then, and a killed build of the same batches goes on from it.
+        Raises ValueError for bad batches, settings or `output`.
         """
         with replacing(Path(output)) as fresh:
-            write_index_folder(batches, fresh, settings, report)
+            write_index_folder(batches, fresh, settings, report, state)
         return cls.load(output)
 
     @classmethod

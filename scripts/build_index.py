@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.model_names import ModelReference
+    from cse.unfinished_build import UnfinishedBuild
     from index.manifest import Manifest
     from index.places import Index, Place
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
-
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
 
@@ -79,6 +79,14 @@ def main(
         bool,
         typer.Option("--append", help="Add to the index at --output, of the same model.", rich_help_panel=RESULT),
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on after a kill; until the end OUTPUT.partial keeps each vector (1.5 kB at 384 dimensions).",
+            rich_help_panel=RESULT,
+        ),
+    ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=RESULT)
     ] = False,
@@ -91,6 +99,8 @@ def main(
 
     Example: python -m scripts.build_index corpus.txt --vectors vectors --output indexes/large --factory IVF4096,SQ8
 
+    Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/large --resume
+
     Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
     from index import BuildSettings
@@ -102,11 +112,15 @@ def main(
         raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
     place = place_of(output)
     _check_output(place, factory, overwrite=overwrite, append=append)
+    unfinished = _unfinished(place, resume=resume, overwrite=overwrite, append=append)
+    kept = unfinished if resume else None
     stream = _sentences(corpus, column)
     if vectors is not None:
         source = _encoded(vectors, stream)
     else:
-        source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size)
+        source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
+    if kept:
+        kept.begin(source.fingerprint, batch_size, vectors)
     with _progress() as report:
         if append:
             index = open_at(place, source.fingerprint, model=source.name, device="cpu")
@@ -117,7 +131,9 @@ def main(
                 factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
                 fingerprint=source.fingerprint, corpus=corpus, seed=seed,
             )  # fmt: skip
-            index = build_at(source.batches, place, settings, report)
+            index = build_at(source.batches, place, settings, report, kept.state if kept else None)
+    if unfinished:
+        unfinished.drop()
     if json_output:
         print_json(index.manifest.to_json())
     else:
@@ -136,12 +152,15 @@ class Source:
     batches: Batches
 
 
-def _encoding(reference: ModelReference, stream: Iterator[str], batch_size: int | None) -> Source:
+def _encoding(
+    reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None
+) -> Source:
     from cse.loading import open_model
     from index.building import encoded
 
     encoder = open_model(reference)
-    batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
+    encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
+    batches = encoded(stream, kept.keeping(encode) if kept else encode)
     return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
 
 
@@ -177,6 +196,19 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
         return
     if holds_index(place) and not overwrite:
         raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
+
+
+def _unfinished(place: Place, *, resume: bool, overwrite: bool, append: bool) -> UnfinishedBuild | None:
+    """What is kept of a build to `place`, where it may go on or begin; only of new indexes in folders."""
+    from cse.unfinished_build import UnfinishedBuild
+
+    if append or not isinstance(place, Path):
+        if resume:
+            raise typer.BadParameter("--resume makes a folder; else give --vectors of scripts.encode --shards --resume")
+        return None
+    unfinished = UnfinishedBuild.of(place)
+    unfinished.check(resume=resume, overwrite=overwrite)
+    return unfinished
 
 
 def _sentences(corpus: str, column: str | None) -> Iterator[str]:

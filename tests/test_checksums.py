@@ -22,10 +22,11 @@ from cse.backbone import load_backbone
 from cse.checkpoint import save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.files import partial_folder
 from cse.loading import load
 from cse.storage import Storage
 from cse.training import train
-from cse.training_output import partial_folder, publish
+from cse.training_output import publish
 from cse.weights import check_finite
 
 DEV = [(float(grade), SENTENCES[grade], SENTENCES[(3 * grade + 1) % 7]) for grade in range(6)]

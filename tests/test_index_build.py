@@ -58,6 +58,13 @@ def test_product_quantizers_skip_the_slow_search_for_code_numbers(factory: str) 
     assert coder.do_polysemous_training is False
 
 
+@pytest.mark.parametrize("factory", ["PQ16x4fs", "IVF8,PQ16x4fs"])
+def test_fast_scan_types_are_built(factory: str, tmp_path: Path) -> None:
+    index = build(tmp_path / "index", factory)
+    rows = index.search(vectors(20), 10)[1]
+    assert overlap(rows, brute_force(vectors(20), vectors(N), 10)[1]) > 0.3
+
+
 def test_vectors_beyond_the_head_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[int] = []
     original = engine.train

@@ -19,10 +19,10 @@ from cse import training
 from cse.backbone import set_dropout
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.files import partial_folder
 from cse.overlap import ahead
 from cse.presets import TrainConfig
 from cse.training import train
-from cse.training_output import partial_folder
 from cse.training_run import Run
 from cse.training_step import contrast
 

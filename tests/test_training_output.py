@@ -9,8 +9,8 @@ from test_training import Killed, losses, run_of
 
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
+from cse.files import partial_folder
 from cse.training import train
-from cse.training_output import partial_folder
 
 
 @pytest.fixture

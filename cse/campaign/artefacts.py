@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from cse.campaign.report import Verdict
-from cse.campaign.subjects import PRETRAIN, SUBJECTS, content, files_of, fresh_folder
+from cse.campaign.subjects import BUILD, PRETRAIN, SUBJECTS, content, files_of, fresh_folder
 from cse.campaign.system import Disturbance, Ended, run
 
 REFUSED = (3, 4)
@@ -36,13 +36,14 @@ class Artefact:
     share: float = 0.0
 
 
-_TRAIN, _EVALUATE = SUBJECTS[0].words, SUBJECTS[-1].words
+_TRAIN, _EVALUATE, _BUILD = SUBJECTS[0].words, SUBJECTS[-1].words, (*BUILD, "--resume")
 ARTEFACTS = [
     Artefact("checkpoint", "saved", (*ENCODE, "saved"), "out.npy", "model"),
     Artefact("backbone", "saved", (*ENCODE, "saved"), "out.npy", "backbone/model"),
     Artefact("index", "saved", ("search", "saved", "the dog is happy", "-k", "5", "--json"), "", "index"),
     Artefact("run", "out.partial", (*_TRAIN, "--resume"), "out", broken_off=_TRAIN, share=0.7),
     Artefact("pretraining", "out", (*PRETRAIN, "--resume"), "out/model", broken_off=PRETRAIN, share=0.7),
+    Artefact("build", "out.partial", _BUILD, "out", broken_off=_BUILD, share=0.7),
     Artefact("results", "out.json", _EVALUATE, "out.json", broken_off=_EVALUATE, share=0.7),
 ]
 

@@ -31,6 +31,7 @@ PRETRAIN = (
     *("pretrain", "../text.txt", "--output", "out", "--vocabulary", "90", "--layers", "1", "--hidden", "16"),
     *("--tokens", "768", "--batch-tokens", "64", "--eval-every", "4"),
 )
+BUILD = ("build_index", "../text.txt", "--model", "../model", "--output", "out")
 EVALUATE = ("evaluate", "sts", "--model", "../model", "--data", "../sts", "--json", "out.json")
 
 
@@ -65,9 +66,11 @@ def _training(name: str, method: str) -> list[Subject]:
 
 def _indexing(words: tuple[str, ...]) -> list[Subject]:
     anew, more = (*words, "--overwrite"), ("build_index", "../few.txt", *words[2:], "--append")
+    keeping = (*words, "--resume")
     return [
         Subject("build_index", words, "out", (words,)),
         Subject("build_index --overwrite", anew, "out", (anew,), ("build_index", "../few.txt", *words[2:])),
+        Subject("build_index --resume", keeping, "out", (keeping,)),
         Subject("build_index --append", more, "out", (more,), words),
     ]
 
@@ -84,7 +87,7 @@ SUBJECTS = [
         ((*PRETRAIN, "--overwrite", "--resume"), (*PRETRAIN, "--overwrite")),
         (*PRETRAIN, "--seed", "7"),
     ),
-    *_indexing(("build_index", "../text.txt", "--model", "../model", "--output", "out")),
+    *_indexing(BUILD),
     Subject("encode", _ENCODE, "out.npy", (_ENCODE,)),
     Subject("encode anew", _ENCODE, "out.npy", (_ENCODE,), (*_ENCODE, "--normalize")),
     Subject(

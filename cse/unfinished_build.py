@@ -1,0 +1,128 @@
+"""A build of an index that goes on after a kill: each block of vectors is kept when encoded, until the index is there.
+
+The folder `OUTPUT.partial` holds `build.json`, which says what encodes; for each block `block-000000.npy`, (n, d)
+float32, and a `.json` that it is whole and of which sentences; and `state`, where the index that grows is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.errors import ArtefactError
+from cse.files import FolderKind, file_digest, partial_folder, read_json, write_file, write_folder, write_json
+from cse.shards import MANIFEST, record, survey
+from cse.swap import sweep
+
+MARK, STATE = "build.json", "state"
+UNFINISHED = FolderKind(
+    "an unfinished build", MARK, ("fingerprint",), (MARK, "block-*", ".block-*", STATE, f"{STATE}/*", f".{STATE}.*")
+)  # fmt: skip
+
+Encode = Callable[[list[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class UnfinishedBuild:
+    """What is kept in `folder` of a build that is under way, or was killed."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, output: Path) -> UnfinishedBuild:
+        """That of the index folder `output`."""
+        return cls(partial_folder(output))
+
+    @property
+    def state(self) -> Path:
+        """The folder for the state of the index that grows."""
+        return self.folder / STATE
+
+    def check(self, *, resume: bool, overwrite: bool) -> None:
+        """Raise ValueError where a build is there that is neither resumed nor dropped, or what is no part of one."""
+        begun = self._begun()
+        if begun or resume:
+            UNFINISHED.check_replaceable(self.folder)
+        if begun and not (resume or overwrite):
+            raise ValueError(
+                f"{self.folder}: holds an unfinished build; `resume` goes on with it, `overwrite` drops it"
+            )
+
+    def begin(self, fingerprint: str, batch_size: int | None, vectors: Path | None) -> None:
+        """Go on where the same was begun, or begin: to encode by a model, or to index a finished folder of `vectors`.
+
+        Raises ValueError where another build was begun.
+        """
+        plan = {
+            "fingerprint": fingerprint,
+            "batch_size": batch_size,
+            "vectors": vectors and file_digest(vectors / MANIFEST),
+        }
+        if not self._begun():
+            write_folder(self.folder, lambda fresh: (fresh / MARK).write_text(json.dumps(plan)), UNFINISHED)
+        begun = read_json(self.folder / MARK)
+        if odd := next((name for name in plan if begun.get(name) != plan[name]), None):
+            raise ValueError(
+                f"{self.folder}: was begun with {odd} {begun.get(odd)!r}, not {plan[odd]!r}; repeat its options, or "
+                "drop it by `overwrite` without `resume`"
+            )
+
+    def keeping(self, encode: Encode) -> Encode:
+        """`encode` for blocks in their order, each of which is kept, or was and is not encoded again."""
+        number = -1
+
+        def kept(texts: list[str]) -> np.ndarray:
+            nonlocal number
+            number += 1
+            return self._block(self.folder / f"block-{number:06}.npy", texts, encode)
+
+        return kept
+
+    def _block(self, path: Path, texts: list[str], encode: Encode) -> np.ndarray:
+        sentences, written = survey(texts)[1], _read(path.with_suffix(".json"))
+        if written.get("sentences", sentences) != sentences:
+            raise ValueError(
+                f"{path}: is of other sentences; give the corpus that the build was begun with, or drop it by "
+                "`overwrite` without `resume`"
+            )
+        if path.is_file() and written == {**record(path), "sentences": sentences}:
+            return np.load(path, allow_pickle=False)
+        vectors = encode(texts)
+        write_file(path, partial(_save, vectors))
+        write_json(path.with_suffix(".json"), {**record(path), "sentences": sentences})
+        return vectors
+
+    def drop(self) -> None:
+        """Delete what is kept, the mark last, so that what a kill leaves of this is still known.
+
+        Raises ValueError where something came there that is no part of it.
+        """
+        if self._begun():
+            UNFINISHED.check_replaceable(self.folder)
+            for path in self.folder.iterdir():
+                if path.name != MARK:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(self.folder)
+
+    def _begun(self) -> bool:
+        sweep(self.folder)
+        return UNFINISHED.is_marked(self.folder)
+
+
+def _save(vectors: np.ndarray, path: Path) -> None:
+    np.save(path, vectors)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What the file says; nothing where it is missing or damaged."""
+    try:
+        return read_json(path)
+    except ArtefactError:
+        return {}
