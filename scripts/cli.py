@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
 import json
 import os
 import re
@@ -37,6 +39,12 @@ class Grouped(TyperCommand):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+# What is imported for a model is a million objects that stay: they are seldom looked through for garbage while they
+# come, and not once more when the process ends.
+gc.set_threshold(10_000)
+atexit.register(gc.freeze)
 
 
 def command(function: Callable[..., None]) -> typer.Typer:
