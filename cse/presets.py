@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -29,6 +30,14 @@ class TrainConfig:
     hinge: float = 0.0
     chunk: int | None = None
     seed: int = 42
+
+
+# The least and the most that may be asked for of a setting of a run, or of its method.
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("epochs", "max_steps", "max_length", "eval_every", "chunk", "prefix"), (1, math.inf)),
+    **dict.fromkeys(("learning_rate", "clip", "hinge", "mlm_weight"), (0.0, math.inf)),
+    "batch_size": (2, math.inf), "temperature": (1e-4, math.inf), "dropout": (0.0, 0.9), "seed": (0, math.inf),
+}  # fmt: skip
 
 
 # (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.

@@ -15,24 +15,13 @@ from cse.files import read_json
 from cse.method_json import from_json
 from cse.methods import Method
 from cse.model_names import BACKBONE, CONFIG, location
-from cse.presets import TrainConfig
+from cse.presets import BOUNDS, TrainConfig
 from cse.training_run import METHOD_SETTINGS, TrainRequest
 
 # What a checkpoint records beside its settings, and what its settings say of the data of the run.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
 OF_DATA = {"data", "examples", "dev_pairs", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
-LEAST: dict[str, float] = {
-    "batch_size": 2,
-    "epochs": 1,
-    "max_steps": 1,
-    "max_length": 1,
-    "eval_every": 1,
-    "chunk": 1,
-    "prefix": 1,
-}
-LEAST |= {"temperature": 1e-4, "seed": 0, "learning_rate": 0, "clip": 0, "dropout": 0, "hinge": 0, "mlm_weight": 0}
-MOST_DROPOUT = 0.9
 
 
 @dataclass(frozen=True)
@@ -130,10 +119,13 @@ def _checked(place: str, name: str, value: Any) -> Any:
     types = {"true or false": (bool,), "a whole number": (int,)}.get(called, (int, float))
     if value is not None and type(value) not in types:
         raise ValueError(f"{place}: {name} is {value!r}; give {called}")
-    if value is not None and name in LEAST and not LEAST[name] <= value < math.inf:
-        raise ValueError(f"{place}: {name} is {value!r}; give at least {LEAST[name]}")
-    if name == "dropout" and value is not None and value > MOST_DROPOUT:
-        raise ValueError(f"{place}: dropout is {value!r}; give at most {MOST_DROPOUT}")
+    if value is None or name not in BOUNDS:
+        return value
+    least, most = BOUNDS[name]
+    if not least <= value < math.inf:
+        raise ValueError(f"{place}: {name} is {value!r}; give at least {least}")
+    if value > most:
+        raise ValueError(f"{place}: {name} is {value!r}; give at most {most}")
     return value
 
 

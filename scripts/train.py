@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.methods import METHODS, SUPERVISED
+from cse.presets import BOUNDS
 from scripts.cli import PRECISIONS, STORAGES, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those publ
 
 def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
+
+
+def _setting(panel: str, name: str, help_text: str) -> Any:
+    least, most = BOUNDS[name]
+    return _option(panel, help_text, min=least, max=None if most == math.inf else most)
 
 
 def main(
@@ -49,39 +56,49 @@ def main(
     ] = None,
     supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
     limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
-    epochs: Annotated[int | None, _option(SETTINGS, "Passes over the data; 1 where no paper says more.", min=1)] = None,
-    max_steps: Annotated[
-        int | None, _option(SETTINGS, "Stop after N batches, drawn from all the data; default: at the end.", min=1)
+    epochs: Annotated[
+        int | None, _setting(SETTINGS, "epochs", "Passes over the data; 1 where no paper says more.")
     ] = None,
-    batch_size: Annotated[int | None, _option(SETTINGS, "Examples of a step; 64 to 512 by method.", min=2)] = None,
+    max_steps: Annotated[
+        int | None,
+        _setting(SETTINGS, "max_steps", "Stop after N batches, drawn from all the data; default: at the end."),
+    ] = None,
+    batch_size: Annotated[
+        int | None, _setting(SETTINGS, "batch_size", "Examples of a step; 64 to 512 by method.")
+    ] = None,
     chunk: Annotated[
-        int | None, _option(SETTINGS, "Rows at a time, computed twice: large batches in little memory; all.", min=1)
+        int | None, _setting(SETTINGS, "chunk", "Rows at a time, computed twice: large batches in little memory; all.")
     ] = None,
     learning_rate: Annotated[
-        float | None, _option(SETTINGS, "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method.", min=0.0)
+        float | None,
+        _setting(SETTINGS, "learning_rate", "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method."),
     ] = None,
     max_length: Annotated[
         int | None,
-        _option(
-            SETTINGS, "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.", min=1
+        _setting(
+            SETTINGS,
+            "max_length",
+            "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.",
         ),
     ] = None,
-    temperature: Annotated[float | None, _option(SETTINGS, "What cosines are divided by; 0.05.", min=1e-4)] = None,
+    temperature: Annotated[
+        float | None, _setting(SETTINGS, "temperature", "What cosines are divided by; 0.05.")
+    ] = None,
     eval_every: Annotated[
-        int | None, _option(SETTINGS, "Steps between evaluations and saved states; 125.", min=1)
+        int | None, _setting(SETTINGS, "eval_every", "Steps between evaluations and saved states; 125.")
     ] = None,
     dropout: Annotated[
         float | None,
-        _option(SETTINGS, "Rate of every dropout; default: the backbone's own, or a preset's.", min=0.0, max=0.9),
+        _setting(SETTINGS, "dropout", "Rate of every dropout; default: the backbone's own, or a preset's."),
     ] = None,
-    prefix: Annotated[int | None, _option(METHOD, "Prompt length of dcpcse; 4 to 16 by backbone.", min=1)] = None,
+    prefix: Annotated[int | None, _setting(METHOD, "prefix", "Prompt length of dcpcse; 4 to 16 by backbone.")] = None,
     mlm_weight: Annotated[
         float | None,
-        _option(METHOD, "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa.", min=0.0),
+        _setting(METHOD, "mlm_weight", "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa."),
     ] = None,
     hinge: Annotated[
         float | None,
-        _option(SETTINGS, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", min=0.0),
+        _setting(SETTINGS, "hinge", "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0."),
     ] = None,
     freeze_embeddings: Annotated[
         bool | None, _option(SETTINGS, "Leave the word embeddings as they are; by default they are trained.")
@@ -92,7 +109,7 @@ def main(
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
     seed: Annotated[
-        int | None, _option(SETTINGS, "Of the order of texts, dropout and what starts anew; 42.", min=0)
+        int | None, _setting(SETTINGS, "seed", "Of the order of texts, dropout and what starts anew; 42.")
     ] = None,
     resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
