@@ -1,4 +1,4 @@
-"""The memory allocator during training and in a server, and the compiled kernels that training keeps."""
+"""The memory allocator during training and in a server, and the compiled kernels that both keep."""
 
 from __future__ import annotations
 
