@@ -122,11 +122,12 @@ def check_address(host: str, port: int) -> None:
 
 def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until interrupted."""
-    from cse.allocator import keep_memory_flat
+    from cse.allocator import bound_kernels, keep_memory_flat
     from ui.names import audience, served_names
     from ui.page import launch_options
 
     keep_memory_flat()
+    bound_kernels()
     app = build_app(
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
         options.allow_hub,

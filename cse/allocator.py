@@ -1,15 +1,18 @@
-"""The memory allocator during training and in a server, and the compiled kernels that training keeps."""
+"""The memory allocator during training and in a server, and the compiled kernels that both keep."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
+import threading
+import time
 from typing import Any
 
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # mallopt's numbers, from malloc.h
 KEPT, MOST_BEFORE_2_35 = 2**30, 2**25  # bytes; older versions of glibc refuse a larger threshold for mapping
 ARENAS, LARGE = 2, 2**20  # bytes
+GIVEN_BACK = 30.0  # seconds from one time to the next
 
 KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 MOST_KERNELS = 256  # a step of pretraining needs about 30; oneDNN keeps 1,024, of a megabyte and more in bfloat16
@@ -40,12 +43,27 @@ def keep_memory_flat() -> None:
 
     By default each thread has a place of its own to take memory from (8 a core), and a block is mapped alone only above
     a size that grows with what is freed: what the largest answer of each thread left behind stays. Threads that run
-    already keep their places. Does nothing where the C library is another, and where `MALLOC_ARENA_MAX` says how many.
+    already keep their places. What becomes free between blocks that stay is given back each half minute. Does nothing
+    where the C library is another, and where `MALLOC_ARENA_MAX` says how many.
     """
     mallopt = _mallopt()
     if mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt(ARENA_MAX, ARENAS)
         mallopt(MMAP_THRESHOLD, LARGE)
+        threading.Thread(target=_give_back_for_ever, daemon=True).start()
+
+
+def give_back() -> None:
+    """Let glibc give the free pages between the blocks in use back to the system, of which it keeps all by itself."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _give_back_for_ever() -> None:
+    while True:
+        time.sleep(GIVEN_BACK)
+        give_back()
 
 
 def _mallopt() -> Any:

@@ -12,12 +12,13 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 from torch.overrides import TorchFunctionMode
 
 from cse.machine import AMD, extensions, vendor
 
 FEWEST_ROWS = 64  # below, taking the weights over costs more than the product saves
+NUMBERS = 8  # of rows between one power of two and the next: oneDNN compiles code for each, and keeps it
 
 
 def quick_products(device: torch.device, rows: int) -> AbstractContextManager[Any]:
@@ -51,20 +52,32 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(rows, weight)
-        return _product(rows, weight, bias)
+        flat = rows.flatten(0, -2)
+        return _product(_filled(flat), weight, bias)[: len(flat)].view(*rows.shape[:-1], len(weight))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        (gradient,) = gradients  # (..., out)
-        flat = gradient.flatten(0, -2)
+        flat = gradients[0].flatten(0, -2)
+        filled = _filled(flat)  # (N, out)
         return (
-            _product(gradient, weight.T) if ctx.needs_input_grad[0] else None,
-            _product(flat.T, rows.flatten(0, -2).T) if ctx.needs_input_grad[1] else None,
+            _product(filled, weight.T)[: len(flat)].view_as(rows) if ctx.needs_input_grad[0] else None,
+            _product(filled.T, _filled(rows.flatten(0, -2)).T) if ctx.needs_input_grad[1] else None,
             flat.sum(0) if ctx.needs_input_grad[2] else None,
         )
 
 
+def _filled(rows: torch.Tensor) -> torch.Tensor:
+    """Rows (N, in), and rows of zeros up to the next of few numbers; they change no digit of the others' products.
+
+    oneDNN compiles code for each new number of rows, half a megabyte of it, and keeps some of it whatever its cache is
+    told: a process that meets all numbers up to 2,048 would hold gigabytes.
+    """
+    step = 2 ** max(0, len(rows).bit_length() - NUMBERS.bit_length())
+    missing = -len(rows) % step
+    return pad(rows, (0, 0, 0, missing)) if missing else rows  # `pad` copies even where none is missing
+
+
 def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """(..., out) rows (..., in) times a weight (out, in), transposed, and a bias (out,)."""
-    return torch.ops.mkldnn._linear_pointwise(rows.contiguous(), weight.contiguous().to_mkldnn(), bias, "none", [], "")
+    """(N, out) rows (N, in) times a weight (out, in), transposed, and a bias (out,)."""
+    return torch.ops.mkldnn._linear_pointwise(rows.contiguous(), weight.contiguous(), bias, "none", [], "")

@@ -76,12 +76,12 @@ def bench_app(
 def bench_load(
     clients: Annotated[int, typer.Option(min=1, max=256, help="Clients at once.")] = 32,
     seconds: Annotated[float, typer.Option(min=1, help="How long they ask.")] = 300.0,
+    warm_up: Annotated[float, typer.Option(min=0, help="Seconds of the same before the clock.")] = 0.0,
     json_output: Json = False,
 ) -> None:
     """Start the app and let many clients ask for everything at once, while maps are drawn: times, errors and memory.
 
-    Each client asks again as soon as it has its answer; some leave before, some ask wrongly. Exit code 1 where anything
-    else than a wrong question has no answer.
+    Each asks again as soon as it has its answer; some leave before, some ask wrongly. Exit code 1 for any other error.
 
     Example: python -m scripts.bench load --clients 8 --seconds 20
     """
@@ -90,8 +90,8 @@ def bench_load(
 
     with started_app(ROOT) as (url, page, process):
         log(f"first page after {page:.1f} s; {clients} clients for {seconds:g} s")
-        found = bear(url, clients, seconds, process)
-    _print(json_output, {"clients": clients, **to_json(found)}, in_lines(found, clients))
+        found = bear(url, clients, seconds, process, warm_up=warm_up)
+    _print(json_output, {"clients": clients, "warm_up": warm_up, **to_json(found)}, in_lines(found, clients))
     if found.errors:
         raise typer.Exit(1)
 

@@ -53,6 +53,21 @@ def test_many_clients_of_a_small_app_are_answered_whatever_they_ask(tmp_path, be
     assert to_json(found)["calls"] == found.calls
 
 
+def test_of_a_warm_up_the_errors_alone_count(monkeypatch):
+    runs = []
+
+    def visit(url, chance, found, over) -> None:
+        runs.append(found)
+        timed("similarity", found, lambda: None if found is not runs[0] else call("file:///nowhere", "x", []))
+        timed("search", found, lambda: None)
+
+    for name, stub in {"call": lambda *_: "", "draw": lambda *_: None, "visit": visit}.items():
+        monkeypatch.setattr(app_mix, name, stub)
+    found = bear("http://nowhere", 1, 0.01, warm_up=0.01)
+    assert found is runs[1]
+    assert [len(runs), found.calls, sum(found.errors.values()), runs[0].calls] == [2, 2, 1, 1]
+
+
 def test_what_goes_wrong_under_load_is_counted_by_its_reason():
     found, answers = Mixed(), iter((ValueError("no"), ValueError("no"), OSError("gone"), None))
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from types import SimpleNamespace
 
 import gradio as gr
 import httpx
@@ -11,7 +12,7 @@ from app_models import GOOD, serving, write_model
 from starlette.datastructures import Headers
 
 from ui import gate
-from ui.calls import refusal
+from ui.calls import reason_of, refusal
 from ui.gate import inspected
 from ui.models import Models, told
 from ui.names import Names, audience, served_names
@@ -240,6 +241,38 @@ def test_only_a_file_that_was_uploaded_here_is_a_file(url):
         assert answer.json()["error"] == f"{lines[type(meta).__name__]}; upload it again."
 
 
+def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
+    config = httpx.get(f"{url}/config").json()
+    (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
+    (call,) = [each for each in config["dependencies"] if label in each["inputs"]]
+    (path,) = httpx.post(f"{url}/gradio_api/upload", files={"files": ("a.txt", b"one")}).json()
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    wrong = ["x", 5, True, [], [None], {}, {"path": path}, [file], {"a": file}, {**file, "size": "x"}]
+    for value in wrong:
+        data = [value if part == label else "" for part in call["inputs"]]
+        for kind, name in (("queue/join", {"fn_index": call["id"]}), (f"call/{call['api_name']}", {})):
+            answer = httpx.post(f"{url}/gradio_api/{kind}", json={"data": data, "session_hash": "x", **name})
+            assert answer.status_code == 422, value
+            assert answer.json()["error"].startswith('File takes {"path": ..., "meta": {"_type": "gradio.FileData"}}')
+            assert answer.json()["error"].endswith(f"or null; {json.dumps(value)[:60]} came.")
+    function = SimpleNamespace(cancels=[], fn=print, api_name="own", inputs=[gr.File(label="File")])
+    blocks = SimpleNamespace(upload_file_set={path}, fns={})
+    assert [reason_of(function, [value], blocks) for value in (file, None)] == [None, None]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_function_of_the_page_alone_is_not_called(url, capfd):
+    functions = httpx.get(f"{url}/config").json()["dependencies"]
+    (stopping,) = [each for each in functions if each["cancels"]]
+    assert not stopping["backend_fn"]  # the page asks for no answer of it
+    for kind in ("run/predict", "api/predict", "queue/join", f"call/{stopping['api_name']}"):
+        sent = {"data": [], "fn_index": stopping["id"], "session_hash": "x"}
+        answer = httpx.post(f"{url}/gradio_api/{kind}", json=sent)
+        assert answer.status_code == 422, kind
+        assert answer.json()["error"].startswith(f"/{stopping['api_name']} runs in the page alone; choose /encode, ")
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("announced", [True, False])
 def test_requests_are_bounded_before_they_are_read(url, announced):
     def post(path, content, kind):
@@ -310,6 +343,7 @@ def test_a_call_without_a_session_leaves_none_behind(session, kept):
         blocks.close()
     assert list(server.state_holder.session_data) == kept
     assert list(blocks._queue.pending_event_ids_session) == kept
+    assert [state.config_values for state in server.state_holder.session_data.values()] == [{}] * len(kept)
 
 
 def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeypatch):

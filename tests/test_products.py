@@ -60,6 +60,26 @@ def test_a_frozen_weight_gets_no_gradient_and_costs_none(taken) -> None:
 
 
 @pytest.mark.usefixtures("by_onednn")
+def test_products_of_many_numbers_of_rows_compile_few_kernels(capfd: pytest.CaptureFixture[str]) -> None:
+    """Batches of 64 to 363 rows, forward and backward, by oneDNN's own account of what it compiles."""
+    weight = torch.ones(41, 23, requires_grad=True)  # sizes of no other test, whose kernels would be there already
+    with products.quick_products(CPU, 1000), torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON_CREATION):
+        for count in range(64, 364):
+            linear(torch.ones(count, 23, requires_grad=True), weight).sum().backward()
+    compiled = [line for line in capfd.readouterr().out.splitlines() if "create:cache_miss" in line]
+    assert 3 <= len(compiled) <= 3 * (8 + 8 + 5)  # forward, the gradients of rows and of weight; 8 numbers an octave
+
+
+def test_rows_are_filled_up_by_less_than_an_eighth() -> None:
+    filled = {count: products._filled(torch.ones(count, 1)) for count in range(64, 2049)}
+    assert len({len(rows) for rows in filled.values()}) == 5 * 8 + 1
+    for count, rows in filled.items():
+        assert len(rows) < count * 9 / 8
+        assert rows[:count].all()
+        assert not rows[count:].any()
+
+
+@pytest.mark.usefixtures("by_onednn")
 def test_few_rows_other_numbers_and_mixed_precision_stay_with_pytorch(taken) -> None:
     rows, weight = (tensor.detach() for tensor in tensors((64, 24), (40, 24)))
     with products.quick_products(CPU, 63):

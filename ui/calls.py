@@ -10,10 +10,12 @@ from typing import Any
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
+from gradio.data_classes import FileData
 from gradio_client.utils import is_file_obj_with_meta
 
 API = "/gradio_api/"
 MOST_NAMED = 20  # endpoints in a message
+A_FILE = '{"path": ..., "meta": {"_type": "gradio.FileData"}}'
 UNKNOWN, WRONG = 404, 422
 
 Refusal = tuple[dict[str, Any], int]
@@ -68,12 +70,21 @@ def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
 def forget(blocks: gr.Blocks, path: str) -> None:
     """Drop what Gradio keeps of a call without a session once its results were fetched; `path` as in `unknown_event`.
 
-    Such a call is a session of its own, of 0.4 MB and its answer, which stands in the place of a page's.
+    Such a call is a session of its own, which stands in the place of a page's.
     """
     session = path.rpartition("/")[2]  # of no other call: a session is not fetched by its name
     blocks.state_holder.session_data.pop(session, None)
     blocks.state_holder.time_last_used.pop(session, None)
     blocks._queue.pending_event_ids_session.pop(session, None)
+
+
+def lighten(blocks: gr.Blocks) -> None:
+    """Drop the copies of all fields that Gradio keeps with each session, for links that this app has not.
+
+    They are what a session weighs: all of a page's settings, the last inputs and the last answers.
+    """
+    for state in list(blocks.state_holder.session_data.values()):
+        state.config_values.clear()
 
 
 def refused(line: str, status: int) -> Refusal:
@@ -95,21 +106,42 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | 
     if not isinstance(values, list):
         return None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
-    if function.cancels:  # Gradio gives it the session in the place of all values
-        return f"/{name} takes no file." if any(files_in(values)) else None
+    if function.cancels and any(files_in(values)):  # Gradio gives it the session in the place of all values
+        return f"/{name} takes no file."
+    if function.fn is None:
+        return f"/{name} runs in the page alone; {choices(blocks)}."
+    if function.cancels:
+        return None
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
         return f"/{name} takes {counted(len(shown))}{named}; {len(values)} came."
-    for (what, field), value in zip(fields if len(values) == len(fields) else shown, values, strict=True):
-        files = list(files_in(value))
-        if files and not isinstance(field, gr.File):
-            return f"{what} is a file; send text."
-        if any(not isinstance(file["meta"], dict) for file in files):
-            return f"{what} has a file whose meta is no object; upload it again."
-        if any(file["path"] not in blocks.upload_file_set for file in files):
-            return f"{what} was not uploaded here, or too long ago; upload it again."
+    taken = zip(fields if len(values) == len(fields) else shown, values, strict=True)
+    reasons = (reason_of_value(what, field, value, blocks) for (what, field), value in taken)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str | None:
+    """Why a field, called `what`, cannot take a value, as far as files go; None where it can."""
+    files = list(files_in(value))
+    if not isinstance(field, gr.File):
+        return f"{what} is a file; send text." if files else None
+    if any(not isinstance(file["meta"], dict) for file in files):
+        return f"{what} has a file whose meta is no object; upload it again."
+    if any(file["path"] not in blocks.upload_file_set for file in files):
+        return f"{what} was not uploaded here, or too long ago; upload it again."
+    if value is not None and not (files == [value] and is_valid(value)):
+        return f"{what} takes {A_FILE} that was uploaded here, or null; {json.dumps(value)[:60]} came."
     return None
+
+
+def is_valid(file: dict[str, Any]) -> bool:
+    """Whether Gradio can read a reference to a file, which it finds out late and tells as a traceback."""
+    try:
+        FileData.model_validate(file)
+    except ValueError:
+        return False
+    return True
 
 
 def in_order(function: BlockFunction, sent: dict[str, Any]) -> tuple[str | None, list[Any]]:

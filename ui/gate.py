@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from ui.calls import API, UNKNOWN, Refusal, forget, refusal, unknown_event
+from ui.calls import API, UNKNOWN, Refusal, forget, lighten, refusal, unknown_event
 from ui.names import OPTION, VARIABLE, Names
 from ui.own_corpus import MOST_BYTES
 from ui.streams import PATH as STREAM
@@ -57,6 +57,7 @@ class Gate:
             await (stopped or self.app)(scope, receive, send)
         if stopped is None and scope["method"] == "GET" and path.startswith("call/"):
             forget(blocks, path)
+            lighten(blocks)
 
     def stranger(self, headers: Headers, share: str | None) -> Response | None:
         """The refusal of a request to another server's name, or from another site's page."""

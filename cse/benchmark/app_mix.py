@@ -57,14 +57,18 @@ class Mixed:
         return median(sizes[-quarter:]) / median(sizes[quarter : 2 * quarter])
 
 
-def bear(url: str, clients: int, seconds: float, process: int | None = None, seed: int = 0) -> Mixed:
+def bear(
+    url: str, clients: int, seconds: float, process: int | None = None, seed: int = 0, *, warm_up: float = 0.0
+) -> Mixed:
     """So many clients call for so long, each as soon as it has its answer, beside one that has maps drawn all the time.
 
-    `process` is the server's number, whose memory is looked at; the first answer of the models comes before the clock.
+    `process` is the server's number, whose memory is looked at; the first answer of the models comes before the clock,
+    and so do other calls of the same mix for `warm_up` seconds, of which only the errors count.
     """
     call(url, "similarity", ["a", "b"], "first")
-    found, over = Mixed(), threading.Event()
-    begun, before = time.perf_counter(), processor_seconds(process) if process else None
+    before = bear(url, clients, warm_up, seed=seed + 1) if warm_up else Mixed()
+    found, over = Mixed(errors=before.errors), threading.Event()
+    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
     with ThreadPoolExecutor(clients + 2) as pool, watching(pool, found, process, over):
         jobs = [pool.submit(visit, url, random.Random(f"{seed} {number}"), found, over) for number in range(clients)]
         jobs.append(pool.submit(draw, url, found, over))
@@ -74,7 +78,7 @@ def bear(url: str, clients: int, seconds: float, process: int | None = None, see
             job.result()
     found.seconds = time.perf_counter() - begun
     after = processor_seconds(process) if process else None
-    found.computed = after - before if after is not None and before is not None else None
+    found.computed = after - computed if after is not None and computed is not None else None
     return found
 
 
