@@ -7,7 +7,6 @@ vector -> minus template bias -> head. Which of these steps apply is the method'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,10 @@ from cse.overlap import beside
 from cse.packed import is_packed
 from cse.protocol import SentenceModel
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
+from cse.tokenising import plain_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-TOKENISING = Lock()  # a tokenizer keeps the limit of the call under way, and refuses another thread's
 
 
 class Encoder(SentenceModel):
@@ -120,10 +118,9 @@ class Encoder(SentenceModel):
         limit = min(self.max_content, max_length or self.max_content)
         clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        texts = [beginning(text, self.tokenizer, limit) for text in spaced]
-        options: dict[str, Any] = {"add_special_tokens": False, "split_special_tokens": True}
-        with TOKENISING:
-            return self.tokenizer(texts, truncation=True, max_length=limit, **options)["input_ids"]
+        read = plain_ids(self.tokenizer, [beginning(text, self.tokenizer, limit) for text in spaced])["input_ids"]
+        keeps_end = self.tokenizer.truncation_side == "left"
+        return [ids[-limit:] if keeps_end else ids[:limit] for ids in read]
 
     def forward(
         self,

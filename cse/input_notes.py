@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from cse.tokenising import plain_ids
+
 if TYPE_CHECKING:
     from cse.encoder import Encoder
 
@@ -16,7 +18,7 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 def input_notes(encoder: Encoder, text: str) -> list[str]:
     """Sentences on a text whose vector says less than it seems to; none for an ordinary one."""
-    pieces = encoder.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    pieces = plain_ids(encoder.tokenizer, text)["input_ids"]
     notes = []
     if len(pieces) > encoder.max_content:
         notes.append(f"only the first {encoder.max_content} of its {len(pieces):,} word pieces are read")

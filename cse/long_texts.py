@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cse.tokenising import plain_ids
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -58,6 +60,6 @@ def squeezed(text: str, tokenizer: PreTrainedTokenizerBase) -> str:
 
 def _settled(text: str, tokenizer: PreTrainedTokenizerBase) -> int:
     """How many ids of a text come before its last `MARGIN` words."""
-    encoding = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+    encoding = plain_ids(tokenizer, text)
     words = [word for word in encoding.word_ids() if word is not None]
     return sum(word <= words[-1] - MARGIN for word in words)

@@ -39,7 +39,7 @@ class _ByOneDNN(TorchFunctionMode):
     ) -> Any:
         if function is linear and not kwargs and _suits(*args):
             rows, weight, bias = args if len(args) == 3 else (*args, None)
-            return _Linear.apply(rows, weight, bias)
+            return _Linear.apply(rows.flatten(0, -2), weight, bias).unflatten(0, rows.shape[:-1])
         return function(*args, **(kwargs or {}))
 
 
@@ -52,18 +52,16 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(rows, weight)
-        flat = rows.flatten(0, -2)
-        return _product(_filled(flat), weight, bias)[: len(flat)].view(*rows.shape[:-1], len(weight))
+        return _product(_filled(rows), weight, bias)[: len(rows)]
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        flat = gradients[0].flatten(0, -2)
-        filled = _filled(flat)  # (N, out)
+        filled = _filled(gradients[0])  # (N, out)
         return (
-            _product(filled, weight.T)[: len(flat)].view_as(rows) if ctx.needs_input_grad[0] else None,
-            _product(filled.T, _filled(rows.flatten(0, -2)).T) if ctx.needs_input_grad[1] else None,
-            flat.sum(0) if ctx.needs_input_grad[2] else None,
+            _product(filled, weight.T)[: len(rows)] if ctx.needs_input_grad[0] else None,
+            _product(filled.T, _filled(rows).T) if ctx.needs_input_grad[1] else None,
+            gradients[0].sum(0) if ctx.needs_input_grad[2] else None,
         )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cse.tokenising import plain_ids
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -123,7 +125,7 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
             pieces, soft = [tokenizer.pad_token_id], True
         else:
             pieces, soft = (
-                tokenizer(part.rstrip(), add_special_tokens=False)["input_ids"] if part.strip() else [],
+                plain_ids(tokenizer, part.rstrip(), special=True)["input_ids"] if part.strip() else [],
                 template.soft,
             )
         for piece in pieces:

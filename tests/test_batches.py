@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cse.batches import SMALLEST, plan_batches, plan_packed
+from cse.batches import SMALLEST, SPREAD, plan_batches, plan_packed
 
 RNG = np.random.default_rng(5)
 LENGTHS = {
@@ -45,5 +45,14 @@ def test_a_pass_without_padding_is_full_of_rows_of_any_length(name: str, tokens:
     assert sorted(together) == list(range(len(lengths)))
     assert list(lengths[together]) == sorted(lengths, reverse=True)
     assert all(len(rows) == 1 or lengths[rows].sum() <= tokens for rows in plan)
+    assert all(len(rows) == 1 or len(rows) * lengths[rows[0]] <= SPREAD * tokens for rows in plan)
     for rows, following in pairwise(plan):
-        assert lengths[rows].sum() + lengths[following[0]] > tokens or len(rows) == sentences
+        one_more = (len(rows) + 1) * lengths[rows[0]] > SPREAD * tokens
+        assert lengths[rows].sum() + lengths[following[0]] > tokens or len(rows) == sentences or one_more
+
+
+def test_one_long_row_among_short_ones_does_not_spread_them_all() -> None:
+    lengths = np.array([512] + [8] * 8000)
+    plan = list(plan_packed(lengths, 65_536))
+    assert max(len(rows) * lengths[rows].max() for rows in plan) <= SPREAD * 65_536
+    assert len(plan) == 2

@@ -13,6 +13,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.backbone import load_backbone
 from cse.encoder import Encoder
+from cse.input_notes import input_notes
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.presets import backbone_key, preset
 from cse.templates import MEANS, MEANS_ROBERTA, Template
@@ -257,7 +258,7 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
     assert len(set(found)) == len(found)
 
 
-def test_two_threads_with_other_limits_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
+def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
     encoder, wrong = make(str(bert_folder), "simcse"), []
     texts, templates = ["dog cat " * 40] * 100, [encoder.views[0][0]] * 100
 
@@ -265,9 +266,23 @@ def test_two_threads_with_other_limits_do_not_cut_each_others_sentences(bert_fol
         for _ in range(30):
             wrong.extend(len(ids) for ids in encoder.tokenise(texts, templates, limit) if len(ids) != limit)
 
-    threads = [Thread(target=cut, args=(limit,)) for limit in (5, 50)]
+    def look() -> None:
+        for _ in range(300):
+            input_notes(encoder, "a short text")
+            encoder.prompt_of(Template('It says "[X]", so [MASK].'))
+
+    threads = [Thread(target=cut, args=(5,)), Thread(target=cut, args=(50,)), Thread(target=look)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize(("side", "kept"), [("right", slice(None, 3)), ("left", slice(-3, None))])
+def test_a_long_sentence_is_cut_where_its_tokenizer_says(bert_folder: Path, side: str, kept: slice) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    encoder.tokenizer.truncation_side = side
+    ids = encoder.tokenizer(SENTENCES[0], add_special_tokens=False)["input_ids"]
+    cut = encoder.tokenizer(SENTENCES[0], add_special_tokens=False, truncation=True, max_length=3)["input_ids"]
+    assert encoder.tokenise([SENTENCES[0]], [encoder.views[0][0]], 3) == [ids[kept]] == [cut]

@@ -346,6 +346,21 @@ def test_a_call_without_a_session_leaves_none_behind(session, kept):
     assert [state.config_values for state in server.state_holder.session_data.values()] == [{}] * len(kept)
 
 
+def test_a_page_leaves_no_copies_of_its_fields_behind():
+    with gr.Blocks(analytics_enabled=False) as blocks:
+        text = gr.Textbox()
+        text.submit(lambda said: said.upper(), text, text, api_name="shout")
+    server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    try:
+        sent = {"data": ["x" * 1000], "fn_index": 0, "session_hash": "page"}
+        assert httpx.post(f"{url}gradio_api/queue/join", json=sent).status_code == 200
+        answer = httpx.get(f"{url}gradio_api/queue/data", params={"session_hash": "page"}, timeout=60)
+        assert "X" * 1000 in answer.text
+    finally:
+        blocks.close()
+    assert [state.config_values for state in server.state_holder.session_data.values()] == [{}]
+
+
 def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeypatch):
     from gradio.queueing import Queue
 

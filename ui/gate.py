@@ -55,8 +55,9 @@ class Gate:
             stopped, receive = await inspected(path, headers, blocks, receive)
         with self.streams.counted(session) if stopped is None and session is not None else nullcontext():
             await (stopped or self.app)(scope, receive, send)
-        if stopped is None and scope["method"] == "GET" and path.startswith("call/"):
-            forget(blocks, path)
+        if stopped is None and scope["method"] == "GET" and path.startswith(("call/", STREAM)):
+            if session is None:
+                forget(blocks, path)
             lighten(blocks)
 
     def stranger(self, headers: Headers, share: str | None) -> Response | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cse.encoder import Encoder
 from cse.evaluation.task import TokenAccess
 from cse.evaluation.token_bias import StaticEmbeddings
+from cse.tokenising import plain_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,7 @@ def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
     tokenizer = encoder.tokenizer
 
     def tokenise(texts: list[str]) -> list[list[int]]:
-        return tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"] if texts else []
+        return plain_ids(tokenizer, texts)["input_ids"] if texts else []
 
     return StaticEmbeddings(
         encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
