@@ -259,24 +259,19 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
 
 
 def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
-    encoder, wrong = make(str(bert_folder), "simcse"), []
-    texts, templates = ["dog cat " * 40] * 100, [encoder.views[0][0]] * 100
+    encoder, lengths = make(str(bert_folder), "simcse"), []
+    template = encoder.views[0][0]
 
     def cut(limit: int) -> None:
-        for _ in range(30):
-            wrong.extend(len(ids) for ids in encoder.tokenise(texts, templates, limit) if len(ids) != limit)
+        for _ in range(150):
+            lengths.extend(len(ids) for ids in encoder.tokenise(["dog cat " * 2000], [template], limit))
 
-    def look() -> None:
-        for _ in range(300):
-            input_notes(encoder, "a short text")
-            encoder.prompt_of(Template('It says "[X]", so [MASK].'))
-
-    threads = [Thread(target=cut, args=(5,)), Thread(target=cut, args=(50,)), Thread(target=look)]
+    threads = [Thread(target=cut, args=(50,)) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    while any(thread.is_alive() for thread in threads):
+        input_notes(encoder, "a short text")
+    assert set(lengths) == {50}
 
 
 @pytest.mark.parametrize(("side", "kept"), [("right", slice(None, 3)), ("left", slice(-3, None))])
