@@ -54,6 +54,12 @@ def vendor() -> str | None:
     return found[1] if found else None
 
 
+def family() -> int:
+    """The processor's family as it tells it: of AMD's, 25 is Zen 3 and 4, 26 is Zen 5; 0 where the system does not."""
+    found = re.search(r"^cpu family\s*: (\d+)$", _read(CPU), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
 def machine_line(machine: dict[str, str | int]) -> str:
     """The description in one line of text."""
     gpu = f", {machine['gpu']}" if "gpu" in machine else ""

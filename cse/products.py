@@ -1,8 +1,8 @@
 """Products of float32 linear layers by oneDNN, on processors where it is faster than PyTorch's own choice.
 
-PyTorch multiplies float32 on x86 with Intel's MKL, which leaves the AVX-512 of AMD's processors unused: there oneDNN,
-which comes with PyTorch too, is up to 2.2 times as fast (docs/benchmarks.md). The numbers are float32 in either case,
-added in another order.
+PyTorch multiplies float32 on x86 with Intel's MKL, which leaves the AVX-512 of AMD's processors unused. From Zen 5 on,
+which computes 512 bits at once, oneDNN, which comes with PyTorch too, is up to 2.2 times as fast; on Zen 4 it is not
+(docs/benchmarks.md). The numbers are float32 in either case, added in another order.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import torch
 from torch.nn.functional import linear, pad
 from torch.overrides import TorchFunctionMode
 
-from cse.machine import AMD, extensions, vendor
+from cse.machine import AMD, extensions, family, vendor
 
+ZEN_5 = 26  # its family
 FEWEST_ROWS = 64  # below, taking the weights over costs more than the product saves
 NUMBERS = 8  # of rows between one power of two and the next: oneDNN compiles code for each, and keeps it
 
@@ -30,7 +31,8 @@ def quick_products(device: torch.device, rows: int) -> AbstractContextManager[An
 @cache
 def onednn_is_faster() -> bool:
     """Whether this processor is one on which MKL is slow, and this PyTorch offers oneDNN's product."""
-    return vendor() == AMD and "AVX-512" in extensions() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    slow = vendor() == AMD and family() >= ZEN_5 and "AVX-512" in extensions()
+    return slow and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 class _ByOneDNN(TorchFunctionMode):

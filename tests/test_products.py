@@ -6,7 +6,7 @@ from torch.nn.functional import linear
 
 from cse import products
 from cse.flops import matrix_rate
-from cse.machine import vendor
+from cse.machine import family, vendor
 
 CPU = torch.device("cpu")
 
@@ -96,17 +96,19 @@ def test_few_rows_other_numbers_and_mixed_precision_stay_with_pytorch(taken) -> 
 
 
 @pytest.mark.parametrize(
-    ("maker", "flags", "faster"),
+    ("maker", "kind", "flags", "faster"),
     [
-        ("AuthenticAMD", "fpu avx2 avx512f", True),
-        ("AuthenticAMD", "fpu avx2", False),
-        ("GenuineIntel", "fpu avx2 avx512f", False),
+        ("AuthenticAMD", 26, "fpu avx2 avx512f", True),
+        ("AuthenticAMD", 25, "fpu avx2 avx512f", False),
+        ("AuthenticAMD", 26, "fpu avx2", False),
+        ("GenuineIntel", 26, "fpu avx2 avx512f", False),
     ],
 )
-def test_it_is_for_amd_with_avx512(maker, flags, faster, monkeypatch, tmp_path) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nvendor_id\t: {maker}\nflags\t\t: {flags}\n")
+def test_it_is_for_amd_with_whole_avx512(maker, kind, flags, faster, monkeypatch, tmp_path) -> None:
+    told = f"processor\t: 0\nvendor_id\t: {maker}\ncpu family\t: {kind}\nmodel\t\t: 17\nflags\t\t: {flags}\n"
+    (tmp_path / "cpuinfo").write_text(told)
     monkeypatch.setattr("cse.machine.CPU", tmp_path / "cpuinfo")
-    assert vendor() == maker
+    assert (vendor(), family()) == (maker, kind)
     assert products.onednn_is_faster.__wrapped__() == (faster and hasattr(torch.ops.mkldnn, "_linear_pointwise"))
 
 
