@@ -249,6 +249,23 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     assert not work.exists()
 
 
+def test_what_comes_there_during_a_build_stays_and_is_no_error(
+    corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "out.partial"
+    really = VectorIndex.load
+
+    def coming(*given: Any, **options: Any) -> VectorIndex:
+        (work / ".DS_Store").write_text("icons")
+        (work / "notes").mkdir()
+        return really(*given, **options)
+
+    monkeypatch.setattr(VectorIndex, "load", coming)
+    built(corpus, "--model", models["promptbert"], "--output", tmp_path / "out", "--resume")
+    assert sorted(path.name for path in work.iterdir()) == [".DS_Store", "notes"]
+    assert really(tmp_path / "out").manifest.count == len(TEXTS)
+
+
 def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
     corpus: Path, tmp_path: Path, models: dict[str, Path]
 ) -> None:
