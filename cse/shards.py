@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
+EARLIER: dict[str, Any] = {"passes": "padded", "batch_size": None}  # what a plan that does not say these has
 BLOCK = 4096  # sentences encoded at a time
 CURE = "encode it again"
 
@@ -37,7 +38,8 @@ class ShardPlan:
     """What is encoded, by which model and in how many parts; runs of equal plans on one machine give the same bytes.
 
     `model`, `pooling` and `family` open the model again, `fingerprint` is what it then has. `sha256` is of the `count`
-    sentences, each followed by a newline. `normalized` rows have length 1.
+    sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of `cse.packed.PASSES`) and
+    `batch_size` are those of the model, which change the last bits.
     """
 
     model: str
@@ -49,6 +51,8 @@ class ShardPlan:
     count: int
     sha256: str
     shards: int
+    passes: str = EARLIER["passes"]
+    batch_size: int | None = EARLIER["batch_size"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -117,7 +121,7 @@ def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
 def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
     if not (folder / PLAN).is_file():
         raise ValueError(f"{folder}: holds something else; give another `output`")
-    begun = read_json(folder / PLAN)
+    begun = {**EARLIER, **read_json(folder / PLAN)}
     if not resume:
         raise ValueError(f"{folder}: holds an unfinished run; `resume` goes on with it, or give another `output`")
     wanted = asdict(plan)
@@ -195,7 +199,7 @@ def read_plan(folder: Path) -> ShardPlan:
     """What a finished folder holds. Raises ArtefactError where it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
         raise ArtefactError(f"{folder}: is an unfinished run; go on with it by scripts.encode with `resume`")
-    values = read_json(folder / MANIFEST)
+    values = {**EARLIER, **read_json(folder / MANIFEST)}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):

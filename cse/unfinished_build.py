@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,14 +104,15 @@ class UnfinishedBuild:
     def drop(self) -> None:
         """Delete what is kept, the mark last, so that what a kill leaves of this is still known.
 
-        Raises ValueError where something came there that is no part of it.
+        What came there and is no part of it stays, in a folder that is then no unfinished build.
         """
         if self._begun():
-            UNFINISHED.check_replaceable(self.folder)
             for path in self.folder.iterdir():
-                if path.name != MARK:
+                if path.name != MARK and any(fnmatch(path.name, pattern) for pattern in UNFINISHED.files):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            shutil.rmtree(self.folder)
+            (self.folder / MARK).unlink()
+            with suppress(OSError):  # not empty
+                self.folder.rmdir()
 
     def _begun(self) -> bool:
         sweep(self.folder)

@@ -91,6 +91,7 @@ def fill(blocks: Iterator[np.ndarray], settings: BuildSettings, states: States) 
     index = engine.create(first.shape[1], settings.factory, settings.seed)
     head, rest = take(chain([first], blocks), engine.head_rows(index))
     begun = states.latest()
+    states.see(head)
     if begun is None:
         with states.working(index):
             engine.train(index, head, settings.factory)
@@ -120,6 +121,11 @@ class Filling:
                 engine.add(self.index, block, self.rows)
         self.rows += len(block)
 
+    def add_next(self, block: np.ndarray) -> None:
+        """Add as `add` does what comes after the head, which the states saw before it trained the index."""
+        self.states.see(block)
+        self.add(block)
+
     def finished(self, settings: BuildSettings) -> tuple[Any, float | None]:
         """The index, tuned, with its recall. Raises ValueError where it came with other rows than have passed."""
         if self.index.ntotal != self.rows:
@@ -138,7 +144,7 @@ def _add_behind(filling: Filling, blocks: Iterator[np.ndarray]) -> None:
         for block in blocks:
             if added:
                 added.pop().result()  # raises what went wrong there
-            added.append(thread.submit(filling.add, block))
+            added.append(thread.submit(filling.add_next, block))
         if added:
             added.pop().result()
 

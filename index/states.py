@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from index import engine
 from index.folder import FAISS_FILE, file_record
@@ -26,6 +29,8 @@ class States:
         self._folder = folder
         self._made_by = {"factory": settings.factory, "seed": settings.seed, "faiss": engine.VERSION}
         self._unsaved = self._writing = 0.0  # seconds
+        self._seen, self._sha = 0, hashlib.sha256()  # rows
+        self._awaited: tuple[int, str] | None = None  # the rows of the state that was read, and their sha256
 
     def latest(self) -> Any:
         """The index as it was last written; None where it was not, damaged, or with another factory or seed."""
@@ -35,10 +40,32 @@ class States:
         path = self._folder / FAISS_FILE
         try:
             written = json.loads((self._folder / STATE_FILE).read_text(encoding="utf-8"))
-            whole = written == {**self._made_by, **file_record(path)}
-        except (OSError, ValueError):
+            rows_sha256 = written["rows_sha256"]
+            whole = written == {**self._made_by, **file_record(path), "rows_sha256": rows_sha256}
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        return engine.read_to_add(path) if whole else None
+        if not whole:
+            return None
+        index = engine.read_to_add(path)
+        self._awaited = index.ntotal, rows_sha256
+        return index
+
+    def see(self, rows: np.ndarray) -> None:
+        """Take the next unit rows (n, d) into what a state is of, before they change the index.
+
+        Raises ValueError where the state that was read is of others.
+        """
+        if self._folder is None:
+            return
+        self._sha.update(np.ascontiguousarray(rows).data.cast("B"))
+        self._seen += len(rows)
+        if self._awaited and self._seen >= self._awaited[0]:  # 0 where it was trained on the first rows alone
+            if self._sha.hexdigest() != self._awaited[1]:
+                raise ValueError(
+                    f"the unfinished build had other vectors in its first {self._seen} rows; give the corpus it was "
+                    "begun with, or drop it by `overwrite` without `resume`"
+                )
+            self._awaited = None
 
     @contextmanager
     def working(self, index: Any) -> Iterator[None]:
@@ -56,7 +83,7 @@ class States:
         try:
             path = replacement.fresh / FAISS_FILE
             engine.write(index, path)
-            record = {**self._made_by, **file_record(path)}
+            record = {**self._made_by, **file_record(path), "rows_sha256": self._sha.hexdigest()}
             (replacement.fresh / STATE_FILE).write_text(json.dumps(record), encoding="utf-8")
             replacement.swap()
         finally:

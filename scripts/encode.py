@@ -107,7 +107,7 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
     count, sha256 = survey(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
-        count, sha256, options.shards,
+        count, sha256, options.shards, options.passes, options.batch_size,
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:

@@ -89,6 +89,38 @@ def test_a_state_of_more_rows_than_come_again_is_refused(tmp_path: Path) -> None
     assert len(VectorIndex.load(tmp_path / "out")) == 600
 
 
+@pytest.mark.usefixtures("always_written")
+@pytest.mark.parametrize("stop", [0, 2])
+@pytest.mark.parametrize("changed", [0, 160])
+def test_a_state_of_other_vectors_is_refused(
+    tmp_path: Path, stop: int, changed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken off when it is trained, or has rows; of another first row, or of another one after the head."""
+    settings, state = BuildSettings(factory="IVF2,SQ8"), tmp_path / "state"
+    batches = list(in_batches(97))
+    really, calls = engine.add, iter(range(9))
+
+    def adding(index: Any, block: np.ndarray, first_row: int) -> None:
+        if next(calls) == stop:
+            raise KeyboardInterrupt
+        really(index, block, first_row)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "add", adding)
+        with pytest.raises(KeyboardInterrupt):
+            VectorIndex.build(batches, tmp_path / "out", settings=settings, state=state)
+    others = [(texts, vectors.copy()) for texts, vectors in batches]
+    others[changed // 97][1][changed % 97] *= -1
+    if stop or not changed:
+        with pytest.raises(ValueError, match=r"had other vectors in its first .* rows; give the corpus it was begun"):
+            VectorIndex.build(others, tmp_path / "out", settings=settings, state=state)
+        assert not (tmp_path / "out").exists()
+    else:  # the state has none of what changed
+        VectorIndex.build(others, tmp_path / "out", settings=settings, state=state)
+        VectorIndex.build(others, tmp_path / "whole", settings=settings)
+        assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
 def test_little_work_writes_no_state(tmp_path: Path) -> None:
     VectorIndex.build(in_batches(97), tmp_path / "out", settings=BuildSettings(factory="SQ8"), state=tmp_path / "state")
     assert not (tmp_path / "state").exists()
@@ -215,6 +247,23 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     built(*given, "--overwrite")
     assert seen == TEXTS
     assert not work.exists()
+
+
+def test_what_comes_there_during_a_build_stays_and_is_no_error(
+    corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "out.partial"
+    really = VectorIndex.load
+
+    def coming(*given: Any, **options: Any) -> VectorIndex:
+        (work / ".DS_Store").write_text("icons")
+        (work / "notes").mkdir()
+        return really(*given, **options)
+
+    monkeypatch.setattr(VectorIndex, "load", coming)
+    built(corpus, "--model", models["promptbert"], "--output", tmp_path / "out", "--resume")
+    assert sorted(path.name for path in work.iterdir()) == [".DS_Store", "notes"]
+    assert really(tmp_path / "out").manifest.count == len(TEXTS)
 
 
 def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
