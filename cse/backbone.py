@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import inspect
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -41,6 +43,25 @@ def load_backbone(
     A model saved without its whole masked-language-model head, as sentence-transformers does, opens without one.
     Raises ArtefactError when there is no such model, when it is damaged or when it holds weights that nothing reads.
     """
+    with _uncollected():
+        return _load(name, revision, weights)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Meanwhile nobody looks for garbage: what transformers imports is a million objects, and all of them stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _load(
+    name: str | Path, revision: str | None, weights: Mapping[str, torch.Tensor] | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
 

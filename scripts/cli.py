@@ -41,10 +41,7 @@ class Grouped(TyperCommand):
                 formatter.write_dl(records)
 
 
-# What is imported for a model is a million objects that stay: they are seldom looked through for garbage while they
-# come, and not once more when the process ends.
-gc.set_threshold(10_000)
-atexit.register(gc.freeze)
+atexit.register(gc.freeze)  # a million imported objects are not looked through once more when the process ends
 
 
 def command(function: Callable[..., None]) -> typer.Typer:
