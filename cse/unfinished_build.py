@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -25,7 +25,8 @@ from cse.swap import sweep
 
 MARK, STATE = "build.json", "state"
 UNFINISHED = FolderKind(
-    "an unfinished build", MARK, ("fingerprint",), (MARK, "block-*", ".block-*", STATE, f"{STATE}/*", f".{STATE}.*")
+    "an unfinished build", MARK, ("fingerprint",),
+    (MARK, f".{MARK}.*", "block-*", ".block-*", STATE, f"{STATE}/*", f".{STATE}.*"),
 )  # fmt: skip
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -47,8 +48,25 @@ class UnfinishedBuild:
         """The folder for the state of the index that grows."""
         return self.folder / STATE
 
-    def check(self, *, resume: bool, overwrite: bool) -> None:
-        """Raise ValueError where a build is there that is neither resumed nor dropped, or what is no part of one."""
+    @property
+    def done(self) -> bool:
+        """Whether a kill left nothing to do but to drop this: it says so, or is empty, which it is last."""
+        if self._begun():
+            return read_json(self.folder / MARK).get("done") is True
+        return self.folder.is_dir() and not any(self.folder.iterdir())
+
+    def check(
+        self, *, resume: bool, overwrite: bool, is_built: Callable[[str], bool], texts: Callable[[], Iterable[str]]
+    ) -> None:
+        """Raise ValueError where a build is there that is neither resumed nor dropped, or what is no part of one.
+
+        One that is done is dropped, unless it is resumed and the index `is_built` as it is asked for, of sentences with
+        the sha256 of `texts`.
+        """
+        if self.done:
+            if resume and is_built(survey(texts())[1]):
+                return
+            self.drop()
         begun = self._begun()
         if begun or resume:
             UNFINISHED.check_replaceable(self.folder)
@@ -102,17 +120,25 @@ class UnfinishedBuild:
         return vectors
 
     def drop(self) -> None:
-        """Delete what is kept, the mark last, so that what a kill leaves of this is still known.
+        """Say that this is done and delete it, the mark last, so that what a kill leaves of this is still known.
 
         What came there and is no part of it stays, in a folder that is then no unfinished build.
         """
-        if self._begun():
+        if self.done or self._begun():
+            self._mark_done()
             for path in self.folder.iterdir():
                 if path.name != MARK and any(fnmatch(path.name, pattern) for pattern in UNFINISHED.files):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            (self.folder / MARK).unlink()
+            (self.folder / MARK).unlink(missing_ok=True)
             with suppress(OSError):  # not empty
                 self.folder.rmdir()
+
+    def _mark_done(self) -> None:
+        if not self.done:
+            with suppress(
+                OSError
+            ):  # a full disk, on which deleting makes room; a kill then leaves a build to go on with
+                write_json(self.folder / MARK, {**read_json(self.folder / MARK), "done": True})
 
     def _begun(self) -> bool:
         sweep(self.folder)

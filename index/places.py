@@ -72,6 +72,14 @@ def build_at(
     return MilvusIndex.build(batches, place, settings=settings, report=report)
 
 
+def is_index_of(place: Place, factory: str, seed: int, corpus_sha256: str) -> bool:
+    """Whether an index of these sentences that was made like this is at `place`; ValueError as for `holds_index`."""
+    if not holds_index(place):
+        return False
+    built = manifest_at(place)
+    return (built.factory, built.seed, built.corpus_sha256) == (factory, seed, corpus_sha256)
+
+
 def holds_index(place: Place) -> bool:
     """Whether an index is at `place` that a new one would replace.
 

@@ -32,12 +32,7 @@ def main(
     corpus: Annotated[str, typer.Argument(help="Text file (.gz, .xz too), table or hub id.")],
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "--store",
-            help="Folder for the index, or milvus://HOST:PORT/COLLECTION.",
-            rich_help_panel=RESULT,
-        ),
+        typer.Option("--output", "--store", help="Folder, or milvus://HOST:PORT/COLLECTION.", rich_help_panel=RESULT),
     ],
     model: Annotated[
         str | None,
@@ -103,29 +98,36 @@ def main(
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
+    from cse.data import sentences
     from index import BuildSettings
-    from index.places import build_at, open_at, place_of
+    from index.places import build_at, is_index_of, open_at, place_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give --model to encode the corpus, or --vectors where that is done")
     if vectors and (pooling or family):
         raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
     place = place_of(output)
-    _check_output(place, factory, overwrite=overwrite, append=append)
-    unfinished = _unfinished(place, resume=resume, overwrite=overwrite, append=append)
+    unfinished = _unfinished(place, resume=resume, append=append)
+    if unfinished:
+        is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
+        unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
     kept = unfinished if resume else None
-    stream = _sentences(corpus, column)
+    replaces = overwrite or bool(kept and kept.folder.exists())  # begun where no index was, or to overwrite one
+    _check_output(place, factory, overwrite=replaces, append=append)
+    done, stream = bool(kept and kept.done), _sentences(corpus, column)
     if vectors is not None:
         source = _encoded(vectors, stream)
     else:
         source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
-    if kept:
+    if kept and not done:
         kept.begin(source.fingerprint, batch_size, vectors)
     with _progress() as report:
         if append:
             index = open_at(place, source.fingerprint, model=source.name, device="cpu")
             _append(index, source.batches, corpus=corpus, report=report)
             index.save(place)
+        elif done:
+            index = open_at(place, source.fingerprint, model=source.name, device="cpu")
         else:
             settings = BuildSettings(
                 factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
@@ -198,17 +200,15 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
         raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
 
 
-def _unfinished(place: Place, *, resume: bool, overwrite: bool, append: bool) -> UnfinishedBuild | None:
-    """What is kept of a build to `place`, where it may go on or begin; only of new indexes in folders."""
+def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
+    """What is kept of a build to `place`; only of new indexes in folders."""
     from cse.unfinished_build import UnfinishedBuild
 
-    if append or not isinstance(place, Path):
-        if resume:
-            raise typer.BadParameter("--resume makes a folder; else give --vectors of scripts.encode --shards --resume")
-        return None
-    unfinished = UnfinishedBuild.of(place)
-    unfinished.check(resume=resume, overwrite=overwrite)
-    return unfinished
+    if not append and isinstance(place, Path):
+        return UnfinishedBuild.of(place)
+    if resume:
+        raise typer.BadParameter("--resume makes a folder; else give --vectors of scripts.encode --shards --resume")
+    return None
 
 
 def _sentences(corpus: str, column: str | None) -> Iterator[str]:

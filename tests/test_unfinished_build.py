@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from cse.encoder import Encoder
 from cse.swap import Replacement
+from cse.unfinished_build import UnfinishedBuild
 from index import BuildSettings, VectorIndex, engine, states
 from scripts import build_index, encode
 
@@ -247,6 +249,55 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     built(*given, "--overwrite")
     assert seen == TEXTS
     assert not work.exists()
+
+
+@pytest.mark.parametrize("stop", ["before", "mark", "first", "mark last"])
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
+    corpus: Path,
+    tmp_path: Path,
+    models: dict[str, Path],
+    seen: list[str],
+    stop: str,
+    overwrite: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output, work = tmp_path / "out", tmp_path / "out.partial"
+    given = (corpus, "--model", models["promptbert"], "--output", output)
+
+    def dropping(self: UnfinishedBuild) -> None:
+        if stop != "before":
+            self._mark_done()
+        if stop in ("first", "mark last"):
+            (work / "block-000000.npy").unlink()
+        if stop == "mark last":
+            shutil.rmtree(work)
+            work.mkdir()
+        raise KeyboardInterrupt
+
+    def killed() -> dict[str, bytes]:
+        shutil.rmtree(output, ignore_errors=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(UnfinishedBuild, "drop", dropping)
+            assert run(*given, "--resume").exit_code == 130
+        seen.clear()
+        return contents(output)
+
+    whole = killed()
+    result = run(*given, "--resume", *overwrite)
+    assert result.exit_code == 0, result.output
+    assert f"{output}: {len(TEXTS)} rows" in result.stdout
+    assert seen == []
+    assert contents(output) == whole
+    assert not work.exists()
+    if stop != "before":
+        killed()
+        refused(run(*given), 3, "holds an index already")
+        assert not work.exists()
+        killed()
+        corpus.write_text("another\n")
+        refused(run(*given, "--resume"), 3, "holds an index already")
+        assert contents(output) == whole
 
 
 def test_what_comes_there_during_a_build_stays_and_is_no_error(

@@ -81,7 +81,8 @@ def kill(subject: Subject, undisturbed: Undisturbed, harm: Disturbance, root: Pa
 def go_on(subject: Subject, undisturbed: Undisturbed, folder: Path, what: str) -> Verdict:
     """`what` stood, and whether the result of going on, or of the same again, is the undisturbed one."""
     output = folder / subject.output
-    if content(output) != undisturbed.after or subject.repeats:
+    unfinished = folder / "out.partial"
+    if content(output) != undisturbed.after or subject.repeats or unfinished.exists():
         for words in subject.again:
             ended = run(words, folder)
             if ended.code == 0:
@@ -90,7 +91,7 @@ def go_on(subject: Subject, undisturbed: Undisturbed, folder: Path, what: str) -
             return Verdict("failed", f"{what}; no rerun went through: {ended.err.strip()[-300:]}")
         if content(output) != undisturbed.after:
             return Verdict("failed", f"{what}; the rerun's result is another than the undisturbed run's")
-        if left := litter(folder):
+        if left := [*litter(folder), *([unfinished.name] if unfinished.exists() else [])]:
             return Verdict("failed", f"{what}; the rerun left {', '.join(left)}")
     return Verdict(what)
 
