@@ -56,7 +56,9 @@ def test_a_stream_of_a_session_brings_its_results(url) -> None:
 
 def test_a_session_has_a_few_streams_and_a_new_one_once_one_ends() -> None:
     queue = SimpleNamespace(pending_messages_per_session={"mine": None, "other's": None})
-    fields = {name: SimpleNamespace(config_values={1: "the last answer"}) for name in queue.pending_messages_per_session}
+    fields = {
+        name: SimpleNamespace(config_values={1: "the last answer"}) for name in queue.pending_messages_per_session
+    }
     held = SimpleNamespace(session_data=fields)
     blocks = SimpleNamespace(share_url=None, _queue=queue, state_holder=held)
     answers: list[int] = []
