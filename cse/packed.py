@@ -48,7 +48,8 @@ def pack(model: PreTrainedModel) -> None:
     family = model.config.model_type
     if family not in FAMILIES:
         raise ValueError(f"a {family} model reads no packed rows; leave it as it is, or give {', '.join(FAMILIES)}")
-    AttentionInterface.register(PACKED, _attention)
+    # Compiled blocks are parted at attention, where there is nothing to fuse; torch.compiler takes a second to import.
+    AttentionInterface.register(PACKED, torch.compiler.disable(_attention))
     AttentionMaskInterface.register(PACKED, sdpa_mask)
     model.set_attn_implementation(PACKED)
 
@@ -125,7 +126,6 @@ class Packing:
         states = [self.unpack(last) if read_at is None else last.transpose(0, 1)]
         return states if beside is None else [self.unpack(output.hidden_states[beside]), *states]
 
-    @torch.compiler.disable  # compiled blocks are parted here, where there is nothing to fuse
     def attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, single: bool = False) -> torch.Tensor:
         """(1, T, heads, d / heads) attention of queries (1, heads, T, d / heads) to the keys of their own row.
 
