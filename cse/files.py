@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cse.errors import ArtefactError
 from cse.swap import Replacement, recover, settle
@@ -93,6 +94,23 @@ def partial_folder(output: Path) -> Path:
     if not place.name:
         raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
     return place.with_name(f"{place.name}.partial")
+
+
+def hold(file: IO[Any]) -> None:
+    """Keep a file of unfinished work until it is closed, or raise ValueError where another run has it.
+
+    Nothing is kept on Windows, nor where the file system cannot.
+    """
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(f"{Path(file.name).parent}: another run is writing there; give another `output`") from error
+    except OSError:  # such as on a network's folder
+        return
 
 
 @contextmanager

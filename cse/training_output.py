@@ -13,7 +13,7 @@ from cse.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.checkpoint_config import DevScores
 from cse.checksums import verify
 from cse.errors import ArtefactError
-from cse.files import FolderKind, digest, partial_folder, write_file, write_folder
+from cse.files import FolderKind, digest, hold, partial_folder, write_file, write_folder
 from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
@@ -64,7 +64,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     path = work / LOG
     if path.exists():
         with path.open() as earlier:
-            _lock(earlier)
+            hold(earlier)
     if step == 0:
         mark = json.dumps({"recipe": state["recipe"]})
         write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
@@ -73,7 +73,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
         raise ArtefactError(f"{path}: damaged; restore it, or delete it to go on without")
     write_file(path, lambda fresh: fresh.write_text("".join(lines)))
     log = path.open("a")
-    _lock(log)
+    hold(log)
     return log
 
 
@@ -121,15 +121,3 @@ def _lines_until(path: Path, step: int) -> list[str]:
             f"{path}: lacks steps before {step}, where the saved state is; restore it, or delete it to go on without"
         )
     return lines[: len(kept)]
-
-
-def _lock(log: IO[str]) -> None:
-    """Hold the log until it is closed, or raise ValueError where another run holds it; not on Windows."""
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise ValueError(f"{Path(log.name).parent}: another run is writing there; give another `output`") from error

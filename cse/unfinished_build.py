@@ -10,16 +10,16 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 import numpy as np
 
 from cse.errors import ArtefactError
-from cse.files import FolderKind, file_digest, partial_folder, read_json, write_file, write_folder, write_json
+from cse.files import FolderKind, file_digest, hold, partial_folder, read_json, write_file, write_folder, write_json
 from cse.shards import MANIFEST, record, survey
 from cse.swap import sweep
 
@@ -34,14 +34,29 @@ Encode = Callable[[list[str]], np.ndarray]
 
 @dataclass(frozen=True)
 class UnfinishedBuild:
-    """What is kept in `folder` of a build that is under way, or was killed."""
+    """What is kept in `folder` of a build that is under way, or was killed.
+
+    A `with` block keeps other processes out from `check` or `begin` on, and drops it all where it ends well.
+    """
 
     folder: Path
+    _held: list[IO[bytes]] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def of(cls, output: Path) -> UnfinishedBuild:
         """That of the index folder `output`."""
         return cls(partial_folder(output))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error is None:
+                self.drop()
+        finally:
+            while self._held:
+                self._held.pop().close()
 
     @property
     def state(self) -> Path:
@@ -63,6 +78,7 @@ class UnfinishedBuild:
         One that is done is dropped, unless it is resumed and the index `is_built` as it is asked for, of sentences with
         the sha256 of `texts`.
         """
+        self._hold()
         if self.done:
             if resume and is_built(survey(texts())[1]):
                 return
@@ -87,6 +103,7 @@ class UnfinishedBuild:
         }
         if not self._begun():
             write_folder(self.folder, lambda fresh: (fresh / MARK).write_text(json.dumps(plan)), UNFINISHED)
+        self._hold()
         begun = read_json(self.folder / MARK)
         if odd := next((name for name in plan if begun.get(name) != plan[name]), None):
             raise ValueError(
@@ -135,10 +152,19 @@ class UnfinishedBuild:
 
     def _mark_done(self) -> None:
         if not self.done:
-            with suppress(
-                OSError
-            ):  # a full disk, on which deleting makes room; a kill then leaves a build to go on with
+            with suppress(OSError):  # a full disk: deleting makes room, and a kill then leaves a build to go on with
                 write_json(self.folder / MARK, {**read_json(self.folder / MARK), "done": True})
+
+    def _hold(self) -> None:
+        """Keep other processes out until this one ends, or the `with` block."""
+        if not self._held and self._begun():
+            mark = (self.folder / MARK).open("rb")
+            try:
+                hold(mark)
+            except ValueError:
+                mark.close()
+                raise
+            self._held.append(mark)
 
     def _begun(self) -> bool:
         sweep(self.folder)

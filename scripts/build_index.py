@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -108,34 +108,33 @@ def main(
         raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
     place = place_of(output)
     unfinished = _unfinished(place, resume=resume, append=append)
-    if unfinished:
-        is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
-        unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
-    kept = unfinished if resume else None
-    replaces = overwrite or bool(kept and kept.folder.exists())  # begun where no index was, or to overwrite one
-    _check_output(place, factory, overwrite=replaces, append=append)
-    done, stream = bool(kept and kept.done), _sentences(corpus, column)
-    if vectors is not None:
-        source = _encoded(vectors, stream)
-    else:
-        source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
-    if kept and not done:
-        kept.begin(source.fingerprint, batch_size, vectors)
-    with _progress() as report:
-        if append:
-            index = open_at(place, source.fingerprint, model=source.name, device="cpu")
-            _append(index, source.batches, corpus=corpus, report=report)
-            index.save(place)
-        elif done:
-            index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+    with unfinished or nullcontext():
+        if unfinished:
+            is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
+            unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
+        kept = unfinished if resume else None
+        replaces = overwrite or bool(kept and kept.folder.exists())  # begun where no index was, or to overwrite one
+        _check_output(place, factory, overwrite=replaces, append=append)
+        done, stream = bool(kept and kept.done), _sentences(corpus, column)
+        if vectors is not None:
+            source = _encoded(vectors, stream)
         else:
-            settings = BuildSettings(
-                factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
-                fingerprint=source.fingerprint, corpus=corpus, seed=seed,
-            )  # fmt: skip
-            index = build_at(source.batches, place, settings, report, kept.state if kept else None)
-    if unfinished:
-        unfinished.drop()
+            source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
+        if kept and not done:
+            kept.begin(source.fingerprint, batch_size, vectors)
+        with _progress() as report:
+            if append:
+                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+                _append(index, source.batches, corpus=corpus, report=report)
+                index.save(place)
+            elif done:
+                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+            else:
+                settings = BuildSettings(
+                    factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
+                    fingerprint=source.fingerprint, corpus=corpus, seed=seed,
+                )  # fmt: skip
+                index = build_at(source.batches, place, settings, report, kept.state if kept else None)
     if json_output:
         print_json(index.manifest.to_json())
     else:

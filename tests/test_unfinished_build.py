@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from pathlib import Path
 from typing import Any
@@ -248,6 +249,24 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     (work / "thesis.tex").unlink()
     built(*given, "--overwrite")
     assert seen == TEXTS
+    assert not work.exists()
+
+
+def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
+    corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str]
+) -> None:
+    output, work = tmp_path / "out", tmp_path / "out.partial"
+    given = (corpus, "--model", models["promptbert"], "--output", output)
+    interrupted(seen, 2, *given, "--resume")
+    before = contents(work)
+    with (work / "build.json").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for option in ([], ["--resume"], ["--overwrite"]):
+            refused(run(*given, *option), 3, "out.partial: another run is writing there; give another --output")
+    assert contents(work) == before
+    assert seen == []
+    built(*given, "--resume")
+    assert seen == TEXTS[2 * BLOCK :]
     assert not work.exists()
 
 
