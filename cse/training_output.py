@@ -13,18 +13,29 @@ from cse.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.checkpoint_config import DevScores
 from cse.checksums import verify
 from cse.errors import ArtefactError
-from cse.files import FolderKind, digest, hold, partial_folder, write_file, write_folder
+from cse.files import (
+    FolderKind,
+    digest,
+    file_digest,
+    hold,
+    partial_folder,
+    read_json,
+    write_file,
+    write_folder,
+    write_json,
+)
 from cse.swap import recover
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
+PUBLISHED = "published"  # what `publish` puts into the mark: how the output then begins and how it came about
 ANEW = "begin the run anew with `overwrite`"
 UNFINISHED = FolderKind(
     "an unfinished run", RUN, ("recipe",),
     (
         RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
         BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
-        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}",  # of a write that was killed
+        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN}.*",  # of a write that was killed
     ),
 )  # fmt: skip
 
@@ -38,6 +49,9 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     output, work = Path(output), partial_folder(output)
     check_folder(output)
     recover(output)
+    if _is_left_over(work, output):
+        UNFINISHED.check_replaceable(work)
+        _drop(work)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
         if resume and not begun:
@@ -90,9 +104,27 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
         for file in [*(work / BEST).iterdir(), work / LOG]:
             shutil.copy2(file, target / file.name)
 
+    write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # a kill may follow
     write_folder(output, fill, CHECKPOINT)
+    _drop(work)
+
+
+def _digests(checkpoint: Path, logged: Path) -> list[str]:
+    return [file_digest(checkpoint / CHECKPOINT.mark), file_digest(logged / LOG)]
+
+
+def _is_left_over(work: Path, output: Path) -> bool:
+    """Whether a kill came when `output` was there and left `work` to be dropped, or empty, which it is last."""
+    if not UNFINISHED.is_marked(work):
+        return work.is_dir() and not any(work.iterdir())
+    whole = all((output / name).is_file() for name in (CHECKPOINT.mark, LOG))
+    return whole and read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
+
+
+def _drop(work: Path) -> None:
+    """Delete an unfinished run, its mark last, so that what a kill leaves of it is still known."""
     for path in work.iterdir():
-        if path.name != RUN:  # which marks what a kill leaves here as this project's
+        if path.name != RUN:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.rmtree(work)
 

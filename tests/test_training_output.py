@@ -7,15 +7,20 @@ import pytest
 from test_encoder import make
 from test_training import Killed, losses, run_of
 
+from cse.checkpoint import LOG
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import partial_folder
+from cse.files import partial_folder, write_folder
 from cse.training import train
 
 
 @pytest.fixture
 def encoder(bert_folder: Path) -> Encoder:
     return make(str(bert_folder), "dcpcse")
+
+
+def stop(*_: object) -> None:
+    raise Killed
 
 
 def kill_after(step: int) -> object:
@@ -116,6 +121,50 @@ def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: E
     assert entries[0]["step"] == 0
     assert "no saved state; the run begins again" in entries[0]["note"]
     assert [entry["step"] for entry in entries[1:]] == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("left", ["all", "half", "mark", "nothing"])
+def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed(
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    output, work = tmp_path / "out", tmp_path / "out.partial"
+    with monkeypatch.context() as patched:
+        patched.setattr("cse.training_output._drop", stop)
+        with pytest.raises(Killed):
+            train(encoder, run_of(encoder), output)
+    for name in {"all": (), "half": ("best",), "mark": ("best", "state", LOG), "nothing": ("",)}[left]:
+        shutil.rmtree(work / name) if (work / name).is_dir() else (work / name).unlink()
+    work.mkdir(exist_ok=True)
+    before = losses(output)
+    if left == "all":
+        (work / "thesis.txt").write_text("mine")
+        with pytest.raises(ValueError, match=r"holds thesis\.txt"):
+            train(encoder, run_of(encoder), output, resume=True)
+        (work / "thesis.txt").unlink()
+    with pytest.raises(ValueError, match="already finished; there is nothing to resume"):
+        train(encoder, run_of(encoder), output, resume=True)
+    assert not work.exists()
+    assert losses(output) == before
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
+    output = tmp_path / "out"
+    if old:
+        train(encoder, run_of(encoder), output)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "cse.training_output.write_folder",
+            lambda folder, *given: stop() if folder == output else write_folder(folder, *given),
+        )
+        with pytest.raises(Killed):
+            train(encoder, run_of(encoder, temperature=0.07), output, overwrite=old)
+    train(encoder, run_of(encoder, temperature=0.07), output, resume=True, overwrite=old)
+    assert not (tmp_path / "out.partial").exists()
+    assert len(losses(output)) == 7
+    assert '"temperature": 0.07' in (output / "config.json").read_text()
 
 
 def test_nothing_begun_is_nothing_to_resume(encoder: Encoder, tmp_path: Path) -> None:
