@@ -24,7 +24,7 @@ from cse.files import (
     write_folder,
     write_json,
 )
-from cse.swap import recover
+from cse.swap import sweep
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
@@ -48,7 +48,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     """
     output, work = Path(output), partial_folder(output)
     check_folder(output)
-    recover(output)
+    sweep(output)
     if _is_left_over(work, output):
         UNFINISHED.check_replaceable(work)
         _drop(work)

@@ -11,6 +11,7 @@ from cse.checkpoint import LOG
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.files import partial_folder, write_folder
+from cse.swap import Replacement
 from cse.training import train
 
 
@@ -135,6 +136,10 @@ def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed
     for name in {"all": (), "half": ("best",), "mark": ("best", "state", LOG), "nothing": ("",)}[left]:
         shutil.rmtree(work / name) if (work / name).is_dir() else (work / name).unlink()
     work.mkdir(exist_ok=True)
+    killed = Replacement.begin(output)  # its lock stays where a kill follows the change of names
+    killed.fresh.rmdir()
+    assert killed.held is not None
+    killed.held.close()
     before = losses(output)
     if left == "all":
         (work / "thesis.txt").write_text("mine")
@@ -143,7 +148,7 @@ def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed
         (work / "thesis.txt").unlink()
     with pytest.raises(ValueError, match="already finished; there is nothing to resume"):
         train(encoder, run_of(encoder), output, resume=True)
-    assert not work.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert losses(output) == before
 
 
