@@ -115,10 +115,11 @@ def _digests(checkpoint: Path, logged: Path) -> list[str]:
 
 def _is_left_over(work: Path, output: Path) -> bool:
     """Whether a kill came when `output` was there and left `work` to be dropped, or empty, which it is last."""
+    if not all((output / name).is_file() for name in (CHECKPOINT.mark, LOG)):
+        return False
     if not UNFINISHED.is_marked(work):
         return work.is_dir() and not any(work.iterdir())
-    whole = all((output / name).is_file() for name in (CHECKPOINT.mark, LOG))
-    return whole and read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
+    return read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
 
 
 def _drop(work: Path) -> None:
