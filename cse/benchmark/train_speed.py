@@ -10,13 +10,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from cse.benchmark.timing import ROUNDS, interleaved, ratio
+from cse.overlap import beside
 from cse.training import TrainingLoop
 from cse.training_run import TrainRequest, prepare
 from cse.training_state import start_accelerator
@@ -55,7 +56,7 @@ def measure_training(
         encoder, run = prepare(request)
         loop = TrainingLoop.start(encoder, run, Path(tempfile.gettempdir()), start_accelerator(precision))
         loops[request.method] = loop
-        works[request.method] = partial(_next_step, loop, count())
+        works[request.method] = partial(next, _steps(loop))
     if against is not None:
         steps_of_peer = peer_steps(encoder, run, precision)
         works[against] = lambda: next(steps_of_peer)
@@ -69,9 +70,11 @@ def measure_training(
     return TrainingSpeed(run.config.batch_size, rate, figures, ratios)
 
 
-def _next_step(loop: TrainingLoop, numbers: Iterator[int]) -> float:
-    number = next(numbers) % loop.run.steps
-    return loop.step(number, loop.data(number))
+def _steps(loop: TrainingLoop) -> Iterator[float]:
+    """The losses of a run's steps, begun anew after the last; their data come as `TrainingLoop.run_steps` has them."""
+    numbers = cycle(range(loop.run.steps))
+    for number, data in beside(loop.accelerator.device, ((number, loop.data(number)) for number in numbers)):
+        yield loop.step(number, data)
 
 
 def peer_steps(encoder: Encoder, run: Run, precision: str) -> Iterator[float]:
