@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import torch
 
@@ -16,12 +17,13 @@ from cse.families import FAMILIES, HEADS, Family
 from cse.heads import copy_tensor, stored_head
 from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve
+from cse.swap import read_settled
 from cse.weights import find_weights, read_tensors
 
 
 def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
     """The encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
-    return open_model(resolve(model, pooling, family), device)
+    return read_settled(Path(model), lambda: open_model(resolve(model, pooling, family), device))
 
 
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
@@ -31,15 +33,16 @@ def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
     """
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
-    if reference.kind is Kind.CHECKPOINT:
-        encoder = load_checkpoint(hub.model_folder(location(reference.name)), name=reference.label)
-    elif reference.kind is Kind.EXPORT:
-        encoder = load_export(hub.model_folder(location(reference.name)), name=reference.label)
-    elif reference.family:
-        encoder = _published(reference, FAMILIES[reference.family])
-    else:
-        encoder = _untrained(reference)
+    encoder = read_settled(Path(location(reference.name)), lambda: _read(reference))
     return encoder.to(device or os.environ.get("CSE_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def _read(reference: ModelReference) -> Encoder:
+    if reference.kind is Kind.CHECKPOINT:
+        return load_checkpoint(hub.model_folder(location(reference.name)), name=reference.label)
+    if reference.kind is Kind.EXPORT:
+        return load_export(hub.model_folder(location(reference.name)), name=reference.label)
+    return _published(reference, FAMILIES[reference.family]) if reference.family else _untrained(reference)
 
 
 def _untrained(reference: ModelReference) -> Encoder:

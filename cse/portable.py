@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from cse.backbone import fingerprint, load_backbone
 from cse.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
@@ -14,7 +17,10 @@ from cse.errors import ArtefactError
 from cse.export.files import EXPORT
 from cse.export.reading import load_export
 from cse.model_names import CONFIG, Kind, ModelReference, canonical_name
+from cse.swap import read_settled
 from cse.weights import ANY, find_weights
+
+T = TypeVar("T")
 
 BESIDE = (  # what opening a model reads beside its weights
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
@@ -32,18 +38,38 @@ def copy_model(reference: ModelReference, target: Path) -> None:
         raise ArtefactError(f"{reference.name} is no model folder; give a checkpoint's or a backbone's")
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
-    elif reference.kind is Kind.EXPORT:
-        copy_export(source, target)
     else:
-        copy_backbone(source, target)
+        copied_whole(source, target, copy_export if reference.kind is Kind.EXPORT else copy_backbone)
 
 
 def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
-    """Copy a checkpoint's configuration and weights; what its configuration then says comes back.
+    """Copy a checkpoint's configuration and weights, and return what the copied configuration says.
 
     A backbone that is a folder goes along, as `target/backbone`; a bundled one or a hub id stays a name. Raises
     ArtefactError where the backbone is missing or has changed since training.
     """
+    return copied_whole(source, target, _copy_checkpoint)
+
+
+def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) -> T:
+    """The result of `copy(source, target)`, all of whose files are of one commit of the folder `source`.
+
+    `target` is absent or empty; an error leaves it so.
+    """
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as beside:
+
+        def attempt() -> tuple[Path, T]:
+            fresh = Path(tempfile.mkdtemp(dir=beside)) / "copy"
+            return fresh, copy(source, fresh)
+
+        fresh, found = read_settled(source, attempt)
+        fresh.rename(target)
+        return found
+
+
+def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     config = read_checkpoint_config(source)
     origin = config.backbone
     layouts = weight_layouts(config)

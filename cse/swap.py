@@ -1,5 +1,7 @@
 """Replacing a folder, so that a process killed at any moment leaves the old one or the new one under the name.
 
+`read_settled` is the other side: a reader sees the old folder or the new one, never files of both.
+
 What replaces the folder NAME is written to `.NAME.new-TOKEN` beside it, while `.NAME.lock-TOKEN` is held by the writing
 process. Linux then exchanges the two names in one step. Elsewhere the old folder is `.NAME.old-TOKEN` for a moment, and
 whoever opens NAME next finishes what a kill broke off there. The next writer removes what dead writers left.
@@ -15,14 +17,16 @@ import platform
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may not be seen from another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
+MOST_READINGS = 20
+T = TypeVar("T")
 
 
 @dataclass
@@ -115,6 +119,34 @@ def recover(folder: Path) -> None:
                 os.rename(fresh, folder)
         if held:
             held.close()
+
+
+def read_settled(folder: Path, read: Callable[[], T]) -> T:
+    """The result of `read()`, repeated until `folder` was the same folder from its beginning to its end.
+
+    So all that `read` opens below `folder` by path belongs to one commit of a writer. An error of `read` passes where
+    the folder stayed the same. Raises OSError where each of `MOST_READINGS` attempts was overtaken by a writer.
+    """
+    for _ in range(MOST_READINGS):
+        before = _identity(folder)
+        try:
+            found = read()
+        except Exception:
+            if _identity(folder) == before:
+                raise
+            continue
+        if _identity(folder) == before:
+            return found
+    raise OSError(f"{folder}: was replaced during each of {MOST_READINGS} attempts to read it; stop the writer first")
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """What tells a folder from the one that replaces it, from itself with other files in it, and from a link's next."""
+    try:
+        found = folder.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 def sweep(folder: Path) -> None:

@@ -31,8 +31,8 @@ def write_index_folder(
     settings: BuildSettings,
     report: Callable[[int], None],
     state: Path | None = None,
-) -> None:
-    """Write the files of a new index into the existing, empty `folder`; `state` is that of `fill`."""
+) -> Manifest:
+    """Write the files of a new index into the existing, empty `folder`, and return its manifest."""
     with text_writer(folder / TEXTS_FILE) as write:
         index, recall = fill(unit_blocks(batches, write, report), settings, States(state, settings))
     engine.write(index, folder / FAISS_FILE)
@@ -56,6 +56,7 @@ def write_index_folder(
         files=file_records(folder),
     )
     write_manifest(folder, manifest)
+    return manifest
 
 
 def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> Iterator[tuple[list[str], np.ndarray]]:

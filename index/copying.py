@@ -9,6 +9,7 @@ from pathlib import Path
 
 from index.folder import DATA_FILES, verify_files
 from index.manifest import Manifest, read_manifest, write_manifest
+from index.swap import read_settled
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 
@@ -19,11 +20,16 @@ def copy_index(source: Path, target: Path, model: str | None = None) -> Manifest
     `model` replaces the name by which the model that built it is opened. Of corpora on this machine the copy has the
     last part of the path. Raises IndexFolderError for a damaged folder.
     """
-    manifest = read_manifest(source)
-    verify_files(source, manifest, whole=True)
-    target.mkdir(parents=True, exist_ok=True)
-    for name in DATA_FILES:
-        shutil.copyfile(source / name, target / name)
+
+    def copied() -> Manifest:
+        manifest = read_manifest(source)
+        verify_files(source, manifest, again=True)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in DATA_FILES:
+            shutil.copyfile(source / name, target / name)
+        return manifest
+
+    manifest = read_settled(source, copied)
     manifest = replace(manifest, model=model or manifest.model, corpora=[_public(name) for name in manifest.corpora])
     write_manifest(target, manifest)
     return manifest

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from index.errors import IndexFolderError
 from index.manifest import CURE, MANIFEST_FILE, Manifest
+from index.stamps import file_state, is_stamped, stamp
 from index.swap import Replacement, recover
 
 FAISS_FILE = "index.faiss"
@@ -20,8 +19,7 @@ TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
 BLOCK = 1 << 20  # bytes
-READ_WHOLE = 64 * BLOCK  # a larger file is sampled where it is opened: hashing takes a second a gigabyte
-SAMPLED = 32  # blocks
+STAMPED = 64 * BLOCK  # a larger file is read whole once and then for as long as its stamp holds
 
 
 def check_replaceable(folder: Path) -> None:
@@ -66,34 +64,30 @@ def file_records(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def file_record(path: Path) -> dict[str, Any]:
-    """Bytes and sha256 of a file, and of a large one that of a sample."""
-    size = path.stat().st_size
-    record = {"bytes": size, "sha256": _sha256(path, [(0, size)])}
-    return {**record, "sample": _sha256(path, sample(size))} if size > READ_WHOLE else record
+    """Bytes and sha256 of a file."""
+    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
 
 
-def sample(size: int) -> list[tuple[int, int]]:
-    """(start, length) in bytes of what is read of a large file of `size` bytes: evenly spaced, both ends among them."""
-    return [(int(start), BLOCK) for start in np.linspace(0, size - BLOCK, SAMPLED)]
+def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
+    """Raise IndexFolderError unless the data files hold, byte for byte, what the manifest says.
 
-
-def verify_files(folder: Path, manifest: Manifest, whole: bool = False) -> None:
-    """Raise IndexFolderError unless the data files have the sizes and the contents the manifest says.
-
-    Of a file above `READ_WHOLE` a sample is read, which sees truncation, overwriting and zeroed stretches but not
-    every flipped byte; with `whole`, all of it.
+    A file above `STAMPED` bytes that was found right before and has not changed since is only read where it is asked
+    for `again`, which also sees what a failing disk changes.
     """
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
         if not isinstance(recorded, dict) or not path.is_file():
             raise IndexFolderError(f"{folder}: {name} is missing; {CURE}")
-        size = path.stat().st_size
-        if size != recorded.get("bytes"):
-            raise IndexFolderError(f"{folder}: {name} has {size} bytes, not {recorded.get('bytes')}; {CURE}")
-        sampled = "sample" in recorded and size > READ_WHOLE and not whole
-        kind, parts = ("sample", sample(size)) if sampled else ("sha256", [(0, size)])
-        if _sha256(path, parts) != recorded.get(kind):
+        state, expected = file_state(path), recorded.get("sha256")
+        if state[0] != recorded.get("bytes"):
+            raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {CURE}")
+        large = state[0] > STAMPED
+        if large and not again and is_stamped(path, str(expected)):
+            continue
+        if _sha256(path) != expected:
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {CURE}")
+        if large:
+            stamp(path, state, str(expected))
 
 
 def _is_marked_as_index(folder: Path) -> bool:
@@ -104,13 +98,10 @@ def _is_marked_as_index(folder: Path) -> bool:
     return isinstance(values, dict) and values.get("format") == Manifest.format
 
 
-def _sha256(path: Path, parts: Sequence[tuple[int, int]]) -> str:
-    """sha256 in hex of the `parts` (start, length) of a file, one after the other."""
+def _sha256(path: Path) -> str:
+    """sha256 of a file in hex."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        for start, length in parts:
-            file.seek(start)
-            while length and (chunk := file.read(min(BLOCK, length))):
-                digest.update(chunk)
-                length -= len(chunk)
+        while chunk := file.read(BLOCK):
+            digest.update(chunk)
     return digest.hexdigest()

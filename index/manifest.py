@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,6 +15,8 @@ from index.swap import recover
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
 LEFT_OUT = (("family", None),)  # what came later and is written where it says something
+DIGEST = "digest"  # the key of the sha256 of all others, those of the data files among them
+READABLE = (1, 2)  # version 1 has no digest
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,13 @@ class Manifest:
 
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
-    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one. Of a
-    Milvus collection `faiss` names the server's version, there are no files, and edits make a new checksum of the old.
+    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one. A
+    digest of all fields is written with them, so that a changed one is refused. Of a Milvus collection `faiss` names
+    the server's version, there are no files, and edits make a new checksum of the old.
     """
 
     format: str = "cse-index"
-    version: int = 1
+    version: int = 2
     metric: str = "inner_product"
     normalized: bool = True
     model: str
@@ -68,7 +72,9 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
-        return {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
+        values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
+        values["version"] = Manifest.version  # also of one that was read from version 1
+        return {**values, DIGEST: _digest(values)}
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -96,7 +102,7 @@ def parse_manifest(values: Any, what: str) -> Manifest:
     problem = _problem(values)
     if problem:
         raise IndexFolderError(f"{what} {problem}; {CURE}")
-    return Manifest(**values)
+    return Manifest(**{name: value for name, value in values.items() if name != DIGEST})
 
 
 def check_model(place: object, manifest: Manifest, fingerprint: str | None, model: str | None) -> None:
@@ -117,15 +123,26 @@ def _problem(values: Any) -> str | None:
     """What keeps `values` from being a `Manifest`, in words, or None."""
     if not isinstance(values, dict) or values.get("format") != Manifest.format:
         return f"is not of the format {Manifest.format}"
-    for name in ("version", "metric", "normalized"):
+    version = values.get("version")
+    if version not in READABLE:
+        return f"has version {version!r} and this program reads {' and '.join(map(str, READABLE))} only"
+    for name in ("metric", "normalized"):
         if values.get(name) != getattr(Manifest, name):
             return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
-    values = {**dict(LEFT_OUT), **values}
-    names = {field.name for field in fields(Manifest)}
-    different = sorted(names ^ values.keys())
+    names = {field.name for field in fields(Manifest)} | ({DIGEST} if version != 1 else set())
+    different = sorted(names ^ {**dict(LEFT_OUT), **values}.keys())
     if different:
         return f"has missing or unknown keys: {', '.join(different)}"
+    if version != 1 and values[DIGEST] != _digest(values):
+        return f"is damaged or edited (its {DIGEST} is not the one recorded)"
+    values = {**dict(LEFT_OUT), **values}
     for name, hint in get_type_hints(Manifest).items():
         if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
             return f"has {name} {values[name]!r} where {hint} belongs"
     return None
+
+
+def _digest(values: dict[str, Any]) -> str:
+    """sha256 in hex of a manifest's values but for the digest among them, however the file lays them out."""
+    content = {name: value for name, value in values.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

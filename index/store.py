@@ -17,6 +17,7 @@ from index.errors import IndexFolderError
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
 from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
+from index.swap import read_settled
 from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
 
@@ -64,8 +65,8 @@ class VectorIndex:
         Raises ValueError for bad batches, settings or `output`.
         """
         with replacing(Path(output)) as fresh:
-            write_index_folder(batches, fresh, settings, report, state)
-        return cls.load(output)
+            written = write_index_folder(batches, fresh, settings, report, state)
+        return read_settled(Path(output), partial(cls._read, Path(output), written=written))
 
     @classmethod
     def load(
@@ -79,15 +80,31 @@ class VectorIndex:
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
 
-        `model` names the asking model in the error. Of large files a sample is compared with what was written, with
-        `verify` all of them (`index.folder.verify_files`). Raises IndexFolderError with the cure for a folder that is
-        missing, damaged, foreign or of another model.
+        `model` names the asking model in the error. Every byte is compared with what was written: of large files once,
+        and again where they changed or with `verify` (`index.folder.verify_files`). The files opened belong together,
+        also where the folder is replaced meanwhile. Raises IndexFolderError with the cure for a folder that is missing,
+        damaged, foreign or of another model.
         """
         folder = Path(folder)
+        return read_settled(folder, lambda: cls._read(folder, fingerprint, model=model, device=device, verify=verify))
+
+    @classmethod
+    def _read(
+        cls,
+        folder: Path,
+        fingerprint: str | None = None,
+        *,
+        model: str | None = None,
+        device: str = "auto",
+        verify: bool = False,
+        written: Manifest | None = None,
+    ) -> VectorIndex:
+        """The index in a folder that stays as it is; what this process has just `written` needs no verification."""
         manifest = read_manifest(folder)
         check_model(folder, manifest, fingerprint, model)
         try:
-            verify_files(folder, manifest, whole=verify)
+            if manifest != written:
+                verify_files(folder, manifest, again=verify)
             return cls(
                 engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE), manifest, device=device
             )

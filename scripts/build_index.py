@@ -100,7 +100,7 @@ def main(
     """
     from cse.data import sentences
     from index import BuildSettings
-    from index.places import build_at, is_index_of, open_at, place_of
+    from index.places import build_at, is_index_of, manifest_at, open_at, place_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give --model to encode the corpus, or --vectors where that is done")
@@ -125,7 +125,10 @@ def main(
         with _progress() as report:
             if append:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+                as_opened = index.manifest
                 _append(index, source.batches, corpus=corpus, report=report)
+                if isinstance(place, Path) and manifest_at(place) != as_opened:
+                    raise ValueError(f"{place}: another program changed it meanwhile; run this command again")
                 index.save(place)
             elif done:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")

@@ -29,7 +29,7 @@ def main(
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare all of a large index with its checksums, not a sample.")
+        bool, typer.Option("--verify", help="Read all of a large index again and compare it with its checksums.")
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:

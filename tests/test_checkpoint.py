@@ -3,6 +3,8 @@
 import json
 import shutil
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +17,15 @@ from test_encoder import ALL, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
+import cse.checkpoint
+import cse.portable
 from cse.backbone import backbone_tensors, describe, load_backbone
 from cse.checkpoint import read_checkpoint_config, save
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.loading import load
 from cse.model_names import location
+from cse.portable import copy_checkpoint
 from cse.presets import preset
 from cse.storage import Storage, pack, unpack
 from scripts.cli import STORAGES
@@ -262,3 +267,43 @@ def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_p
         assert load_backbone(bert_folder)[0].config._commit_hash is None
     finally:
         shutil.rmtree(cache)
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_opened_or_copied_is_the_old_one_or_the_new_one(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both learn the same tensors and read them in other ways: one's weights never meet the other's method."""
+    models = {name: make(str(bert_folder), name) for name in ("simcse", "promptbert")}
+    for seed, encoder in enumerate(models.values()):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            for tensor in encoder.learned().values():
+                tensor += 0.05 * torch.randn_like(tensor)
+    vectors = {name: encoder.encode(SENTENCES) for name, encoder in models.items()}
+    place = tmp_path / "model"
+
+    def replacing_after(module: ModuleType, step: str) -> None:
+        original, happened = getattr(module, step), []
+
+        def stepped(*given: Any) -> Any:
+            found = original(*given)
+            if not happened:
+                happened.append(step)
+                save(models["promptbert"], place, {})
+            return found
+
+        save(models["simcse"], place, {})
+        monkeypatch.setattr(module, step, stepped)
+
+    for step in ("read_checkpoint_config", "find_weights", "verify", "read_tensors"):
+        replacing_after(cse.checkpoint, step)
+        opened = [load(str(place))]
+        monkeypatch.undo()
+        if step in ("read_checkpoint_config", "find_weights"):
+            replacing_after(cse.portable, step)
+            copy_checkpoint(place, tmp_path / step)
+            monkeypatch.undo()
+            opened.append(load(str(tmp_path / step)))
+        for encoder in opened:
+            np.testing.assert_array_equal(encoder.encode(SENTENCES), vectors[encoder.method.name], err_msg=step)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["find_weights", "model", "read_checkpoint_config"]

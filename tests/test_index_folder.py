@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,12 @@ import pyarrow as pa
 import pytest
 from index_corpus import D, N, build, sentences, vectors
 
+import index.folder
+import index.store
 from index import BuildSettings, IndexFolderError, VectorIndex
 from index.folder import file_records
+from index.manifest import read_manifest
+from index.stamps import file_state, is_stamped, stamp
 
 
 @pytest.fixture
@@ -147,11 +152,12 @@ def test_another_model_is_refused_with_the_cure(flat: VectorIndex, tmp_path: Pat
 
 
 def edit_manifest(folder: Path, **values: Any) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest.update(values)
-    (folder / "manifest.json").write_text(
-        json.dumps({key: value for key, value in manifest.items() if value != "drop"})
-    )
+    """Change what the manifest says, its digest with it where none is given."""
+    manifest = {**json.loads((folder / "manifest.json").read_text()), **values}
+    kept = {key: value for key, value in manifest.items() if value != "drop" and key != "digest"}
+    digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    kept |= {"digest": digest} if values.get("digest") != "drop" else {}
+    (folder / "manifest.json").write_text(json.dumps(kept))
 
 
 def damage(folder: Path, kind: str) -> None:
@@ -200,13 +206,15 @@ def test_damage_is_refused_in_one_line_with_the_cure(
     ("values", "message"),
     [
         ({"format": "other"}, "not of the format"),
-        ({"version": 2}, "has version 2 and this program reads 1 only"),
+        ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
         ({"metric": "l2"}, "has metric 'l2'"),
         ({"normalized": False}, "has normalized False"),
         ({"surprise": 1}, "unknown keys: surprise"),
         ({"count": "drop"}, "missing or unknown keys: count"),
         ({"dimension": "32"}, "has dimension '32'"),
         ({"files": []}, "has files"),
+        ({"version": 1}, "unknown keys: digest"),
+        ({"digest": "drop"}, "missing or unknown keys: digest"),
         ({"files": {"index.faiss": 3, "texts.arrow": 3}}, "index.faiss is missing"),
         ({"dimension": 31}, "damaged index"),
         ({"count": 599}, "damaged index"),
@@ -249,29 +257,117 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
         VectorIndex.load(tmp_path)
 
 
-def test_of_a_large_file_a_sample_is_compared_and_all_of_it_on_request(
+def test_any_flipped_bit_of_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
+    path = tmp_path / "flat" / "manifest.json"
+    content, taken = path.read_bytes(), 0
+    for place in range(len(content)):
+        for bit in range(8):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+            with suppress(IndexFolderError):
+                assert read_manifest(tmp_path / "flat") == flat.manifest
+                taken += 1
+    assert taken < 0.01 * 8 * len(content)  # white space that another takes the place of
+
+
+def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_path: Path) -> None:
+    edit_manifest(tmp_path / "flat", version=1, digest="drop")
+    index = VectorIndex.load(tmp_path / "flat")
+    np.testing.assert_array_equal(index.search(vectors(9), 5)[1], flat.search(vectors(9), 5)[1])
+    index.save(tmp_path / "flat")
+    assert json.loads((tmp_path / "flat" / "manifest.json").read_text())["version"] == 2
+    assert len(VectorIndex.load(tmp_path / "flat")) == N
+
+
+def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight blocks of 64 bytes: what lies in one is seen, what lies between them when all is read."""
-    for name, value in (("READ_WHOLE", 1000), ("BLOCK", 64), ("SAMPLED", 8)):
-        monkeypatch.setattr("index.folder." + name, value)
-    texts = [f"sentence {number}" for number in range(200)]
-    rows = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
-    VectorIndex.build([(texts, rows)], tmp_path / "large", settings=BuildSettings())
+    """The other index, of the same size, holds the same sentences in reverse: each vector would meet another's text."""
+    texts, points = sentences(60), vectors(60)
+    orders = {"old": slice(None), "new": slice(None, None, -1)}
+
+    def replaced(order: str) -> None:
+        batch = (texts[orders[order]], points[orders[order]])
+        VectorIndex.build([batch], tmp_path / "x", settings=BuildSettings())
+
+    def after(name: str, then: Callable[[], None]) -> None:
+        """Let `then` happen once, after the first call of a step of opening."""
+        happened: list[Any] = []
+        place, _, step = name.rpartition(".")
+        original = getattr(sys.modules[place], step)
+
+        def stepped(*given: Any, **named: Any) -> Any:
+            found = original(*given, **named)
+            if not happened:
+                happened.append(name)
+                then()
+            return found
+
+        monkeypatch.setattr(sys.modules[place], step, stepped)
+
+    for step in ("index.store.read_manifest", "index.store.verify_files", "index.engine.read_mapped"):
+        replaced("old")
+        with monkeypatch.context():
+            after(step, lambda: replaced("new"))
+            index = VectorIndex.load(tmp_path / "x")
+        assert index.texts(index.search(points[:3], 1)[1][:, 0]) == texts[:3], step
+        monkeypatch.undo()
+
+
+def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(
+    flat: VectorIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = index.store.read_manifest
+
+    def overtaken(folder: Path) -> Any:
+        manifest = read(folder)
+        flat.save(folder)
+        return manifest
+
+    monkeypatch.setattr("index.store.read_manifest", overtaken)
+    with pytest.raises(OSError, match=r"flat: was replaced during each of 20 attempts to read it"):
+        VectorIndex.load(tmp_path / "flat")
+
+
+def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("index.folder.STAMPED", 1000)
+    monkeypatch.setattr("index.stamps.SETTLED", 0.0)
+    hashed: list[str] = []
+    sha256 = index.folder._sha256
+    monkeypatch.setattr("index.folder._sha256", lambda path: (hashed.append(path.name), sha256(path))[1])
+    build(tmp_path / "large")
+    both = ["index.faiss", "texts.arrow"]
+    assert hashed == both  # once, as they were written
+    for read, verify in ((both, False), ([], False), (both, True), ([], False)):
+        hashed.clear()
+        VectorIndex.load(tmp_path / "large", verify=verify)
+        assert hashed == read
     path = tmp_path / "large" / "index.faiss"
     content = path.read_bytes()
-    record = json.loads((tmp_path / "large" / "manifest.json").read_text())["files"]["index.faiss"]
-    starts = [int(start) for start in np.linspace(0, len(content) - 64, 8)]
-    expected = hashlib.sha256(b"".join(content[start : start + 64] for start in starts)).hexdigest()
-    assert record == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "sample": expected}
-    for position, seen in ((starts[3] + 10, True), (starts[3] + 70, False), (len(content) - 1, True)):
-        path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+    for position in range(100, len(content), len(content) // 60):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 64]) + content[position + 1 :])
+        os.utime(path, ns=(path.stat().st_atime_ns, 1))  # a time that is not the file's own is no reason to trust it
         with pytest.raises(IndexFolderError, match=r"index\.faiss is not what manifest\.json describes"):
-            VectorIndex.load(tmp_path / "large", verify=True)
-        if seen:
-            with pytest.raises(IndexFolderError, match=r"index\.faiss is not what manifest\.json describes"):
-                VectorIndex.load(tmp_path / "large")
-        else:
             VectorIndex.load(tmp_path / "large")
-    path.write_bytes(content)
-    VectorIndex.load(tmp_path / "large", verify=True)
+
+
+def test_stamps_are_few_and_none_is_made_of_a_file_that_has_just_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("index.stamps.MOST_STAMPS", 3)
+    files = [tmp_path / f"file {number}" for number in range(5)]
+    for file in files:
+        file.write_text("x")
+        stamp(file, file_state(file), "0a")
+    assert not any(is_stamped(file, "0a") for file in files)
+    monkeypatch.setattr("index.stamps.SETTLED", -1e9)
+    for file in files:
+        stamp(file, file_state(file), "0a")
+        assert is_stamped(file, "0a")
+        assert not is_stamped(file, "0b")
+    assert sum(is_stamped(file, "0a") for file in files) == 3
+    (tmp_path / "cache").chmod(0)
+    stamp(files[0], file_state(files[0]), "0a")  # no cache is no error

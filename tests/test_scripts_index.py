@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,6 +224,28 @@ def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> Non
     other = run_build(more, "--model", "promptbert", "--output", folder, "--append", "--factory", "SQ8")
     assert_refused(other, 3, "was built with factory Flat")
     assert len(VectorIndex.load(folder)) == 7
+
+
+def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first finds at its end that a second one came in between."""
+    for name in ("first", "second"):
+        (tmp_path / name).write_text(f"the {name} sentence\n")
+    append, beside = build_index._append, []
+
+    def overtaken(*given: Any, **named: Any) -> None:
+        append(*given, **named)
+        if not beside:
+            beside.append("begun")
+            assert (
+                run_build(tmp_path / "second", "--model", "promptbert", "--output", folder, "--append").exit_code == 0
+            )
+
+    monkeypatch.setattr(build_index, "_append", overtaken)
+    refused = run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append")
+    assert_refused(refused, 3, "another program changed it meanwhile; run this command again")
+    assert VectorIndex.load(folder).texts(range(6)) == [*CORPUS, "the second sentence"]
+    assert run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append").exit_code == 0
+    assert VectorIndex.load(folder).texts([5, 6]) == ["the second sentence", "the first sentence"]
 
 
 def test_an_index_knows_the_pooling_of_its_model(corpus: Path, tmp_path: Path) -> None:

@@ -253,3 +253,13 @@ def test_all_of_a_folder_is_stored_before_it_gets_the_name(
     replacement.swap()
     replacement.clear()
     assert (set(stored[:-1]), stored[-1]) == (wanted, 0)
+
+
+def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
+    """`tests.races` reports what it finds; here for a second, by hand for as long as one likes."""
+    command = [sys.executable, "-m", "tests.races", "--seconds", "1", "--only", "index"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, found
+    assert found.keys() == {"seconds", "index right", "indexes replaced"}
+    assert min(found.values()) > 0
