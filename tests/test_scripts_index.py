@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from index import VectorIndex
+from index.manifest import read_manifest, write_manifest
 from scripts import build_index, encode, search
 
 CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
@@ -144,8 +146,7 @@ def test_search_prints_json(folder: Path, models: dict[str, str]) -> None:
 def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None:
     settings = {"--model": "promptbert", "--output": tmp_path / "x", "--factory": "IVF5,Flat"}
     run_build(corpus, *[word for pair in settings.items() for word in pair])
-    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
-    (tmp_path / "x" / "manifest.json").write_text(json.dumps({**manifest, "nprobe": 1}))
+    write_manifest(tmp_path / "x", replace(read_manifest(tmp_path / "x"), nprobe=1))
     result = run_search(tmp_path / "x", "a dog runs")
     assert result.stdout.splitlines() == ["  1  1.0000  a dog runs"]
 
