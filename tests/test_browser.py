@@ -95,7 +95,7 @@ def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(brow
 
     def readout(page, i, j):
         shown = page.locator("#all-pairs .cse-readout")
-        expect(shown.locator("p")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
+        expect(shown.locator(".cse-read")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
         figures = [float(text.split()[0].replace("\u2212", "-")) for text in shown.locator("dd").all_text_contents()]
         assert figures == pytest.approx([matrix[i][j] for matrix in cosines.values()], abs=6e-4)
 
