@@ -23,8 +23,8 @@ PAINT = """element => {
   return {text: style.color, outline: style.borderTopColor, ground: colours.find(c => c !== 'rgba(0, 0, 0, 0)')};
 }"""
 KEY = "canvas => [...canvas.getContext('2d').getImageData(14, 14, 1, 1).data].slice(0, 3)"  # its middle
-# Of each control that takes the focus: its name, and the ring that it or what surrounds it has then. What the ring stands
-# on is beyond it, or the control itself where it is drawn inside; `cut` is whether an ancestor cuts some of it off.
+# Of each control that takes the focus: its name, and the ring of it or of what surrounds it. The ground of a ring is
+# the control where it is drawn inside, else what lies around; `cut` is whether an ancestor cuts some of it off.
 RINGS = """() => {
   const ground = element => {
     for (let each = element; each; each = each.parentElement) {

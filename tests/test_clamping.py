@@ -26,8 +26,8 @@ SHORT = "The cat sleeps."
 WIDTHS = pytest.mark.parametrize("width", [1400, 390])
 STYLES = "".join((Path(ui.__file__).parent / name).read_text() for name in ("style.css", "map/map.css"))
 PAGE = f"""<!doctype html><html lang="en"><head><title>Lists</title><style>{STYLES}</style></head>
-<body class="gradio-container" style="font: 16px/1.5 sans-serif; margin: 0"><main><h1>Lists</h1><h2>A list</h2>CONTENT</main>
-</body></html>"""
+<body class="gradio-container" style="font: 16px/1.5 sans-serif; margin: 0"><main><h1>Lists</h1><h2>A list</h2>
+CONTENT</main></body></html>"""
 COMPONENT = """([value, scripts, place, ramps]) => {
   const element = document.querySelector('main'), props = {value, ramps};
   element.appendChild(document.createElement('div')).className = place;
