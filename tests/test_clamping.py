@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 import ui
 from cse.disagreement import Disagreement
 from index.hits import Hit
+from ui import html
 from ui.all_pairs import AllPairs, pairs_value
 from ui.canvas import SCRIPTS, ModelMap, canvas_value
 from ui.components import script
@@ -46,8 +47,9 @@ def shown(browser, width, content=""):
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.set_content(PAGE.replace("CONTENT", content))
     yield page
-    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}).response["violations"]
-    assert [rule["id"] for rule in found] == []
+    if width < 400:  # the rules are the same for every width
+        found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}).response
+        assert [rule["id"] for rule in found["violations"]] == []
     page.close()
 
 
@@ -156,3 +158,10 @@ def test_the_read_out_pair_shows_three_lines(browser, width):
         mount(page, json.loads(json.dumps(value)), "cse-pairs", "elements", "all_pairs", ramps=ramps)
         expect(page.locator(".cse-readout summary")).to_have_count(1)
         folded(page, ".cse-readout")
+
+
+def test_server_and_scripts_agree_on_which_texts_are_long():
+    assert f"const LONG = {html.LONG};" in script("elements")
+    exact, longer = "x" * html.LONG, "x" * (html.LONG + 1)
+    assert html.folded(exact) == exact
+    assert html.folded(longer) == f'<details class="cse-long"><summary><span>{longer}</span></summary></details>'
