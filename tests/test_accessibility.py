@@ -23,6 +23,36 @@ PAINT = """element => {
   return {text: style.color, outline: style.borderTopColor, ground: colours.find(c => c !== 'rgba(0, 0, 0, 0)')};
 }"""
 KEY = "canvas => [...canvas.getContext('2d').getImageData(14, 14, 1, 1).data].slice(0, 3)"  # its middle
+# Of each control that takes the focus: its name, and the ring of it or of what surrounds it. The ground of a ring is
+# the control where it is drawn inside, else what lies around; `cut` is whether an ancestor cuts some of it off.
+RINGS = """() => {
+  const ground = element => {
+    for (let each = element; each; each = each.parentElement) {
+      const {backgroundColor} = getComputedStyle(each);
+      if (backgroundColor !== 'rgba(0, 0, 0, 0)') return backgroundColor;
+    }
+  };
+  const ring = control => {
+    const ringed = [control, control.parentElement, control.closest('.wrap')].find(
+      each => each && getComputedStyle(each).outlineStyle === 'solid') || control;
+    const style = getComputedStyle(ringed), box = ringed.getBoundingClientRect();
+    const reach = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth);
+    let cut = false;
+    for (let each = ringed.parentElement; each !== document.body; each = each.parentElement) {
+      const outer = each.getBoundingClientRect();
+      cut ||= getComputedStyle(each).overflowY !== 'visible' && reach > 0 && (outer.left > box.left - reach
+        || outer.right < box.right + reach || outer.top > box.top - reach || outer.bottom < box.bottom + reach);
+    }
+    return {
+      name: `${control.tagName} ${control.className} ${control.innerText || control.ariaLabel || ''}`, cut,
+      line: `${style.outlineStyle} ${style.outlineWidth}`, colour: style.outlineColor,
+      ground: ground(reach > 0 ? ringed.parentElement : ringed),
+    };
+  };
+  return [...document.querySelectorAll('a[href], button, input, textarea, select, summary, [tabindex="0"]')]
+    .filter(each => each.checkVisibility({visibilityProperty: true}) && !each.disabled && each.tabIndex >= 0)
+    .flatMap(each => { each.focus(); return document.activeElement === each ? [ring(each)] : []; });
+}"""
 SKIPPED_LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility())
   .map(e => Number(e.tagName[1])).filter((level, place, all) => level > (place ? all[place - 1] + 1 : 1))"""
 
@@ -100,6 +130,30 @@ def test_axe_finds_nothing_where_a_model_has_no_result(browser, bert_folder, tmp
         open_tab(page, "Results")
         assert "No shipped results of broken" in page.locator("#results").inner_text()
         assert violations(page) == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 390)])
+def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, url, scheme, width):
+    with watched(browser, url, width=width, color_scheme=scheme) as page:
+        page.add_style_tag(content="* { transition: none !important; }")  # the ring is there at once
+        page.get_by_role("button", name="+ model").click()
+        found = []
+        for tab in TABS:
+            open_tab(page, tab)
+            page.get_by_role("button", name="Take it away").locator("visible=true").click()
+            page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
+            if tab == "Search":
+                page.get_by_role("button", name="Your own sentences").click()
+                page.get_by_role("button", name="Index for this visit").wait_for()
+            if tab == "Clusters":
+                page.locator("#maps .cse-small").nth(3).wait_for()
+            page.keyboard.press("Shift")  # whoever uses keys sees where they are
+            found += page.evaluate(RINGS)
+        assert len(found) > 200
+        for ring in found:
+            assert ring["line"] == "solid 2px", ring
+            assert contrast(rgb(ring["colour"]), rgb(ring["ground"])) >= MARK, ring
+            assert not ring["cut"], ring
 
 
 @SCHEMES

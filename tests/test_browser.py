@@ -1,5 +1,6 @@
 """The page in a real browser: six tabs that show results, a quiet console, no request that leaves the machine."""
 
+import csv
 import json
 import re
 from itertools import combinations
@@ -13,6 +14,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from ui.corpora import Demo
+from ui.distribution import in_words
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
@@ -93,7 +95,7 @@ def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(brow
 
     def readout(page, i, j):
         shown = page.locator("#all-pairs .cse-readout")
-        expect(shown.locator("p")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
+        expect(shown.locator(".cse-read")).to_have_text([f"{i + 1} {LINES[i]}", f"{j + 1} {LINES[j]}"])
         figures = [float(text.split()[0].replace("\u2212", "-")) for text in shown.locator("dd").all_text_contents()]
         assert figures == pytest.approx([matrix[i][j] for matrix in cosines.values()], abs=6e-4)
 
@@ -363,15 +365,26 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
             with page.expect_download() as saved:
                 visible(page, "JSON").click()
         taken = json.loads(saved.value.path().read_text())
+        assert saved.value.suggested_filename == "similarity.json"
         assert taken["added"] == ["extra"]
         assert taken["models"].keys() == taken["answer"].keys() - {"broken"} == {*GOOD, MARKUP, "extra"}
         cosines = [f"{taken['answer'][name]:.3f}" for name in (*GOOD, MARKUP, "extra")]
         assert page.locator("#similarity .cse-number").all_text_contents() == cosines
+        with page.expect_download() as saved:
+            visible(page, "CSV").click()
+        assert saved.value.suggested_filename == "similarity.csv"
+        rows = list(csv.DictReader(saved.value.path().open(newline="", encoding="utf-8")))
+        assert [row["model"] for row in rows] == [*GOOD, MARKUP, "extra"]
+        assert [float(row["cosine"]) for row in rows] == [taken["answer"][row["model"]] for row in rows]
+        percentiles = [in_words(float(row["percentile"])) for row in rows]
+        assert page.locator("#similarity td:nth-child(4)").all_text_contents() == percentiles
+        expect(page.locator(".cse-taken p:visible")).to_have_text("Saved similarity.csv. Without a result: broken.")
         page.get_by_label("All pairs of the list").check()
         cell = page.locator("#all-pairs td").nth(1)
         corner, within = (page.locator(f"#all-pairs {place}").bounding_box() for place in ("table", "td >> nth=1"))
         with page.expect_download() as saved:
             visible(page, "PNG").click()
+        assert saved.value.suggested_filename == "similarity-pairs.png"
         picture = Image.open(saved.value.path()).convert("RGB")  # twice the page's size, with a margin of 12
         assert picture.size == pytest.approx((2 * corner["width"] + 48, 2 * corner["height"] + 48), abs=4)
         spot = tuple(round(2 * (within[side] - corner[side] + 4) + 24) for side in "xy")

@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
+from cse.spreadsheet import guard
 from ui.corpora import Corpus
-from ui.takeaway import Taken, as_csv, as_json, as_report, curl_code, python_code, safe, table
+from ui.takeaway import Taken, as_csv, as_json, curl_code, python_code, stem
+from ui.tidy import TABLES
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
 TAKEN = Taken(
@@ -18,7 +21,7 @@ TAKEN = Taken(
     {"sentence": HOSTILE, "k": 2},
     {MARKUP: "0123456789ab", "broken": "ba9876543210"},
     {
-        MARKUP: {"before": [["+cat", 1 / 3], ["@dog", -0.25]], "after": [], "note": None},
+        MARKUP: {"before": [["+cat", 1 / 3], ["@dog", -0.25]], "alone": [], "after": [["cat", 0.5]]},
         "broken": {"error": "-damaged"},
     },
 )
@@ -28,55 +31,222 @@ GRADIO = (
 )  # fmt: skip
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
+
+
 def rows_of(text: str) -> list[list[str]]:
-    return [row for row in csv.reader(io.StringIO(text)) if not row[0].startswith("#")]
+    return list(csv.reader(io.StringIO(text)))
+
+
+def a_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def test_json_holds_every_number_and_where_it_comes_from() -> None:
     found = json.loads(as_json(TAKEN))
     assert found["answer"] == TAKEN.answer
     assert (found["inputs"], found["models"], found["version"]) == (TAKEN.inputs, TAKEN.models, "0.1.0")
+    assert "private" not in found
 
 
-def test_a_spreadsheet_gets_a_table_and_no_formula() -> None:
-    text = as_csv(TAKEN)
-    head, *rows = rows_of(text)
-    assert head == ["model", "part 2", "part 3", "1", "2", "value", "error"]
+def test_a_spreadsheet_gets_a_row_per_token_and_no_formula() -> None:
+    head, *rows = rows_of(as_csv(TAKEN))
+    assert head == ["sentence", "model", "stage", "rank", "token", "probability"]
+    sentence = "'" + HOSTILE.replace("\n-2", "\n'-2")
     assert rows == [
-        [MARKUP, "before", "1", "'+cat", repr(1 / 3), "", ""],
-        [MARKUP, "before", "2", "'@dog", "-0.25", "", ""],
-        [MARKUP, "note", "", "", "", "", ""],
-        ["broken", "", "", "", "", "", "'-damaged"],
+        [sentence, MARKUP, "before", "1", "'+cat", repr(1 / 3)],
+        [sentence, MARKUP, "before", "2", "'@dog", "-0.25"],
+        [sentence, MARKUP, "denoised", "1", "cat", "0.5"],
     ]
-    comments = [row for row in csv.reader(io.StringIO(text)) if row[0].startswith("#")]
-    assert all(len(row) == 1 for row in comments)
-    assert json.loads(comments[2][0].removeprefix("# inputs: ")) == TAKEN.inputs
-    for cell in ("=1", "+1", "-1", "@a", "\t=1", "\r=1", " =1", "\n=1"):
-        assert safe(cell) == f"'{cell}"
-    assert [safe(cell) for cell in (-1.5, "a=1", "1-2", "")] == [-1.5, "a=1", "1-2", ""]
 
 
-def test_tables_keep_lists_models_and_matrices_apart() -> None:
-    assert table({"a": 0.5, "b": 0.25}, {"a": "", "b": ""}) == [["model", "value"], ["a", 0.5], ["b", 0.25]]
-    found = table({"texts": ["x", "y"], "models": {"a": {"cosines": [[1, 0.5], [0.5, 1]]}}}, {"a": ""})
-    assert found == [
-        ["part 1", "part 2", "part 3", "part 4", "value", "1", "2"],
-        ["texts", 1, "", "", "x", "", ""],
-        ["texts", 2, "", "", "y", "", ""],
-        ["models", "a", "cosines", 1, "", 1, 0.5],
-        ["models", "a", "cosines", 2, "", 0.5, 1],
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_cell_is_a_formula_whatever_a_spreadsheet_splits_at(separator: str) -> None:
+    hostile = [
+        "a;=cmd|'/C calc'!A0",
+        "a\t=1+1",
+        "a,=1+1",
+        "a\n=1+1",
+        "a\r@x;b",
+        "\t=1",
+        "\r=1",
+        " =1",
+        'a;"=1+1;b',
+        "\uff1d1",
     ]
-    assert table({}, {}) == [[]]
+    models = {f"m;=1+1;{sign}": 0.5 for sign in "=+-@"} | {"-1": -0.5}
+    taken = [
+        Taken("similarity", {"s1": one, "s2": f"x {one}"}, {}, models, percentiles=dict.fromkeys(models, 12.5))
+        for one in hostile
+    ]
+    for text in map(as_csv, taken):
+        assert all(line.startswith('"') and line.endswith('"') for line in text.split("\r\n")[:-1])
+        cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+        split = [cell for line in re.split(r"[\r\n]", text) for cell in line.split(separator)]  # heeds no quotes
+        for cell in (*cells, *split):
+            inside = cell.strip(' "')
+            assert not inside.startswith(FORMULA) or a_number(inside), (cell, text)
+    rows = rows_of(as_csv(taken[0]))[1:]
+    assert rows[-1] == ["a;'=cmd|'/C calc'!A0", "x a;'=cmd|'/C calc'!A0", "'-1", "-0.5", "12.5"]
+    assert [row[3] for row in rows] == ["0.5"] * 4 + ["-0.5"]  # a negative number is no formula
 
 
-def test_a_report_stands_alone_and_holds_no_markup_of_a_visitor() -> None:
-    page = as_report(TAKEN, "http://127.0.0.1:7860/")
-    assert "<script" not in page
-    assert "<img" not in page
-    assert not [word for word in ("src=", "href=", "url(", "@import") if word in page.replace("img src=x", "")]
-    assert "default-src 'none'" in page
-    for text in ("&lt;script&gt;alert(1)", str(1 / 3), "0123456789ab", "part 2", "curl"):
-        assert text in page
+def test_a_long_text_of_separators_is_guarded_at_once() -> None:
+    assert guard("\t" * 100_000 + "x") == "'" + "\t" * 100_000 + "x"
+    assert guard("a" + ';"' * 50_000 + "=1") == "a" + ';"' * 50_000 + "'=1"
+    assert [guard(cell) for cell in ("a=1", "1-2", "", "'=1", "semi-open; no")] == [
+        "a=1",
+        "1-2",
+        "",
+        "'=1",
+        "semi-open; no",
+    ]
+
+
+def test_every_result_is_a_table_with_a_row_per_observation() -> None:
+    """The columns never depend on the answer, and a model that has none has no row."""
+    bad = {"error": "damaged"}
+    answers = {
+        "similarity": ({"s1": "a", "s2": "b"}, {"m": 0.5, "bad": bad}),
+        "words": (
+            {"s1": "the cat", "s2": "x"},
+            {"m": {"cosine": 0.5, "words": [[["the", 0.25], ["cat", -0.5]], [["x", 0.125]]]}, "bad": bad},
+        ),
+        "pairs": (
+            {"lines": "a\nb\nc"},
+            {
+                "sentences": ["a", "b", "c"],
+                "models": {
+                    "m": {
+                        "cosines": [[1, 0.5, 0.25], [0.5, 1, 0.125], [0.25, 0.125, 1]],
+                        "percentiles": [[100, 9, 8], [9, 100, 7], [8, 7, 100]],
+                    },
+                    "bad": bad,
+                },
+            },
+        ),
+        "search": (
+            {"query": "q", "k": 2, "corpus": "demo", "threshold": 0.0},
+            {"m": [{"rank": 1, "score": 0.5, "text": "x"}, {"rank": 2, "score": 0.25, "text": "y"}], "bad": bad},
+        ),
+        "template": (
+            {"sentence": "s", "template": "[X] [MASK]"},
+            {
+                "m": {
+                    "own": {"template": "t", "score": 71.5, "words": [["w", 0.5]]},
+                    "other": {"template": "[X] [MASK]", "score": 70.5, "words": [["v", 0.25]]},
+                    "gain": {"value": -1, "low": -2, "high": 0},
+                }
+            },
+        ),
+        "map": (
+            {"source": "demo"},
+            {"labels": ["pets", "food"], "texts": ["a", "b"], "maps": {"m": {"xy": [[0, 1], [0.5, 0.25]]}, "bad": bad}},
+        ),
+        "changes": (
+            {"sentence": "s"},
+            {
+                "changes": [{"name": "negation", "keeps": False, "changed": "no s", "moved": {"m": 0.5, "n": 0.25}}],
+                "errors": {"bad": "damaged"},
+            },
+        ),
+        "disagreements": (
+            {"source": "lines"},
+            {"pairs": [{"s1": "a", "s2": "b", "places": {"m": 0.0, "n": 1.0}}], "errors": {}},
+        ),
+        "xray": (
+            {"s1": "a", "s2": "b", "off": []},
+            {
+                "m": {
+                    "cosine": 0.5,
+                    "attention": {"read": [0.1, 0.2], "mean": [0.3, 0.4], "even": 0.05},
+                    "ablations": [{"layers": [1, 2], "moved": 0.25, "cosine": 0.75}],
+                    "prototypes": [{"template": "[X] is good", "positive": True, "cosine": 0.5}],
+                }
+            },
+        ),
+        "results": (
+            {"task": "sts"},
+            {
+                "task": "sts",
+                "columns": [{"unit": "STS12", "score": "spearman"}, {"unit": "", "score": "pearson"}],
+                "models": {"m": {"figures": [{"value": 71.5, "deviation": None, "runs": 1}, None]}},
+            },
+        ),
+        "ledger": ({}, [{"row": "r", "published": 70.0, "task": "sts", "source": "p", "mean": 60.0}]),
+    }  # fmt: skip
+    expected = {
+        "similarity": ("first second model cosine percentile", [["a", "b", "m", 0.5, 97.5]]),
+        "words": (
+            "sentence model place word change_of_cosine",
+            [["the cat", "m", 1, "the", 0.25], ["the cat", "m", 2, "cat", -0.5], ["x", "m", 1, "x", 0.125]],
+        ),
+        "pairs": (
+            "first second model cosine percentile",
+            [["a", "b", "m", 0.5, 9], ["a", "c", "m", 0.25, 8], ["b", "c", "m", 0.125, 7]],
+        ),
+        "search": (
+            "query corpus model rank cosine sentence",
+            [["q", "demo", "m", 1, 0.5, "x"], ["q", "demo", "m", 2, 0.25, "y"]],
+        ),
+        "template": (
+            "sentence model template text score rank token probability",
+            [["s", "m", "own", "t", 71.5, 1, "w", 0.5], ["s", "m", "other", "[X] [MASK]", 70.5, 1, "v", 0.25]],
+        ),
+        "map": ("model sentence topic x y", [["m", "a", "pets", 0, 1], ["m", "b", "food", 0.5, 0.25]]),
+        "changes": (
+            "sentence change keeps_meaning changed model moved",
+            [["s", "negation", False, "no s", "m", 0.5], ["s", "negation", False, "no s", "n", 0.25]],
+        ),
+        "disagreements": ("rank first second model place", [[1, "a", "b", "m", 0.0], [1, "a", "b", "n", 1.0]]),
+        "xray": (
+            "first second model part item measure value",
+            [
+                ["a", "b", "m", "pair", "", "cosine", 0.5],
+                ["a", "b", "m", "layer", "1", "attention_of_vector", 0.1],
+                ["a", "b", "m", "layer", "1", "attention_of_all", 0.3],
+                ["a", "b", "m", "layer", "2", "attention_of_vector", 0.2],
+                ["a", "b", "m", "layer", "2", "attention_of_all", 0.4],
+                ["a", "b", "m", "prefix off", "1 2", "moved", 0.25],
+                ["a", "b", "m", "prefix off", "1 2", "cosine", 0.75],
+                ["a", "b", "m", "positive prototype", "[X] is good", "cosine", 0.5],
+            ],
+        ),
+        "results": ("task model set score value deviation runs", [["sts", "m", "STS12", "spearman", 71.5, "", 1]]),
+    }  # fmt: skip
+    for endpoint, (columns, rows) in expected.items():
+        inputs, answer = answers[endpoint]
+        found = rows_of(as_csv(Taken(endpoint, inputs, {}, answer, percentiles={"m": 97.5})))
+        assert found == [columns.split(), *([str(cell) for cell in row] for row in rows)], endpoint
+    head, row = rows_of(as_csv(Taken("ledger", {}, {}, answers["ledger"][1])))
+    found = dict(zip(head, row, strict=True))
+    assert (found["row"], found["published"], found["obtained"], found["difference"]) == ("r", "70.0", "60.0", "")
+
+
+def test_a_table_says_which_models_it_lacks() -> None:
+    lacking = {"m": 0.5, "bad": {"error": "damaged"}}
+    assert Taken("similarity", {"s1": "a", "s2": "b"}, {}, lacking).missing == ["bad"]
+    assert Taken("map", {}, {}, {"labels": [], "texts": [], "maps": lacking}).missing == ["bad"]
+    assert Taken("changes", {}, {}, {"changes": [], "errors": {"bad": "damaged"}}).missing == ["bad"]
+    assert Taken("ledger", {}, {}, []).missing == []
+
+
+def test_files_are_named_after_what_they_hold() -> None:
+    def named(endpoint: str, inputs: dict[str, object], models: tuple[str, ...] = ()) -> str:
+        return stem(endpoint, inputs, dict.fromkeys(models, "0123"))
+
+    assert named("similarity", {}, ("simcse",)) == "similarity"
+    assert named("map", {"source": "demo"}, ("simcse", "promptbert")) == "clusters-promptbert-simcse"
+    assert named("map", {"source": "demo"}, (MARKUP, "../x")) == "clusters-x-img-src-x-onerror-alert-1"
+    assert named("map", {}, tuple("abcdef")) == "clusters-6-models"
+    assert named("search", {"corpus": "my pets/é"}) == "search-my-pets-é"
+    assert named("results", {"task": "sts"}) == "results-sts"
+    names = [named(endpoint, {}) for endpoint in TABLES]
+    assert len(set(names)) == len(names)
 
 
 def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
@@ -106,8 +276,32 @@ def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path)
     found = take(state, {"map": maps_of(state)}, "map", {"source": "lines", "lines": lines})
     assert found.answer["texts"] == lines.splitlines()
     assert list(found.answer["maps"]) == list(found.models) == [folder.name for folder in folders[:2]]
-    assert len([row for row in rows_of(as_csv(found)) if "xy" in row]) == 2 * 12
+    head, *rows = rows_of(as_csv(found))
+    assert head == ["model", "sentence", "topic", "x", "y"]
+    assert [row[:3] for row in rows] == [
+        [folder.name, line, "your lines"] for folder in folders[:2] for line in lines.splitlines()
+    ]
+    assert [[float(row[3]), float(row[4])] for row in rows] == [
+        point for drawn in found.answer["maps"].values() for point in drawn["xy"]
+    ]
     assert json.loads(as_json(found))["answer"] == found.answer
+
+
+def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
+    from ui.similarity import placed
+    from ui.state import open_state
+    from ui.take_section import take
+
+    folder = write_model(tmp_path / "m;=1+1", bert_folder, "simcse")
+    state = open_state([str(folder)], ())
+    pair = {"s1": "the dog", "s2": "the cat"}
+    shown = placed(state, **pair)[0]["m;=1+1"]
+    found = take(state, {"similarity": lambda s1, s2: {"m;=1+1": shown.cosine}}, "similarity", pair)
+    assert rows_of(as_csv(found)) == [
+        ["first", "second", "model", "cosine", "percentile"],
+        ["the dog", "the cat", "m;'=1+1", repr(shown.cosine), repr(shown.percentile)],
+    ]
+    assert json.loads(as_json(found))["percentiles"] == {"m;=1+1": shown.percentile}
 
 
 def shell_answer(code: str) -> object:
@@ -135,7 +329,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
     }  # fmt: skip
-    assert {part[1] for tab in PARTS.values() for part in [row[1:] for row in tab]} <= given.keys()
+    assert {row[2] for tab in PARTS.values() for row in tab} | {"results", "ledger"} == given.keys() == TABLES.keys()
     root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
     with serving([str(folder) for folder in (*folders[: len(GOOD)], folders[-1])], root=root) as url:
         shown = Client(url, verbose=False)
@@ -148,6 +342,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         assert with_added.keys() - results[0].answer.keys() == {"extra"}
         results.append(Taken("similarity", given["similarity"], {}, with_added, ("extra",)))
         for taken in results:
+            assert {len(row) for row in rows_of(as_csv(taken))[1:]} == {len(TABLES[taken.endpoint].columns)}
             assert near(shell_answer(curl_code(taken, url)), taken.answer), taken.endpoint
         once = "\n".join(python_code(taken, url) for taken in results)  # one process: the client's import takes seconds
         done = subprocess.run([sys.executable, "-c", once], capture_output=True, text=True, timeout=300, check=True)

@@ -29,9 +29,10 @@ function style(value, span) {  // -1 to 1 along a ramp
 }
 
 function sentence(parent, place) {
-  const line = add(parent, 'p');
+  const line = add(parent, 'div', 'cse-read');
   add(line, 'b', '', `${place + 1}`);
-  line.append(` ${props.value.sentences[place]}`);
+  line.append(' ');
+  addText(line, props.value.sentences[place]);
 }
 
 function share(percentile) {  // as far as a sample of random pairs can tell it

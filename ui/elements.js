@@ -6,3 +6,13 @@ function add(parent, tag, className, text) {
   parent.appendChild(made);
   return made;
 }
+
+// A text in a list: a long one, as in ui/html.py, shows three lines until a click or a key opens it.
+const LONG = 160;
+
+function addText(parent, text) {
+  if (text.length <= LONG) return add(parent, 'span', '', text);
+  const made = add(parent, 'details', 'cse-long');
+  add(add(made, 'summary'), 'span', '', text);
+  return made;
+}

@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 WIDTH = 17.0
 SHOWN = 300  # characters of a user's line in a label
+LONG = 160  # characters that take about three lines; ui/elements.js has the same number
 
 
 def escape(text: str) -> str:
@@ -22,6 +23,13 @@ def escape(text: str) -> str:
 def shortened(text: str) -> str:
     """Escaped `text`, cut where it is too long for a label."""
     return escape(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+def folded(text: str) -> str:
+    """Escaped `text`; a long one shows three lines until a click or a key opens it."""
+    if len(text) <= LONG:
+        return escape(text)
+    return f'<details class="cse-long"><summary><span>{escape(text)}</span></summary></details>'
 
 
 def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:

@@ -1,6 +1,7 @@
 async label => {  // the result as it stands on the page, with the styles it has there, as a PNG made in the page
   const SCALE = 2, MARGIN = 12;
-  const shown = [...document.querySelectorAll((PICTURES)[label])].find(found => found.offsetParent);
+  const [selector, name] = (PICTURES)[label];
+  const shown = [...document.querySelectorAll(selector)].find(found => found.offsetParent);
   if (!shown) return;
   const probes = new Map();
   const behind = part => {
@@ -52,6 +53,6 @@ async label => {  // the result as it stands on the page, with the styles it has
   context.drawImage(image, 0, 0, picture.width, picture.height);
   const link = document.createElement('a');
   link.href = picture.toDataURL();
-  link.download = 'picture.png';
+  link.download = `${name}.png`;
   link.click();
 }

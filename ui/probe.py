@@ -103,7 +103,7 @@ def change_row(row: Moved) -> str:
     meaning = "keeps the meaning" if row.keeps else "turns the meaning"
     return (
         f'<tr><th scope="row">{html.escape(row.name)}<small>{meaning}</small></th>'
-        f"<td>{html.shortened(row.changed)}</td>{''.join(map(share_cell, row.moved.values()))}</tr>"
+        f"<td>{html.folded(row.changed)}</td>{''.join(map(share_cell, row.moved.values()))}</tr>"
     )
 
 
@@ -165,7 +165,7 @@ def disagreements_html(
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
     rows = []
     for row in found[:SHOWN]:
-        first, second = (html.shortened(sentence) for sentence in pairs[row.pair])
+        first, second = (html.folded(sentence) for sentence in pairs[row.pair])
         cells = "".join(share_cell(row.places[name], unit="") for name in names)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'

@@ -29,9 +29,9 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
 
     def disagreements_endpoint(source: str = "graded", lines: str = "") -> dict[str, Any]:
-        """Pairs by how far the models' places of them lie apart: {"pairs": [{"s1", "s2", "places": {"simcse": 3.1}}]}.
+        """Pairs by how far the models' places of them lie apart: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}.
 
-        A place is 0 (least alike of all pairs) to 100.
+        A place is 0 (least alike of all pairs) to 1 (most alike).
 
         Args:
             source: "graded", the demo's pairs, or "lines", yours.

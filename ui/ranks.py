@@ -108,7 +108,7 @@ def row_html(number: int, row: int, found: Mapping[str, Found], count: int, find
     link = f' <a class="cse-on-map" href="?tab=clusters&amp;pin={row}">on the map</a>' if findable else ""
     cells = "".join(f"<td>{rank_html(hit, name in finders)}</td>" for name, hit in hits.items())
     place = f'<span class="cse-place">{number}</span> '
-    return f'<tr><th scope="row">{place}{html.escape(text)}{badge}{link}</th>{cells}</tr>'
+    return f'<tr><th scope="row">{place}{html.folded(text)}{badge}{link}</th>{cells}</tr>'
 
 
 def rank_html(hit: Hit | None, chosen: bool) -> str:

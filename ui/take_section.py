@@ -1,4 +1,4 @@
-"""Take it away: buttons beneath a tab that save its results as files made in the page, or show how to repeat them."""
+"""Take it away: buttons below a tab that save its results as files made in the page, or show code that repeats them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from ui.links import Linked
 from ui.models import Failure, divided, plain
 from ui.remembered import fingerprint_of
 from ui.search import corpus_of, ranking, search
-from ui.takeaway import FORMS, Taken
+from ui.similarity import placed
+from ui.takeaway import FORMS, Taken, stem
 
 if TYPE_CHECKING:
     from ui.state import AppState
@@ -95,7 +96,11 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
     asked = state.models.columns if columns is None else columns
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), asked))
-    return Taken(endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own))
+    beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
+    return Taken(
+        endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own),
+        percentiles={name: found.percentile for name, found in beside.items()},
+    )  # fmt: skip
 
 
 def address_of(request: gr.Request | None) -> str:
@@ -104,6 +109,12 @@ def address_of(request: gr.Request | None) -> str:
     if page.scheme not in ("http", "https") or not page.netloc:
         return "http://127.0.0.1:7860/"
     return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def picture_name(take: Take) -> str:
+    """The name of a result's picture, from what is known of it before it is asked for."""
+    known = {name: value for name, value in take.inputs.items() if isinstance(value, str)}
+    return stem(take.endpoint, known, {})
 
 
 def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
@@ -118,7 +129,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
         with gr.Row():
             buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
-            pictures = json.dumps({each.label: each.picture for each in takes})
+            pictures = json.dumps({each.label: [each.picture, picture_name(each)] for each in takes})
             drawing = script("picture").replace("PICTURES", pictures).strip()
             gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
         output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
@@ -131,8 +142,10 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             asked = next((each for each in takes if each.label == label), takes[0])
             inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
             found = take(state, answers, asked.endpoint, inputs)
+            file = f"{stem(found.endpoint, found.inputs, found.models)}.{suffix}"
             text = make(found, address_of(request))
-            return {"file": f"{asked.endpoint}.{suffix}", "type": kind, "text": text, "number": next(NUMBERS)}
+            lacking = found.missing if suffix == "csv" else []
+            return {"file": file, "type": kind, "text": text, "lacking": lacking, "number": next(NUMBERS)}
 
         return guarded(taken)
 

@@ -10,11 +10,12 @@ function save(name, blob) {
 }
 
 function show() {
-  const {file, type, text} = props.value || {};
+  const {file, type, text, lacking} = props.value || {};
   if (!text) return;
   code.hidden = copy.hidden = Boolean(type);
   code.textContent = type ? '' : text;
-  said.textContent = type ? `Saved ${file}.` : 'Runs against this app:';
+  const without = lacking.length ? ` Without a result: ${lacking.join(', ')}.` : '';
+  said.textContent = type ? `Saved ${file}.${without}` : 'Runs against this app:';
   if (type) save(file, new Blob([text], {type: `${type};charset=utf-8`}));
 }
 

@@ -1,38 +1,31 @@
-"""A result to take away: as JSON, as CSV for a spreadsheet, as a report that stands alone, and as code that repeats it.
-
-Every form holds the same: the answer of an endpoint with its inputs, the models by fingerprint, and the version.
-"""
+"""A result to take away: as JSON, as a CSV table, and as code that repeats it."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import cse
-from ui import html
+from cse.spreadsheet import csv_text
+from ui.tidy import TABLES, divided_answer
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets take for the start of a formula, or cut before it
-MODEL, PART, VALUE = "model", "part", "value"
 ADD = "add_model"  # the endpoint that adds a model to a session
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color-scheme:light dark}"
-    "table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.2rem .7rem;"
-    "border-bottom:1px solid #8884;overflow-wrap:anywhere}pre{overflow:auto;padding:.7rem;border:1px solid #8884}"
-)
+MOST_NAMED = 4  # models in a file's name
+LONGEST = 80  # characters of a file's name without its end
 
 
 @dataclass(frozen=True)
 class Taken:
     """The `answer` of an endpoint to `inputs`, of `models` by fingerprint, as this `version` gives it.
 
-    `added` are the models among them that the visitor added, by what he asked for. Nothing repeats a `private` answer,
-    which is about something that only the visitor's page has.
+    `percentiles` are those of a pair's cosines by model, which the page shows beside the answer. `added` are the models
+    that the visitor added, by what he asked for. No code repeats a `private` answer, which is about something that only
+    the visitor's page has.
     """
 
     endpoint: str
@@ -41,90 +34,41 @@ class Taken:
     answer: Any
     added: tuple[str, ...] = ()
     private: bool = False
+    percentiles: dict[str, float] = field(default_factory=dict)
     version: str = cse.__version__
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """What each model answered, without those that have no answer."""
+        return divided_answer(self.endpoint, self.answer)[0]
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the models that have no answer, and so no row in a table."""
+        return divided_answer(self.endpoint, self.answer)[1]
 
 
 def as_json(taken: Taken) -> str:
-    """All of it, every number as it was computed."""
+    """All of it, every number as it was computed; a model without an answer with the reason."""
     facts = {name: value for name, value in asdict(taken).items() if name != "private"}
+    if not taken.percentiles:
+        del facts["percentiles"]
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(taken: Taken) -> str:
-    """The answer as a table below lines that begin with #, which say the rest.
-
-    No cell is a formula to a spreadsheet: text that begins like one gets an apostrophe in front.
-    """
-    file = io.StringIO()
-    writer = csv.writer(file)
-    facts = {"endpoint": f"/{taken.endpoint}", "version": taken.version, "inputs": taken.inputs, "models": taken.models}
-    facts |= {"added": taken.added} if taken.added else {}
-    for name, value in facts.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        writer.writerow([f"# {name}: {text}"])
-    for row in table(taken.answer, taken.models):
-        writer.writerow([safe(cell) for cell in row])
-    return file.getvalue()
+    """The answer as a table with a row per observation (`ui.tidy`)."""
+    table = TABLES[taken.endpoint]
+    return csv_text(table.columns, table.rows(taken))
 
 
-def safe(cell: Any) -> Any:
-    """A cell that no spreadsheet computes; numbers stay as they are."""
-    if isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA):
-        return f"'{cell}"
-    return cell
-
-
-def table(answer: Any, models: Mapping[str, str]) -> list[list[Any]]:
-    """An answer as rows below a heading, first where each stands in it: under which model, list or place."""
-    rows = list(_rows(answer, ()))
-    depth = max((len(place) for place, _ in rows), default=0)
-    names = list(dict.fromkeys(name for _, record in rows for name in record))
-    first = MODEL if rows and all(place and place[0] in models for place, _ in rows) else f"{PART} 1"
-    heads = [first, *(f"{PART} {number}" for number in range(2, depth + 1))][:depth]
-    body = [[*place, *[""] * (depth - len(place)), *(record.get(name, "") for name in names)] for place, record in rows]
-    return [[*heads, *names], *body]
-
-
-def _rows(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The records within a value and where they stand: an object or a short list of plain values is one record."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        yield place, {VALUE: "" if value is None else value}
-        return
-    items = list(value.items()) if isinstance(value, Mapping) else list(enumerate(value, start=1))
-    flat = not any(isinstance(item, (Mapping, list, tuple)) for _, item in items)
-    texts = isinstance(value, (list, tuple)) and all(isinstance(item, str) for _, item in items)
-    if place and flat and not texts:
-        yield place, {str(key): "" if item is None else item for key, item in items}
-        return
-    for key, item in items:
-        yield from _rows(item, (*place, key))
-
-
-def as_report(taken: Taken, address: str) -> str:
-    """A page that needs nothing else: inputs, models, the answer as a table, and the code; every text is escaped."""
-    facts = [("Endpoint", f"/{taken.endpoint}"), ("Version", taken.version)]
-    facts += [("Added models", ", ".join(taken.added))] if taken.added else []
-    head, *body = table(taken.answer, taken.models)
-    parts = [
-        _html_table(("", ""), facts),
-        "<h2>Inputs</h2>", _html_table(("Name", "Value"), taken.inputs.items()),
-        "<h2>Models</h2>", _html_table(("Model", "Fingerprint"), taken.models.items()),
-        "<h2>Result</h2>", _html_table(head, body),
-    ]  # fmt: skip
-    for name, code in {} if taken.private else {"Python": python_code, "curl": curl_code}.items():
-        parts.append(f"<h2>{name}</h2><pre>{html.escape(code(taken, address))}</pre>")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Sentence embeddings: /{html.escape(taken.endpoint)}</title><style>{STYLE}</style></head>"
-        f"<body><h1>Sentence embeddings: /{html.escape(taken.endpoint)}</h1>{''.join(parts)}</body></html>\n"
-    )
-
-
-def _html_table(head: Sequence[Any], rows: Any) -> str:
-    heads = "".join(f'<th scope="col">{html.escape(str(cell))}</th>' for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table>{f'<thead><tr>{heads}</tr></thead>' if any(head) else ''}<tbody>{body}</tbody></table>"
+def stem(endpoint: str, inputs: Mapping[str, Any], models: Mapping[str, str]) -> str:
+    """The name of a result's file without its end: the result and what was chosen, of maps the models."""
+    table = TABLES[endpoint]
+    named = sorted(models) if endpoint == "map" else [inputs.get(table.chosen, "")]
+    named = [f"{len(named)} models"] if len(named) > MOST_NAMED else named
+    words = [re.sub(r"[^\w.]+|^\.+", "-", str(name)).strip("-.") for name in (table.name, *named)]
+    return "-".join(filter(None, words))[:LONGEST]
 
 
 def python_code(taken: Taken, address: str) -> str:
@@ -173,7 +117,6 @@ def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:
 FORMS: dict[str, tuple[str, str, Callable[[Taken, str], str]]] = {
     "CSV": ("csv", "text/csv", lambda taken, address: as_csv(taken)),
     "JSON": ("json", "application/json", lambda taken, address: as_json(taken)),
-    "Report": ("html", "text/html", as_report),
     "Python": ("py", "", python_code),
     "curl": ("sh", "", curl_code),
 }

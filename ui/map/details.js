@@ -47,9 +47,11 @@ function showScores() {
   add(parts.scores, 'p', 'cse-note', `${used.map(place => SCORES[place][1]).join('. ')}. 1 is best.`);
 }
 
+// A sentence that pins itself; a long one is opened first, and has a button for it then.
 function sentence(parent, index) {
-  const number = props.value.numbered ? `${index + 1} ` : '';
-  addButton(parent, 'cse-sentence', number + text(index), () => pin(index));
+  const words = (props.value.numbered ? `${index + 1} ` : '') + text(index), act = () => pin(index);
+  if (words.length <= LONG) addButton(parent, 'cse-sentence', words, act);
+  else addButton(addText(parent, words), 'cse-tool', 'Pin it', act);
 }
 
 function showDetails() {
@@ -74,8 +76,9 @@ function showPinned(box) {
   const rank = (list, index) => (list.includes(index) ? list.indexOf(index) + 1 : beyond);
   const sum = index => lists.reduce((total, list) => total + rank(list, index), 0);
   titled(box, 'Pinned', 'Unpin', () => pin(-1));
-  const quote = add(box, 'p', 'cse-quote', text(state.pinned));
+  const quote = add(box, 'div', 'cse-quote');
   quote.dir = 'auto';
+  addText(quote, text(state.pinned));
   const body = table(box, 'cse-near', 'Nearest sentences and their rank in each model',
     [['Nearest in the vectors'], ...known.map(map => [map.name])]);
   [...new Set(lists.flat())].sort((one, other) => sum(one) - sum(other)).forEach(index => {

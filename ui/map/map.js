@@ -25,6 +25,7 @@ function pin(index) {
 
 function circle(found) {
   state.circled = found;
+  showCount();
   showDetails();
   redraw();
 }
@@ -40,8 +41,16 @@ function find(words) {
   const has = sentence => wanted.every(word => sentence.toLowerCase().includes(word));
   const found = props.value.texts.flatMap((each, index) => (has(each) ? [index] : []));
   state.found = wanted.length ? new Set(found) : null;
-  parts.count.textContent = wanted.length ? `${found.length} found` : '';
+  showCount();
   redraw();
+}
+
+// How many of the sentences with the words are left by the topic and the lasso that are chosen.
+function showCount() {
+  const filters = [...(state.held < 0 ? [] : [props.value.names[state.held]]), ...(state.circled ? ['lasso'] : [])];
+  const count = [...state.found || []].filter(index => kept(index)).length;
+  const within = filters.length ? ` (${filters.join(', ')})` : '';
+  parts.count.textContent = state.found ? `${count} found${within}` : '';
 }
 
 function choose(name) {
@@ -81,6 +90,7 @@ function addLegend(parent) {
   props.value.names.forEach((name, label) => {
     const item = addButton(legend, '', '', () => {
       state.held = state.held === label ? -1 : label;
+      showCount();
       [...legend.children].forEach((each, place) => each.setAttribute('aria-pressed', place === state.held));
       redraw();
     });

@@ -39,9 +39,11 @@ function read(map) {
   };
 }
 
-// The one sentence or set of sentences that stands out, where there is one.
+// Whether a point has the label, where one is chosen, and is within the lasso, where there is one.
+function kept(index, label = state.held) {
+  return (label < 0 || props.value.labels[index] === label) && (state.circled === null || state.circled.has(index));
+}
+
 function dimmed(index) {
-  const label = state.group >= 0 ? state.group : state.held;
-  return (label >= 0 && props.value.labels[index] !== label)
-    || (state.found !== null && !state.found.has(index)) || (state.circled !== null && !state.circled.has(index));
+  return !kept(index, state.group >= 0 ? state.group : state.held) || (state.found !== null && !state.found.has(index));
 }

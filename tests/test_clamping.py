@@ -1,0 +1,167 @@
+"""Long sentences in lists, in a real browser without a server: three lines until they are opened; and map filters."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from app_pages import NEEDS_BROWSER, chromium
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+import ui
+from cse.disagreement import Disagreement
+from index.hits import Hit
+from ui import html
+from ui.all_pairs import AllPairs, pairs_value
+from ui.canvas import SCRIPTS, ModelMap, canvas_value
+from ui.components import script
+from ui.probe import Moved, disagreements_html, moved_html
+from ui.ramps import COSINES, DIFFERENCES, tints
+from ui.ranks import Found, search_html
+
+pytestmark = NEEDS_BROWSER
+LONG = "<b>word</b> " * 600
+SHORT = "The cat sleeps."
+WIDTHS = pytest.mark.parametrize("width", [1400, 390])
+STYLES = "".join((Path(ui.__file__).parent / name).read_text() for name in ("style.css", "map/map.css"))
+PAGE = f"""<!doctype html><html lang="en"><head><title>Lists</title><style>{STYLES}</style></head>
+<body class="gradio-container" style="font: 16px/1.5 sans-serif; margin: 0"><main><h1>Lists</h1><h2>A list</h2>
+CONTENT</main></body></html>"""
+COMPONENT = """([value, scripts, place, ramps]) => {
+  const element = document.querySelector('main'), props = {value, ramps};
+  element.appendChild(document.createElement('div')).className = place;
+  new Function('element', 'props', 'watch', 'trigger', scripts)(element, props, () => {}, () => {});
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+@contextmanager
+def shown(browser, width, content=""):
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.set_content(PAGE.replace("CONTENT", content))
+    yield page
+    if width < 400:  # the rules are the same for every width
+        found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}).response
+        assert [rule["id"] for rule in found["violations"]] == []
+    page.close()
+
+
+def mount(page, value, place, *scripts, ramps=None):
+    page.evaluate(COMPONENT, [value, script(*scripts), place, ramps])
+
+
+def folded(page, place):
+    """The long sentence of a place: three lines high; a key opens and closes it."""
+    long = page.locator(f"{place} summary span").first
+    line = long.evaluate("span => parseFloat(getComputedStyle(span).lineHeight)")
+    assert long.inner_text() == LONG.strip()
+    assert long.bounding_box()["height"] <= 3 * line + 2
+    summary = page.locator(f"{place} summary").first
+    summary.press("Enter")
+    assert long.bounding_box()["height"] > 20 * line
+    summary.click(position={"x": 5, "y": 5})
+    assert long.bounding_box()["height"] <= 3 * line + 2
+
+
+@WIDTHS
+def test_search_and_probe_show_three_lines_of_a_long_sentence(browser, width):
+    hits = [Hit(1, 0.9, 7, LONG), Hit(2, 0.8, 8, SHORT)]
+    found = search_html(2, {"simcse": Found(hits, "Flat"), "promptbert": Found(hits[::-1], "Flat")})
+    moved = moved_html([Moved("negation", False, LONG, {"simcse": 0.5})], {})
+    differing = disagreements_html([(LONG, SHORT)], [Disagreement(0, {"simcse": 0.1, "conpvp": 0.9}, 0.8)], {})
+    tables = {"hits": found, "moved": moved, "differing": differing}
+    content = "".join(f'<section id="{name}"><h3>{name}</h3>{table}</section>' for name, table in tables.items())
+    with shown(browser, width, content) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") < 1600
+        assert page.locator("summary").count() == len(tables)  # what is short needs no key
+        for name in tables:
+            folded(page, f"#{name}")
+
+
+def drawn(seed, count):
+    draw = np.random.default_rng(seed)
+    near = np.array([[other for other in range(count) if other != place][:5] for place in range(count)])
+    return ModelMap(draw.random((count, 2), np.float32), near, draw.random(count))
+
+
+@WIDTHS
+def test_the_maps_details_show_three_lines_and_a_long_sentence_is_pinned_from_there(browser, width):
+    texts = [LONG, SHORT, *(f"A dog {number}." for number in range(4))]
+    value = canvas_value(texts, ["pets"] * 6, {"simcse": drawn(0, 6)}, joined=False, numbered=False, rows=[*range(6)],
+                         pin=1, request=1)  # fmt: skip
+    with shown(browser, width) as page:
+        mount(page, value, "cse-maps", *SCRIPTS)
+        folded(page, ".cse-near")
+        page.locator(".cse-near summary").press("Enter")
+        page.locator(".cse-near").get_by_role("button", name="Pin it").click()
+        folded(page, ".cse-quote")
+        page.get_by_role("button", name="Lasso").click()
+        page.evaluate("document.querySelector('.cse-frame canvas').scrollIntoView()")
+        box = page.locator(".cse-frame canvas").bounding_box()
+        page.mouse.move(box["x"] + 1, box["y"] + 1)
+        page.mouse.down()
+        for across, below in ((0.999, 0.001), (0.999, 0.999), (0.001, 0.999)):
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + below * box["height"])
+        page.mouse.up()
+        expect(page.locator(".cse-circled li")).to_have_count(6)
+        folded(page, ".cse-circled")
+
+
+def test_what_find_counts_follows_the_topic_and_the_lasso(browser):
+    texts = [f"{animal} {number}" for animal in ("dog", "cat") for number in range(4)]
+    topics = ["pets", "food"] * 4
+    value = canvas_value(texts, topics, {"simcse": drawn(0, 8)}, joined=False, numbered=False, rows=[*range(8)],
+                         pin=-1, request=1)  # fmt: skip
+    with shown(browser, 1400) as page:
+        mount(page, value, "cse-maps", *SCRIPTS)
+        count, pets = page.locator(".cse-tools [role=status]"), page.get_by_role("button", name="pets")
+        page.get_by_role("searchbox").fill("dog")
+        expect(count).to_have_text("4 found")
+        pets.click()
+        expect(count).to_have_text("2 found (pets)")
+        page.get_by_role("searchbox").fill("cat 1")
+        expect(count).to_have_text("0 found (pets)")
+        pets.click()
+        expect(count).to_have_text("1 found")
+        page.get_by_role("searchbox").fill("dog")
+        box = page.locator(".cse-frame canvas").bounding_box()
+        x, y = map(float, drawn(0, 8).xy[0])
+        corners = [(-0.01, -0.01), (0.01, -0.01), (0.01, 0.01), (-0.01, 0.01)]
+        page.keyboard.down("Shift")
+        for place, (across, below) in enumerate(corners):
+            page.mouse.move(box["x"] + (x + across) * box["width"], box["y"] + (y + below) * box["height"])
+            if place == 0:
+                page.mouse.down()
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        expect(page.locator(".cse-circled li")).to_have_count(1)
+        expect(count).to_have_text("1 found (lasso)")
+        page.get_by_role("button", name="Clear").click()
+        expect(count).to_have_text("4 found")
+        page.get_by_role("searchbox").fill(" ")
+        expect(count).to_have_text("")
+
+
+@WIDTHS
+def test_the_read_out_pair_shows_three_lines(browser, width):
+    matrix = np.eye(2, dtype=np.float32)
+    value = pairs_value([LONG, SHORT], {"simcse": AllPairs(matrix, 100 * matrix)}, "simcse")
+    ramps = {"values": tints(COSINES), "differences": tints(DIFFERENCES)}
+    with shown(browser, width) as page:
+        mount(page, json.loads(json.dumps(value)), "cse-pairs", "elements", "all_pairs", ramps=ramps)
+        expect(page.locator(".cse-readout summary")).to_have_count(1)
+        folded(page, ".cse-readout")
+
+
+def test_server_and_scripts_agree_on_which_texts_are_long():
+    assert f"const LONG = {html.LONG};" in script("elements")
+    exact, longer = "x" * html.LONG, "x" * (html.LONG + 1)
+    assert html.folded(exact) == exact
+    assert html.folded(longer) == f'<details class="cse-long"><summary><span>{longer}</span></summary></details>'
