@@ -45,7 +45,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
     with gr.Accordion("Your own sentences", open=False, elem_classes="cse-own"):
         gr.HTML(html.hint(f"{EXPLANATION} {PROMISE}"), apply_default_css=False)
         with gr.Row(equal_height=True):
-            file = gr.File(label=f"File: {', '.join(SUFFIXES)}", scale=2, min_width=240, height=140)
+            file = gr.File(label="File", scale=2, min_width=240, height=140)
             lines = gr.Textbox(label="Or lines, one sentence each", lines=4, max_lines=8, scale=4, min_width=280)
             factory = gr.Dropdown(
                 [(said, name) for name, said in FACTORIES.items()], value="Flat", label="Index", scale=2, min_width=200
@@ -58,7 +58,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
             stop = gr.Button("Stop", scale=0, min_width=100)
         status = gr.HTML("", apply_default_css=False, elem_id="own-corpus")
 
-    def begin(
+    def index_own(
         path: str | None, lines: str, column: str | None, factory: str, key: str
     ) -> Iterator[tuple[Any, Any, Any, Any]]:
         try:
@@ -80,7 +80,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
 
     file.change(described, file, [file, column, rows, status], **QUICK)
     lane: dict[str, Any] = {"show_progress": "hidden", **HIDDEN, **CORPORA}
-    start.click(begin, [file, lines, column, factory, key], [status, file, corpus, indexed], **lane)
+    start.click(index_own, [file, lines, column, factory, key], [status, file, corpus, indexed], **lane)
     stop.click(state.own_corpora.stop, key, None, **QUICK)
     return OwnSection(indexed, lambda after: after(resume, key, [status, corpus, indexed], **lane))
 
