@@ -106,7 +106,8 @@ def test_a_table_that_is_asked_about_stays_and_a_file_that_cannot_be_read_goes(t
     table.write_text("id,<b>\n1,<img src=x>\n")
     text.write_bytes(b"caf\xe9")
     _, column, rows, status = described(str(table))
-    assert (column["choices"], column["value"], column["visible"], status) == (["id", "<b>"], None, True, "")
+    assert (column["choices"], column["value"], column["visible"]) == (["id", "<b>"], None, True)
+    assert "Which column holds the sentences? Choose it, then index them." in status
     assert ("&lt;img src=x&gt;" in rows["value"], "<img" in rows["value"]) == (True, False)
     cleared, column, rows, status = described(str(text))
     assert (cleared, column["visible"], rows["visible"]) == (None, False, False)
@@ -194,6 +195,13 @@ def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_i
     assert {name: rows[0]["text"] for name, rows in taken.answer.items()} == dict.fromkeys(taken.models, "a sad dog")
     assert secret not in (page := as_report(taken, "http://localhost/")) + as_json(taken) + as_csv(taken)
     assert "curl" not in page
+    with pytest.raises(ValueError, match=r"^There are no sentences of yours on this server\."):
+        take(
+            state,
+            {"search": lambda query, k=5, corpus="demo", threshold=0.0: {}},
+            "search",
+            {**inputs, "own": "e" * 32},
+        )
     for code in (python_code, curl_code):
         with pytest.raises(ValueError, match="No code repeats a search of your own sentences"):
             code(taken, "http://localhost/")

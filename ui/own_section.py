@@ -120,7 +120,8 @@ def described(path: str | None) -> tuple[Any, Any, Any, Any]:
     if not names:
         return gr.skip(), gr.update(choices=[], value=None, visible=False), hidden, ""
     table = gr.update(value=rows_html(names, rows), visible=True)
-    return gr.skip(), gr.update(choices=names, value=usual, visible=True), table, ""
+    question = "" if usual else html.hint("Which column holds the sentences? Choose it, then index them.")
+    return gr.skip(), gr.update(choices=names, value=usual, visible=True), table, question
 
 
 def rows_html(names: list[str], rows: list[list[str]]) -> str:
