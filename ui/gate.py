@@ -22,7 +22,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-MOST_BODY = 4 * 2**20  # two texts of `validation.MAX_CHARACTERS` escaped character by character, or 5,000 lines
+MOST_BODY = 4 * 2**20  # two texts of `validation.MAX_CHARACTERS` escaped character by character, and room
 MOST_UPLOAD = MOST_BYTES + 2**16  # a file with what a form puts around it
 MISDIRECTED, FORBIDDEN, TOO_LARGE, UNSUPPORTED = 421, 403, 413, 415
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
