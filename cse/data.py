@@ -154,9 +154,21 @@ def _readable(source: str | Path, rows: Iterator[dict[str, Any]]) -> Iterator[di
         raise ValueError(f"cannot read {str(source)!r} ({reason}); give a file ({known}) or a hub id") from error
 
 
+def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
+    """The column names in a table's first row, and the texts of the `count` rows after it. Raises ValueError."""
+    names, rows = _open_table(source, _suffix(source), has_header=True)
+    return names, [[_text(source, where, name, row[name]) for name in names] for where, row in islice(rows, count)]
+
+
+def usual_column(names: Sequence[str]) -> str | None:
+    """The column that is called as columns of sentences usually are; None where there is none."""
+    return next((name for name in USUAL_COLUMNS if name in names), None)
+
+
 def _choose(source: str | Path, names: list[str], wanted: Sequence[str]) -> list[str]:
     if not wanted:
-        wanted = [name for name in USUAL_COLUMNS if name in names][:1] or (names if len(names) == 1 else [])
+        usual = usual_column(names)
+        wanted = [usual] if usual else names if len(names) == 1 else []
         if not wanted:
             raise ValueError(f"{source}: which column holds the sentences? Pass `column`, one of {', '.join(names)}")
     if missing := [name for name in wanted[:2] if name not in names]:

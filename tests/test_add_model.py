@@ -15,6 +15,7 @@ from cse import hub
 from ui.add_model import add_column
 from ui.admission import Admission
 from ui.models import Failure, told
+from ui.recent import Recent
 from ui.search import search
 from ui.similarity import similarity
 from ui.state import AppState, open_state
@@ -149,7 +150,7 @@ def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: App
     with asking("a"):
         column, _ = add_column(state, "fourth")
         state.models.added.clear()
-        state.models._visiting.drop(column.opened_by)
+        state.models._visiting = Recent(1)
         assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
         assert state.models._visiting.get(column.opened_by) is not None
         assert column.opened_by not in state.models._encoders

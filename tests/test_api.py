@@ -419,9 +419,12 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     probed = {"changes", "disagreements", "xray", "add_model"}
     compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map"}
     assert public == probed | compared | {"models", "results", "ledger"}
-    lanes = {"maps": 1, "corpora": 1, "encode": 8}
+    lanes = {"maps": 1, "corpora": 16, "encode": 8}
     for function in functions:
         if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
             lane = {"map": "maps", "map_points": "maps", "index_own": "corpora"}.get(function.name, "encode")
             lane = "maps" if function.api_name == "map" else lane
             assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])
+    finding = [function for function in functions if function.name == "find"]
+    kinds = {type(component).__name__ for function in finding for component in function.inputs}
+    assert kinds == {"Textbox", "Slider", "Dropdown"}  # nothing that is forgotten when many other sessions come

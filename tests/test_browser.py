@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import threading
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
 
+from ui import own_corpus
 from ui.corpora import Demo
 from ui.distribution import in_words
 
@@ -35,8 +37,8 @@ def browser():
         yield opened
 
 
-def choose_file(page, name, content):
-    """Upload as a visitor does, by the visible field, until the page lists the file.
+def choose_file(page, name, content, listed=True):
+    """Upload as a visitor does, by the visible field, until the page lists the file where it is `listed`.
 
     Its name is a label there: the text is cut before the suffix, and whole only while the upload lasts.
     """
@@ -44,7 +46,8 @@ def choose_file(page, name, content):
     with page.expect_file_chooser() as opened:
         own.get_by_role("button", name="Click to upload or drop files").click()
     opened.value.set_files({"name": name, "mimeType": "text/plain", "buffer": content})
-    own.get_by_label(name, exact=True).wait_for()
+    if listed:
+        own.get_by_label(name, exact=True).wait_for()
 
 
 def headings(page, place):
@@ -153,17 +156,120 @@ def test_a_visitors_own_sentences_are_searched_and_a_bad_file_is_refused_where_i
     with watched(browser, url) as page:
         open_tab(page, "Search")
         page.get_by_role("button", name="Your own sentences").click()
-        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index for this visit")
-        choose_file(page, "a.txt", b"caf\xe9 au lait")
-        index.click()
+        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index these sentences")
+        choose_file(page, "x.exe", b"MZ", listed=False)
+        expect(status.get_by_role("alert")).to_have_text("x.exe: give a file of the kind .txt, .csv or .tsv.")
+        assert page.get_by_text("x.exe").count() == 1
+        choose_file(page, "a.txt", b"caf\xe9 au lait", listed=False)
         expect(status.get_by_role("alert")).to_contain_text("a.txt: line 1 is not UTF-8")
         choose_file(page, "b.txt", "\n".join(LINES).encode())
         index.click()
-        expect(status).to_contain_text("Your sentences (5) indexed")
-        page.get_by_role("button", name="Search", exact=True).click()
-        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)
+        expect(status).to_contain_text("Your sentences (5)")
+        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)  # the query is asked again by itself
         assert page.locator("#hits .cse-on-map").count() == 0
         expect(page.locator("#hits tbody th", has_text=LINES[1])).to_have_count(1)
+
+
+def test_own_sentences_outlive_back_a_reload_and_another_tab(browser, url):
+    context = browser.new_context()
+    page, rows = context.new_page(), "#hits .cse-ranks tbody tr"  # not watched: pages are left
+    page.set_default_timeout(WAIT)
+    page.goto(f"{url}?tab=search&q=a+sad+dog&corpus=demo")
+    expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(5)
+    page.evaluate("window.stayed = true")
+    page.get_by_role("button", name="Your own sentences").click()
+    own, index = page.locator(".cse-own"), page.get_by_role("button", name="Index these sentences")
+    choose_file(page, "pets.csv", b"id,body\n1,the cat is eating\n2,a sad dog\n")
+    expect(own.locator(".cse-table tbody td")).to_have_text(["1", "the cat is eating", "2", "a sad dog"])
+    index.click()
+    expect(own.get_by_role("alert")).to_have_text("pets.csv: choose the column of the sentences: id or body.")
+    own.get_by_label("Column of the sentences").click()
+    own.get_by_role("option", name="body").click()
+    index.click()  # the file is still there
+    expect(page.locator(rows)).to_have_count(2)
+    page.wait_for_url("**corpus=own**")
+    page.go_back()
+    expect(page.get_by_label("Corpus")).to_have_value(f"Demo corpus ({len(Demo().sentences):,} sentences)")
+    expect(page.locator("#hits tbody th", has_text="the cat is eating")).to_have_count(0)
+    page.go_forward()
+    expect(page.locator(rows)).to_have_count(2)
+    assert page.evaluate("window.stayed")
+    page.reload()
+    expect(page.locator(rows)).to_have_count(2)
+    expect(page.get_by_label("Corpus")).to_have_value("Your sentences (2)")
+    other = context.new_page()
+    other.goto(page.url)
+    expect(other.locator(rows)).to_have_count(2)
+    stranger = browser.new_page()
+    stranger.goto(page.url)
+    expect(stranger.locator("#hits")).to_contain_text("There are no sentences of yours on this server")
+    expect(stranger.locator("#hits .cse-found")).to_have_count(0)
+    stranger.close()
+    context.close()
+
+
+def test_an_indexing_is_found_again_after_a_reload_and_can_be_stopped(browser, url, monkeypatch):
+    arrived, go_on, encoded = threading.Semaphore(0), threading.Semaphore(0), own_corpus.encoded
+
+    def held(*given):
+        arrived.release()
+        assert go_on.acquire(timeout=60)
+        return encoded(*given)
+
+    monkeypatch.setattr(own_corpus, "BLOCK", 1)
+    monkeypatch.setattr(own_corpus, "encoded", held)
+    page = browser.new_page()
+    page.set_default_timeout(WAIT)
+    page.goto(f"{url}?tab=search")
+    for stops in (True, False):
+        page.get_by_role("button", name="Your own sentences").click()
+        page.get_by_label("Or lines, one sentence each").fill("\n".join(LINES))
+        page.get_by_role("button", name="Index these sentences").click()
+        assert arrived.acquire(timeout=60)
+        go_on.release()  # one sentence of the first model
+        status = page.locator("#own-corpus")
+        expect(status).to_contain_text(f"Encoding with {GOOD[0]}: 1 of {6 * len(LINES)}")
+        page.reload()
+        page.get_by_role("button", name="Your own sentences").click()
+        expect(status).to_contain_text(f"Encoding with {GOOD[0]}: 1 of {6 * len(LINES)}")
+        if stops:
+            page.get_by_role("button", name="Stop", exact=True).click()
+            expect(status).to_contain_text("Stopping")
+            go_on.release()
+            expect(status).to_contain_text("Stopped")
+            page.reload()
+            while arrived.acquire(blocking=False):
+                pass
+    go_on.release(6 * len(LINES))
+    expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(len(LINES))
+    page.close()
+
+
+def test_back_from_the_first_step_is_the_opening_page_without_a_reload(browser, url):
+    with watched(browser, url) as page:
+        page.evaluate("window.stayed = true")
+        first, shown = page.get_by_label("Sentence B").input_value(), page.locator("#similarity tbody").inner_text()
+        page.get_by_text("negation", exact=True).click()
+        page.wait_for_url("**b=The+restaurant+is+not+open+on+Sundays.**")  # what "Copy link" copies
+        expect(page.locator("#similarity tbody")).not_to_have_text(shown)
+        open_tab(page, "Tokens")
+        page.wait_for_url("**tab=tokens**")
+        page.go_back()
+        expect(page.get_by_role("tab", name="Similarity")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_label("Sentence B")).to_have_value("The restaurant is not open on Sundays.")
+        page.go_back()
+        expect(page.get_by_label("Sentence B")).to_have_value(first)
+        expect(page.locator("#similarity tbody")).to_have_text(shown, use_inner_text=True)
+        assert page.url.rstrip("/") == url.rstrip("/")
+        page.go_forward()
+        expect(page.get_by_label("Sentence B")).to_have_value("The restaurant is not open on Sundays.")
+        assert page.evaluate("window.stayed")
+
+
+def test_an_address_that_names_a_corpus_that_is_not_here_searches_no_other(browser, url):
+    with watched(browser, f"{url}?tab=search&q=the+cat&corpus=gone.txt") as page:
+        expect(page.get_by_text("This address asks for gone.txt as the corpus, which is not here.")).to_be_visible()
+        expect(page.get_by_label("Query")).not_to_have_value("the cat")
 
 
 def test_tokens_are_shown_before_and_after_denoising(browser, url):

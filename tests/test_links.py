@@ -1,8 +1,10 @@
 """An address restores what it was written for, and nothing that a component cannot have."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import gradio as gr
+import pytest
 
 from ui.events import Run
 from ui.links import Linked, given, restorer
@@ -33,16 +35,52 @@ def test_only_the_tab_that_the_address_names_is_filled_and_run():
         ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
         ("results", Linked((), Run(print, (), ()), ())),
     ]
-    restore = restorer(parts)
+    opened = asking(restorer(parts))
+    assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, "run", "run", None]
+    assert opened(tab="search", k="9") == ["search", None, 9, None, None, "run", None]  # one of the tab's two parts
+    assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, "run"]
+    assert opened(tab="results", q="cats") == ["results", *[None] * 6]
+    assert opened(tab="search") == ["search", *[None] * 6]
+    assert opened(tab="nowhere", q="cats") == opened() == [None] * 7
+
+
+def asking(restore) -> Callable[..., list]:
+    """What a handler fills and runs for an address, where three parts have names."""
 
     def opened(**address: str) -> list:
         tabs, *rest = restore(SimpleNamespace(query_params=address))
         shown = None if skipped(tabs) else tabs["selected"] if isinstance(tabs, dict) else tabs.selected
-        return [shown, *(None if skipped(value) else value for value in rest)]
+        values = [None if skipped(value) else value for value in rest]
+        return [shown, *values[:-3], *(value and "run" for value in values[-3:])]
 
-    assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, True, True, None]
-    assert opened(tab="search", k="9") == ["search", None, 9, None, None, True, None]  # one of the tab's two parts
-    assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, True]
-    assert opened(tab="results", q="cats") == ["results", *[None] * 6]
-    assert opened(tab="search") == ["search", *[None] * 6]
-    assert opened(tab="nowhere", q="cats") == opened() == [None] * 7
+    return opened
+
+
+def test_back_shows_all_of_a_tab_as_it_was_and_without_a_tab_the_first_one():
+    with gr.Blocks():
+        query, k, other = gr.Textbox("dogs"), gr.Slider(1, 50, 5), gr.Textbox("birds")
+    parts = [
+        ("search", Linked(("q", "k"), Run(print, (query, k), ()), ())),
+        ("search", Linked(("seed",), Run(print, (gr.Number(7),), ()), ())),
+        ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
+    ]
+    back = asking(restorer(parts, back=True))
+    assert back(tab="search", q="cats") == ["search", "cats", 5, 7, None, "run", "run", None]
+    assert back() == back(tab="nowhere", pin="1") == ["search", "dogs", 5, 7, None, "run", "run", None]
+    assert back(tab="tokens") == ["tokens", None, None, None, "birds", None, None, "run"]
+
+
+def test_an_address_that_asks_for_no_choice_of_a_selector_asks_for_nothing():
+    with gr.Blocks():
+        query, corpus = gr.Textbox("dogs"), gr.Dropdown([("Demo", "demo"), ("Yours", "own")], label="Corpus")
+    parts = [("search", Linked(("q", "corpus"), Run(print, (query, corpus), ()), ()))]
+    restore = restorer(parts)
+
+    def opened(**address: str) -> list:
+        return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
+
+    *values, number = opened(tab="search", q="cats", corpus="own")
+    assert (values, number > 0) == (["cats", "own"], True)
+    assert opened(tab="search", q="cats", corpus="own")[-1] > number  # a run of its own
+    with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
+        assert opened(tab="search", q="cats", corpus="<b>") == [None] * 3

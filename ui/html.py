@@ -63,6 +63,11 @@ def failures(failed: Mapping[str, Failure]) -> str:
     )
 
 
+def alert(text: str) -> str:
+    """A line that says what is wrong, read out where it appears."""
+    return f'<p class="cse-failure" role="alert">{escape(text)}</p>'
+
+
 def bar(share: float) -> str:
     """A bar filled to `share` in [0, 1]."""
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,28 +13,33 @@ import gradio as gr
 from ui.events import HIDDEN, PRIVATE, Run
 
 LONGEST = 2000  # characters of a value that an address still takes
+NUMBERS = itertools.count(1)  # a part runs where its state changes
+# A tab that is chosen is no step where the address names it already: it was opened or gone back to. What a tab finds
+# out later is not written while another one is shown.
 WRITE = """(...values) => {
-  if (!window.cseOpened) return;
-  const address = new URL(location.href), theme = address.searchParams.get('__theme');
-  const query = new URLSearchParams({tab: %(tab)s});
+  const tab = %(tab)s, address = new URL(location.href), theme = address.searchParams.get('__theme');
+  if (%(chosen)s) window.cseTab = tab;
+  if (!window.cseOpened || window.cseTab !== tab) return;
+  if (%(chosen)s && (address.searchParams.get('tab') || %(first)s) === tab) return;
+  const query = new URLSearchParams({tab});
   %(names)s.forEach((name, place) => {
     const text = String(values[place] ?? '');
     if (text.length <= %(longest)d) query.set(name, text);
   });
   if (theme) query.set('__theme', theme);
-  if (query.toString() === address.searchParams.toString()) return;
-  const change = address.searchParams.has('tab') && !%(quiet)s ? 'pushState' : 'replaceState';
-  history[change](null, '', `?${query}`);
+  if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
 }"""
 # Gradio reports the first tab as chosen while it draws the page, before the address was read.
-OPENED = "() => { window.cseOpened = true; window.addEventListener('popstate', () => location.reload()); }"
+OPENED = "() => { window.cseOpened = true; }"
+BACK = "window.addEventListener('popstate', () => trigger('select', {}));"
 COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
 
 
 class Linked(NamedTuple):
     """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
 
-    What is written on `quiet` triggers is no step to go back to.
+    They are also written once one of the `examples` is filled in. What is written on `quiet` triggers is no step to go
+    back to.
     """
 
     names: Sequence[str]
@@ -40,6 +47,7 @@ class Linked(NamedTuple):
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
     quiet: Sequence[Any] = ()
+    examples: Any = None
 
     def named(self) -> list[gr.components.Component]:
         """The inputs that have a name."""
@@ -52,18 +60,20 @@ def copy_button() -> None:
     button.click(None, None, button, js=COPY, **HIDDEN)
 
 
-def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
-    """Keep the address up to date, and fill and run the parts of the tab that it names when the page is opened."""
+def back_hook() -> gr.HTML:
+    """What hears the browser's Back and Forward; it stands outside the tabs, as `ui.map_link.map_hook` does."""
+    return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
+
+
+def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
+    """Keep the address up to date, and fill and run the parts of the tab that it names.
+
+    That is once after the event `opened`, and whenever the `back` hook hears that the visitor went back or forward.
+    """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
-    asked = [(content, gr.State(False)) for _, content in parts if content.names]
+    asked = [(content, gr.State(0)) for _, content in parts if content.names]
     for name, (tab, contents) in linked.items():
-        names = [each for content in contents for each in content.names]
-        inputs = [component for content in contents for component in content.named()]
-        values = {"tab": json.dumps(name), "names": json.dumps(names), "longest": LONGEST}
-        steps = [tab.select, *(trigger for content in contents for trigger in content.triggers)]
-        for triggers, quiet in ((steps, "false"), ([each for content in contents for each in content.quiet], "true")):
-            if triggers:
-                gr.on(triggers, None, inputs, None, js=WRITE % {**values, "quiet": quiet}, **HIDDEN)
+        write_on(tab, name, next(iter(linked)), contents)
     for content, state in asked:
         state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
     outputs = [
@@ -71,33 +81,70 @@ def link(blocks: gr.Blocks, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Se
         *(component for _, content in parts for component in content.named()),
         *(state for _, state in asked),
     ]
-    restored = blocks.load(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
+    restored = opened.then(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
+    back.select(restorer(parts, back=True), None, outputs, trigger_mode="always_last", show_progress="hidden", **HIDDEN)
 
 
-def restorer(parts: Sequence[tuple[str, Linked]]) -> Callable[..., list[Any]]:
-    """A handler that gives the tab, every input and whether each part was asked for, as the address has them.
+def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> None:
+    """Write a tab's address where it is chosen, and on the triggers of its parts.
 
-    The `parts` are in the order of the page, each with the name of its tab.
+    An address that names no tab shows the `first`.
+    """
+    names = [each for content in contents for each in content.names]
+    inputs = [component for content in contents for component in content.named()]
+    values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
+
+    def script(method: str, chosen: str = "false") -> str:
+        return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
+
+    steps = [trigger for content in contents for trigger in content.triggers]
+    quiet = [trigger for content in contents for trigger in content.quiet]
+    tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
+    for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
+        if triggers:
+            gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
+    for content in contents:
+        if content.examples is not None:
+            content.examples.load_input_event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
+
+
+def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callable[..., list[Any]]:
+    """A handler that gives the tab, every input and a new number for each part that was asked for, from the address.
+
+    The `parts` are in the order of the page, each with the name of its tab. On the way `back`, what the address does
+    not name is as it was when the page opened, and all of its tab is asked for.
     """
 
     def restore(request: gr.Request) -> list[Any]:
         address = dict(request.query_params)
         tab = str(address.get("tab"))
-        updates = [
-            given(component, address[name]) if shown == tab and name in address else gr.skip()
-            for shown, content in parts
-            for name, component in zip(content.names, content.named(), strict=True)
-        ]
-        chosen = gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip()
-        runs = [
-            True if shown == tab and any(name in address for name in content.names) else gr.skip()
-            for shown, content in parts
-            if content.names
-        ]
-        return [chosen, *updates, *runs]
+        if back and tab not in dict(parts):
+            tab = parts[0][0]
+        updates, runs = list[Any](), list[Any]()
+        for shown, content in parts:
+            named = [name for name in content.names if name in address]
+            here = shown == tab and (back or bool(named)) and not warned(content, address)
+            for name, component in zip(content.names, content.named(), strict=True):
+                opening = component.value if back else gr.skip()
+                value = given(component, address[name]) if name in address else opening
+                updates.append(value if here else gr.skip())
+            if content.names:
+                runs.append(next(NUMBERS) if here else gr.skip())
+        return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *updates, *runs]
 
     return restore
+
+
+def warned(content: Linked, address: Mapping[str, str]) -> bool:
+    """Whether an address asks for what a selector does not have, in whose place nothing else is asked; it is said."""
+    for name, component in zip(content.names, content.named(), strict=True):
+        asked = address.get(name)
+        if isinstance(component, gr.Dropdown) and asked is not None and given(component, asked) != asked:
+            what = html.escape(f"{asked[:60]} as the {str(component.label).lower()}")
+            gr.Warning(f"This address asks for {what}, which is not here.")
+            return True
+    return False
 
 
 def given(component: Any, text: str) -> Any:

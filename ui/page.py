@@ -13,7 +13,7 @@ from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE, Run
 from ui.gate import Gate
-from ui.links import Linked, copy_button, link
+from ui.links import Linked, back_hook, copy_button, link
 from ui.map_link import map_hook
 from ui.model_strip import model_strip
 from ui.names import Names
@@ -28,6 +28,7 @@ from ui.state import AppState
 from ui.take_section import take_section, takes_of
 from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
+from ui.visitor_key import known, visitor_key
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -47,7 +48,7 @@ def page(state: AppState) -> gr.Blocks:
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=UPLOADS) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
-        hook = map_hook()
+        hook, back, key = map_hook(), back_hook(), visitor_key()
         added = add_model_row(state, strip)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
@@ -55,7 +56,8 @@ def page(state: AppState) -> gr.Blocks:
                 pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                linked["search"] = tab, [search_tab(state, opening.hits)]
+                found, own = search_tab(state, key, opening.hits)
+                linked["search"] = tab, [found]
             with gr.Tab("Tokens", id="tokens") as tab:
                 words = tokens_tab(state, opening.tokens)
                 lab = lab_section(state, words.run.inputs[0], opening.trials)
@@ -72,7 +74,9 @@ def page(state: AppState) -> gr.Blocks:
                 take_section(state, answers, takes_of(name, contents, state))
         rerun(added, pair.run)
         copy_button()
-        link(blocks, tabs, linked)
+        opened = known(blocks, key)
+        own.resume(opened.then)
+        link(opened, back, tabs, linked)
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     return blocks.queue(api_open=False, max_size=MAX_WAITING)
 

@@ -198,7 +198,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     run = refusing(change, [sentence], [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
-    return Linked(("sentence",), run, triggers)
+    return Linked(("sentence",), run, triggers, examples=examples)
 
 
 def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:

@@ -29,8 +29,3 @@ class Recent(Generic[T]):
             self._results[key] = result
             while len(self._results) > self._most:
                 self._results.popitem(last=False)
-
-    def drop(self, key: Hashable) -> None:
-        """Keep a result no longer."""
-        with self._lock:
-            self._results.pop(key, None)

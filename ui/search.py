@@ -14,7 +14,8 @@ from ui.corpora import DEMO_KEY, OWN_KEY, Corpus
 from ui.events import PROGRESS, private, reporter
 from ui.links import Linked
 from ui.models import Column, Failure
-from ui.own_corpus import own_section
+from ui.own_corpora import GONE
+from ui.own_section import OwnSection, choices_of, own_section
 from ui.ranks import EVERYTHING, MOST, Found, search_html
 from ui.refusals import refusing
 from ui.state import AppState
@@ -79,41 +80,46 @@ def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
 
 
 def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
-    """The corpus of a name; `own` is what a visitor's own one is kept under, which no endpoint knows."""
-    if key == OWN_KEY and own is not None:
-        kept = state.own_corpora.get(own)
-        if kept is None:
-            raise ValueError("The corpus is no longer kept, others have indexed theirs since; index it again.")
-        return kept
-    if key == OWN_KEY:
+    """The corpus of a name; `own` is the key that a visitor's own one is kept under, which no endpoint knows.
+
+    Raises ValueError for an unknown name, and where there is no corpus under the key, or no key: never another corpus.
+    """
+    if key == OWN_KEY and own is None:
         raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
+    if key == OWN_KEY:
+        kept = state.own_corpora.corpus(own)
+        if kept is None:
+            raise ValueError(GONE)
+        return kept
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 
 
-def search_tab(state: AppState, first: dict[str, Found] | None = None) -> Linked:
-    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None = None) -> tuple[Linked, OwnSection]:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back.
+
+    `key` is where the page holds the visitor's key.
+    """
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
-        choices = [(corpus.label, corpus.key) for corpus in state.corpora.values()]
-        corpus = gr.Dropdown(choices, value=DEMO_KEY, label="Corpus", scale=3, min_width=300)
+        corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", scale=3, min_width=300)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
         threshold = gr.Slider(0, 100, 0, step=0.5, label="Least percentile", scale=3, min_width=160)
         button = submit("Search")
     examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
-    own = own_section(state, corpus)
+    own = own_section(state, corpus, key)
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
     output = result("hits", opened)
 
-    def find(
-        query: str, k: int, corpus: str, threshold: float, own: str | None, progress: gr.Progress = PROGRESS
-    ) -> str:
-        chosen = corpus_of(state, corpus, own)
+    def find(query: str, k: int, corpus: str, threshold: float, key: str, progress: gr.Progress = PROGRESS) -> str:
+        if corpus == OWN_KEY and state.own_corpora.corpus(key) is None:
+            return html.alert(GONE)
+        chosen = corpus_of(state, corpus, key)
         answers = find_all(state, query, k, chosen, threshold, report=reporter(progress))
         note = html.hint(chosen.note) if chosen.note else ""
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 
-    run = refusing(find, [query, k, corpus, threshold, own], [output])
-    triggers = (button.click, query.submit, threshold.release)
+    run = refusing(find, [query, k, corpus, threshold, key], [output])
+    triggers = (button.click, query.submit, threshold.release, own.indexed.change)
     private(triggers, run, examples)
-    return Linked(("q", "k", "corpus", "threshold"), run, triggers)
+    return Linked(("q", "k", "corpus", "threshold"), run, triggers, examples=examples), own

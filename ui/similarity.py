@@ -105,4 +105,4 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
     run = refusing(compare, [one, other], [output, words])
     triggers = (button.click, one.submit, other.submit)
     private(triggers, run, examples)
-    return Linked(("a", "b"), run, triggers)
+    return Linked(("a", "b"), run, triggers, examples=examples)

@@ -12,6 +12,7 @@ from ui.admission import Admission
 from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora
 from ui.models import Failure, Models, told
+from ui.own_corpora import OwnCorpora
 from ui.recent import Recent
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ RESULTS = BUNDLED / "results"
 
 MOST_MAPS = 16
 MOST_SPEEDS = 64
-MOST_OWN = 8  # visitors' corpora in memory
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class AppState:
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
     add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by models, texts
-    and seed, `own_corpora` by a secret of the visitor's.
+    and seed, `own_corpora` by the secret key of a visitor (`ui.visitor_key`).
     """
 
     models: Models
@@ -40,7 +40,7 @@ class AppState:
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
-    own_corpora: Recent[Corpus] = field(default_factory=lambda: Recent(MOST_OWN))
+    own_corpora: OwnCorpora = field(default_factory=OwnCorpora)
 
 
 def open_state(

@@ -114,4 +114,4 @@ def lab_section(
     run = refusing(try_it, [template, sentence], [output])
     triggers = (button.click, template.submit)
     private(triggers, run, examples)
-    return Linked(("template",), run, triggers)
+    return Linked(("template",), run, triggers, examples=examples)

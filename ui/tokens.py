@@ -129,4 +129,4 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     run = refusing(show, [sentence, k, share], [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
-    return Linked(("sentence", "k", "share"), run, triggers)
+    return Linked(("sentence", "k", "share"), run, triggers, examples=examples)

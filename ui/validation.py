@@ -32,14 +32,16 @@ def pair(first: Any, second: Any) -> list[str]:
 
 
 def lines(value: Any, least: int, most: int) -> list[str]:
-    """The non-empty lines of `value`, between `least` and `most` of them."""
-    found = [line.strip() for line in text(value, "The list").splitlines() if line.strip()]
+    """The non-empty lines of `value`, between `least` and `most` of them, each as long as a text may be."""
+    if not isinstance(value, str):
+        raise ValueError("The list is not text; send a string.")
+    found = [line.strip() for line in value.splitlines() if line.strip()]
     if not found:
         raise ValueError(f"The list is empty; paste {least} to {most:,} sentences, one per line.")
     if not least <= len(found) <= most:
         count = "1 sentence" if len(found) == 1 else f"{len(found):,} sentences"
         raise ValueError(f"The list has {count}; paste {least} to {most:,}, one per line.")
-    return found
+    return [text(line, f"Line {number} of the list") for number, line in enumerate(found, start=1)]
 
 
 def texts(value: Any, most: int) -> list[str]:

@@ -246,4 +246,4 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     run = refusing(look, [sentence, other, off], [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
-    return Linked(("one", "other", "off"), run, triggers)
+    return Linked(("one", "other", "off"), run, triggers, examples=examples)
