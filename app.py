@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7860
 BAD_DATA = 3
+TEMPORARY = "GRADIO_TEMP_DIR"
 NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
 
 
@@ -55,6 +59,9 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.setdefault(
+        "GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000"
+    )  # calls between statistics, which none reads
     try:
         if options.precompute:
             precompute()
@@ -121,7 +128,18 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Build the app and serve it until interrupted."""
+    """Build the app and serve it until it is interrupted or told to end; then what visitors uploaded is removed."""
+    from ui.run_folder import run_folder
+
+    given = os.environ.get(TEMPORARY)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
+        os.environ[TEMPORARY] = str(folder)
+        serve_from(options)
+
+
+def serve_from(options: argparse.Namespace) -> None:
+    """Build the app and serve it until KeyboardInterrupt."""
     from cse.allocator import bound_kernels, keep_memory_flat
     from ui.names import audience, served_names
     from ui.page import launch_options
@@ -136,9 +154,15 @@ def serve(options: argparse.Namespace) -> None:
     for line in audience(options.host, options.port, options.share):
         sys.stderr.write(f"{line}\n")
     looks = launch_options(served_names(options.host, options.allow_host))
-    app.launch(
-        server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp, **looks
-    )  # fmt: skip
+    try:
+        app.launch(
+            server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
+            prevent_thread_lock=True, **looks,
+        )  # fmt: skip
+        while app.is_running:
+            time.sleep(0.1)
+    finally:
+        app.close(verbose=False)  # open event streams first, for which the server would wait
 
 
 def precompute() -> None:

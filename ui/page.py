@@ -9,6 +9,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from ui.add_model import add_model_row, rerun
+from ui.answers import bound_answers
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE, Run
@@ -74,7 +75,9 @@ def page(state: AppState) -> gr.Blocks:
         copy_button()
         link(blocks, tabs, linked)
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
-    return blocks.queue(api_open=False, max_size=MAX_WAITING)
+    blocks.queue(api_open=False, max_size=MAX_WAITING)
+    bound_answers(blocks)
+    return blocks
 
 
 def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
