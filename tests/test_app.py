@@ -141,6 +141,7 @@ def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, se
 @pytest.mark.parametrize(("host", "given"), [("::1", "[::1]"), ("localhost", "localhost"), ("0.0.0.0", "0.0.0.0")])
 def test_gradio_is_given_the_host_as_it_wants_it(monkeypatch, host, given):
     launched = {}
-    monkeypatch.setattr(app, "build_app", lambda *_: SimpleNamespace(launch=lambda **options: launched.update(options)))
-    app.serve(app.parser().parse_args(["--host", host]))
+    blocks = SimpleNamespace(launch=launched.update, is_running=False, close=lambda verbose: None)
+    monkeypatch.setattr(app, "build_app", lambda *_: blocks)
+    app.serve_from(app.parser().parse_args(["--host", host]))
     assert launched["server_name"] == given

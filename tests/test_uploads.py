@@ -217,5 +217,5 @@ def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
         folder = Path(server.stdout.readline().strip())
         assert (folder / "upload").is_file()
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0
+        assert server.wait(60) == -signal.SIGTERM
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ import orjson
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
 MOST_SESSIONS = 1000
-SESSION_BYTES, ALL_BYTES = 8 * 2**20, 32 * 2**20  # as JSON; in memory lists of numbers are three times as large
+SESSION_BYTES, ALL_BYTES = 8 * 2**20, 16 * 2**20  # as JSON; lists of numbers take about three times as much memory
 SECONDS = 600.0  # that an answer waits
 MESSAGE_BYTES = 500  # of a message without an answer
 MOST_ENDS = 32  # calls of a session whose clients learn that their answer was dropped
