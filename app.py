@@ -154,7 +154,7 @@ def serve(options: argparse.Namespace) -> None:
 def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.allocator import bound_kernels, keep_memory_flat
-    from ui.names import audience, served_names
+    from ui.names import PROXIES, audience, served_names
     from ui.page import launch_options
 
     keep_memory_flat()
@@ -166,11 +166,13 @@ def serve_from(options: argparse.Namespace) -> None:
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
     for line in audience(options.host, options.port, options.share):
         sys.stderr.write(f"{line}\n")
-    looks = launch_options(served_names(options.host, options.allow_host))
+    names = served_names(options.host, options.allow_host)
+    if names.public:  # otherwise all visitors of a Space would have its proxy's address, and share one client's bounds
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     try:
         app.launch(
             server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
-            prevent_thread_lock=True, **looks,
+            prevent_thread_lock=True, **launch_options(names),
         )  # fmt: skip
         while app.is_running:
             time.sleep(0.1)
