@@ -128,16 +128,16 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Build the app and serve it until it is interrupted or told to end; then what visitors uploaded is removed.
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded.
 
-    A server that is told to end (SIGTERM) does so as one that does not listen to it, but for that.
+    After SIGTERM the process ends by that signal, as it would without a handler.
     """
     from ui.run_folder import run_folder
 
-    told: list[int] = []
+    signals: list[int] = []
 
     def end(number: int, _: object) -> None:
-        told.append(number)
+        signals.append(number)
         raise KeyboardInterrupt
 
     given = os.environ.get(TEMPORARY)
@@ -145,7 +145,7 @@ def serve(options: argparse.Namespace) -> None:
     with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
         os.environ[TEMPORARY] = str(folder)
         serve_from(options)
-    if told:  # Python's own end would wait for threads that compute
+    if signals:  # Python's own end would wait for threads that compute
         sys.stdout.flush()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.raise_signal(signal.SIGTERM)

@@ -262,6 +262,26 @@ def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_file_or_an_index_of_another_kind_is_refused_in_one_line(url, capfd):
+    config = httpx.get(f"{url}/config").json()
+    labels = {part["id"]: part["props"].get("label") for part in config["components"]}
+    (call,) = [each for each in config["dependencies"] if "File" in map(labels.get, each["inputs"])]
+    (path,) = httpx.post(f"{url}/gradio_api/upload", files={"files": ("x.exe", b"one")}).json()
+    reasons = {
+        ("File", "x.exe"): "File takes a file of the kind .txt, .csv, .tsv.",
+        ("Index", "IVF1,Flat"): 'Index cannot be "IVF1,Flat"; choose Flat or HNSW32,Flat or SQ8.',
+    }
+    for (field, value), reason in reasons.items():
+        sent = {"File": {"path": path, "meta": {"_type": "gradio.FileData"}}} if field == "File" else {field: value}
+        data = [
+            sent.get(labels[part], {"File": None, "Index": "Flat"}.get(labels[part], "")) for part in call["inputs"]
+        ]
+        body = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+        answer = httpx.post(f"{url}/gradio_api/queue/join", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (422, reason)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_function_of_the_page_alone_is_not_called(url, capfd):
     functions = httpx.get(f"{url}/config").json()["dependencies"]
     (stopping,) = [each for each in functions if each["cancels"]]
@@ -287,7 +307,7 @@ def test_requests_are_bounded_before_they_are_read(url, announced):
         answer = post("upload", form % (b"x" * size), kind)
         assert answer.status_code == status
     if announced:  # where it is not, Gradio may count a file's 5 MB before all of the request's are counted here
-        assert answer.json()["detail"] == "The request has more than 5,308,416 bytes; send less."
+        assert answer.text == "The request has more than 5,308,416 bytes; send less."
     for size, status in ((100, 200), (bodies.MOST_BODY, 413)):
         assert post("call/similarity", call % (b"x" * size), "application/json").status_code == status
     assert post("process_recording", form % b"x", kind).status_code == 415

@@ -82,7 +82,7 @@ def test_two_visitors_with_one_file_have_two_paths(url, capfd) -> None:
 def test_a_file_keeps_its_name_in_a_folder_of_its_own(url, name, stored) -> None:
     answer = upload(url, b"x", name)
     if stored is None:
-        assert (answer.status_code, answer.json()) == (400, {"detail": "The form has no file called files."})
+        assert (answer.status_code, answer.text) == (400, "The form has no file called files.")
     else:
         path = Path(answer.json()[0])
         assert path.name == stored
@@ -93,10 +93,10 @@ def test_a_file_keeps_its_name_in_a_folder_of_its_own(url, name, stored) -> None
 def test_what_is_no_upload_is_one_line(url, capfd) -> None:
     two = [("files", ("a.txt", b"1")), ("files", ("b.txt", b"2"))]
     kind = {"content-type": "multipart/form-data; boundary=b"}
-    assert httpx.post(f"{url}/upload", files=two).json()["detail"].startswith("Too many files")
+    assert httpx.post(f"{url}/upload", files=two).text.startswith("Too many files")
     assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind).status_code == 400
     large = upload(url, b"x" * (5 * 2**20 + 1))
-    assert (large.status_code, large.json()["detail"]) == (413, "The request has more than 5,242,880 bytes; send less.")
+    assert (large.status_code, large.text) == (413, "The request has more than 5,242,880 bytes; send less.")
     told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=2)  # Gradio would wait for such an upload
     assert told.text == 'data: {"msg": "done"}\n\n'
     assert capfd.readouterr().err == ""
@@ -152,7 +152,7 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
     first = send("10.0.0.1", 2_000)
     assert [answer.status_code for answer in (first, send("10.0.0.1", 900), send("10.0.0.2", 1_900))] == [200, 429, 503]
     line = "There is no room beside your address's other uploads; index those, or try later."
-    assert send("10.0.0.1", 900).json() == {"detail": line}
+    assert send("10.0.0.1", 900).text == line
     Path(first.json()[0]).unlink()  # as who indexes it does
     assert send("10.0.0.1", 2_000).status_code == 200
     kept = list(blocks.upload_file_set)

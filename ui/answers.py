@@ -24,11 +24,11 @@ def bound_answers(blocks: gr.Blocks) -> None:
     """Have an app, whose queue is set up and not yet in use, keep its answers in `Mailboxes`."""
     queue: Any = blocks._queue  # asks of its mapping what any dictionary can
     queue.pending_messages_per_session = Mailboxes(
-        queue.pending_event_ids_session, lambda session: lighten(blocks, session)
+        queue.pending_event_ids_session, lambda session: drop_copies(blocks, session)
     )
 
 
-def lighten(blocks: gr.Blocks, session: str | None) -> None:
+def drop_copies(blocks: gr.Blocks, session: str | None) -> None:
     """Drop what Gradio keeps of sessions and nobody needs, such as one that was made for a single call.
 
     Of the others these are copies of all fields, for links that this app has not: settings, last inputs, last answers.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import gradio as gr
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from ui.bodies import MOST_BODY, MOST_UNFINISHED, SLOW, Receive, Scope, read, replayed, too_large
 from ui.budget import TOO_MANY, Budget, client_of
@@ -33,7 +33,10 @@ DEEP_LINK = "deep_link"
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI middleware of a Gradio app that serves `names`; refusals are JSON with one line, `detail`."""
+    """An ASGI middleware of a Gradio app that serves `names`.
+
+    Refusals are JSON with one line, `detail`; those of uploads are that line.
+    """
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
@@ -59,7 +62,9 @@ class Gate:
             try:
                 stopped, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
-                stopped = refused(error.status_code, error.detail)
+                shown = path_of(scope) == UPLOAD  # by the page, as it is
+                line, status = error.detail, error.status_code
+                stopped = PlainTextResponse(line, status) if shown else refused(status, line)
                 if error.status_code == SLOW:
                     stopped.headers["Connection"] = "close"
             session = session_of(scope) if stopped is None else None

@@ -29,6 +29,7 @@ from ui.state import AppState
 from ui.take_section import take_section, takes_of
 from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
+from ui.uploads import AGE
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -37,7 +38,7 @@ FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 MOST_SESSIONS = 200  # of pages and clients, whose fields and last answers Gradio keeps: 0.4 MB each and more
-UPLOADS = (600, 3600)  # seconds: how often those that were never indexed are looked for, and how old they become
+CLEARING = (600, AGE)  # seconds: how often old files are looked for, and how old they become
 FOLDER = Path(__file__).parent
 
 
@@ -45,7 +46,7 @@ def page(state: AppState) -> gr.Blocks:
     """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
     opening = read_opening(state.models)
     keep_maps(state, opening)
-    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=UPLOADS) as blocks:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         hook = map_hook()

@@ -25,7 +25,7 @@ PATH, PROGRESS = "upload", "upload_progress"  # follow `ui.calls.API`
 MOST_UPLOAD = MOST_BYTES + 2**16  # a file with what a form puts around it
 MOST_KEPT = 8 * MOST_UPLOAD, 64 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
-AGE = 3600.0  # seconds that a file is kept which nobody reads
+AGE = 3600  # seconds that a file is kept which nobody reads
 BAD = 400
 
 
