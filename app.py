@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7860
 BAD_DATA = 3
+TEMPORARY = "GRADIO_TEMP_DIR"
 NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
 
 
@@ -55,6 +59,9 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.setdefault(
+        "GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000"
+    )  # calls between statistics, which none reads
     try:
         if options.precompute:
             precompute()
@@ -121,9 +128,33 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Build the app and serve it until interrupted."""
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded.
+
+    After SIGTERM the process ends by that signal, as it would without a handler.
+    """
+    from ui.run_folder import run_folder
+
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    given = os.environ.get(TEMPORARY)
+    signal.signal(signal.SIGTERM, end)
+    with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
+        os.environ[TEMPORARY] = str(folder)
+        serve_from(options)
+    if signals:  # Python's own end would wait for threads that compute
+        sys.stdout.flush()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+
+
+def serve_from(options: argparse.Namespace) -> None:
+    """Build the app and serve it until KeyboardInterrupt."""
     from cse.allocator import bound_kernels, keep_memory_flat
-    from ui.names import audience, served_names
+    from ui.names import PROXIES, audience, served_names
     from ui.page import launch_options
 
     keep_memory_flat()
@@ -135,10 +166,18 @@ def serve(options: argparse.Namespace) -> None:
     name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
     for line in audience(options.host, options.port, options.share):
         sys.stderr.write(f"{line}\n")
-    looks = launch_options(served_names(options.host, options.allow_host))
-    app.launch(
-        server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp, **looks
-    )  # fmt: skip
+    names = served_names(options.host, options.allow_host)
+    if names.public:  # otherwise all visitors of a Space would have its proxy's address, and share one client's bounds
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
+    try:
+        app.launch(
+            server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
+            prevent_thread_lock=True, **launch_options(names),
+        )  # fmt: skip
+        while app.is_running:
+            time.sleep(0.1)
+    finally:
+        app.close(verbose=False)  # open event streams first, for which the server would wait
 
 
 def precompute() -> None:

@@ -1,17 +1,20 @@
 """The app's command line: what it refuses in one line, and the host and port it is served on."""
 
+import asyncio
 import socket
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import uvicorn
 from app_models import write_models
 from released import release
 
 import app
 from app import main
 from cse.model_names import resolve
+from ui.budget import client_of
 from ui.models import opened_by
 
 
@@ -141,6 +144,30 @@ def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, se
 @pytest.mark.parametrize(("host", "given"), [("::1", "[::1]"), ("localhost", "localhost"), ("0.0.0.0", "0.0.0.0")])
 def test_gradio_is_given_the_host_as_it_wants_it(monkeypatch, host, given):
     launched = {}
-    monkeypatch.setattr(app, "build_app", lambda *_: SimpleNamespace(launch=lambda **options: launched.update(options)))
-    app.serve(app.parser().parse_args(["--host", host]))
+    blocks = SimpleNamespace(launch=launched.update, is_running=False, close=lambda verbose: None)
+    monkeypatch.setattr(app, "build_app", lambda *_: blocks)
+    app.serve_from(app.parser().parse_args(["--host", host]))
     assert launched["server_name"] == given
+
+
+def test_behind_a_spaces_proxy_a_visitors_own_address_counts(monkeypatch):
+    blocks = SimpleNamespace(launch=lambda **_: None, is_running=False, close=lambda verbose: None)
+    monkeypatch.setattr(app, "build_app", lambda *_: blocks)
+    found = []
+
+    async def asked(scope, receive, send):
+        found.append(client_of(scope))
+
+    for variable in ("SPACE_HOST", "FORWARDED_ALLOW_IPS"):
+        monkeypatch.setenv(variable, "")
+        monkeypatch.delenv(variable)
+    headers = [(b"x-forwarded-for", b"1.1.1.1, 203.0.113.7, 10.0.0.9")]  # the visitor may have written the first one
+    for space in (None, "me-mine.hf.space"):
+        if space:
+            monkeypatch.setenv("SPACE_HOST", space)
+        app.serve_from(app.parser().parse_args([]))
+        config = uvicorn.Config(asked, log_config=None)
+        config.load()
+        scope = {"type": "http", "client": ("10.1.2.3", 1), "headers": headers}
+        asyncio.run(config.loaded_app(scope, None, None))
+    assert found == ["10.1.2.3", "203.0.113.7"]

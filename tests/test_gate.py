@@ -9,14 +9,15 @@ import gradio as gr
 import httpx
 import pytest
 from app_models import GOOD, serving, write_model
-from starlette.datastructures import Headers
 
-from ui import gate
+from ui import bodies, uploads
+from ui.answers import bound_answers
 from ui.calls import reason_of, refusal
-from ui.gate import inspected
+from ui.gate import Gate
 from ui.models import Models, told
 from ui.names import Names, audience, served_names
 from ui.page import launch_options
+from ui.response_headers import security_headers
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -261,6 +262,26 @@ def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_file_or_an_index_of_another_kind_is_refused_in_one_line(url, capfd):
+    config = httpx.get(f"{url}/config").json()
+    labels = {part["id"]: part["props"].get("label") for part in config["components"]}
+    (call,) = [each for each in config["dependencies"] if "File" in map(labels.get, each["inputs"])]
+    (path,) = httpx.post(f"{url}/gradio_api/upload", files={"files": ("x.exe", b"one")}).json()
+    reasons = {
+        ("File", "x.exe"): "File takes a file of the kind .txt, .csv, .tsv.",
+        ("Index", "IVF1,Flat"): 'Index cannot be "IVF1,Flat"; choose Flat or HNSW32,Flat or SQ8.',
+    }
+    for (field, value), reason in reasons.items():
+        sent = {"File": {"path": path, "meta": {"_type": "gradio.FileData"}}} if field == "File" else {field: value}
+        data = [
+            sent.get(labels[part], {"File": None, "Index": "Flat"}.get(labels[part], "")) for part in call["inputs"]
+        ]
+        body = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+        answer = httpx.post(f"{url}/gradio_api/queue/join", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (422, reason)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_function_of_the_page_alone_is_not_called(url, capfd):
     functions = httpx.get(f"{url}/config").json()["dependencies"]
     alone = next(each for each in functions if not each["backend_fn"])
@@ -281,12 +302,12 @@ def test_requests_are_bounded_before_they_are_read(url, announced):
     kind = "multipart/form-data; boundary=b"
     form = b'--b\r\ncontent-disposition: form-data; name="files"; filename="a.txt"\r\n\r\n%s\r\n--b--\r\n'
     call = b'{"data": ["a", "%s"]}'
-    for size, status in ((100, 200), (gate.MOST_UPLOAD, 413)):
+    for size, status in ((100, 200), (uploads.MOST_UPLOAD, 413)):
         answer = post("upload", form % (b"x" * size), kind)
         assert answer.status_code == status
     if announced:  # where it is not, Gradio may count a file's 5 MB before all of the request's are counted here
-        assert answer.json()["detail"] == "The request has more than 5,308,416 bytes; send less."
-    for size, status in ((100, 200), (gate.MOST_BODY, 413)):
+        assert answer.text == "The request has more than 5,308,416 bytes; send less."
+    for size, status in ((100, 200), (bodies.MOST_BODY, 413)):
         assert post("call/similarity", call % (b"x" * size), "application/json").status_code == status
     assert post("process_recording", form % b"x", kind).status_code == 415
 
@@ -294,8 +315,9 @@ def test_requests_are_bounded_before_they_are_read(url, announced):
 def test_an_app_without_a_file_field_takes_no_upload():
     with gr.Blocks() as blocks:
         gr.Textbox()
-    headers = Headers({"content-type": "multipart/form-data; boundary=b", "content-length": "10"})
-    answer, _ = asyncio.run(inspected("upload", headers, blocks, None))
+    headers = [(b"content-type", b"multipart/form-data; boundary=b"), (b"content-length", b"10")]
+    scope = {"path": "/gradio_api/upload", "headers": headers, "app": SimpleNamespace(get_blocks=lambda: blocks)}
+    answer, _ = asyncio.run(Gate(None, Names()).body(scope, None, "client"))
     assert (answer.status_code, json.loads(answer.body)["detail"][:36]) == (415, "No part of this app takes files here")
 
 
@@ -332,16 +354,17 @@ def test_a_call_without_a_session_leaves_none_behind(session, kept):
 
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
+    bound_answers(blocks.queue())
     server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         call = f"{url}gradio_api/call/say"
         for _ in range(2):
+            httpx.post(call, json={"data": [], **session})  # and its results are never fetched
             event = httpx.post(call, json={"data": [], **session}).json()["event_id"]
             assert 'data: ["x"]' in httpx.get(f"{call}/{event}", timeout=60).text
     finally:
         blocks.close()
     assert list(server.state_holder.session_data) == kept
-    assert list(blocks._queue.pending_event_ids_session) == kept
     assert [state.config_values for state in server.state_holder.session_data.values()] == [{}] * len(kept)
 
 
@@ -349,6 +372,7 @@ def test_a_page_leaves_no_copies_of_its_fields_behind():
     with gr.Blocks(analytics_enabled=False) as blocks:
         text = gr.Textbox()
         text.submit(lambda said: said.upper(), text, text, api_name="shout")
+    bound_answers(blocks.queue())
     server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         sent = {"data": ["x" * 1000], "fn_index": 0, "session_hash": "page"}
@@ -389,6 +413,34 @@ def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeyp
     found = Client(url, verbose=False).predict("a", "b", api_name="/similarity")  # takes its turn after the first
     assert found == {name: {"error": "not opened"} for name in GOOD[:2]}
     assert asked == ["simcse", *GOOD[:2]]
+
+
+def test_every_answer_says_what_may_be_loaded_and_that_nobody_may_frame_it(url):
+    answers = [
+        httpx.get(url),
+        httpx.get(f"{url}/config"),
+        httpx.get(f"{url}/nowhere"),
+        httpx.get(url, headers={"host": "evil.example"}),
+        httpx.post(f"{url}/gradio_api/call/nowhere", json={"data": []}),
+        httpx.post(f"{url}/gradio_api/upload", files={"files": ("a.txt", b"x")}),
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 421, 404, 200]
+    for answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'self'"
+        assert policy["frame-ancestors"] == policy["object-src"] == "'none'"
+        assert "http" not in answer.headers["content-security-policy"]  # nothing is loaded from elsewhere
+
+
+def test_a_space_may_be_framed_by_the_hub_alone(names, monkeypatch):
+    monkeypatch.setenv("SPACE_HOST", "me-mine.hf.space")
+    found = security_headers(names().public)
+    assert found["Content-Security-Policy"].endswith(
+        "; frame-ancestors https://huggingface.co https://*.huggingface.co https://*.hf.space"
+    )
+    assert "X-Frame-Options" not in found  # which knows no list
 
 
 def test_names_are_none_but_localhost_and_addresses_where_nothing_was_said():

@@ -14,9 +14,9 @@ from conftest import SENTENCES
 import cse
 from cse.vectors import unit_rows
 from ui import own_corpus, validation
+from ui.bodies import MOST_BODY
 from ui.clusters import MOST_LINES
 from ui.corpora import OWN_KEY, Corpus
-from ui.gate import MOST_BODY
 from ui.own_corpora import GONE, Built, Step
 from ui.own_corpus import FACTORIES, MOST_SENTENCES, indexing, opened, sentences_of, uploaded
 from ui.own_section import choices_of, described

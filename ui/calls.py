@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
-from gradio.data_classes import FileData
-from gradio_client.utils import is_file_obj_with_meta
+
+from ui.fields import current, files_in, reason_of_value
+from ui.sessions import FIELD, wrong_name
 
 API = "/gradio_api/"
 MOST_NAMED = 20  # endpoints in a message
-A_FILE = '{"path": ..., "meta": {"_type": "gradio.FileData"}}'
 UNKNOWN, WRONG = 404, 422
 
 Refusal = tuple[dict[str, Any], int]
@@ -31,13 +31,15 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     name = name.removeprefix("v2/")
     if kind == "stream":  # Gradio would put other values, which nobody saw, in the place of a waiting call's
         return refused("No part of this app takes streams; call an endpoint.", UNKNOWN)
-    if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
-        return None
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
         return None  # Gradio says so itself
     if not isinstance(sent, dict):
+        return None
+    if (wrong := wrong_name(sent.get(FIELD))) is not None:
+        return refused(wrong, WRONG)
+    if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
         return None
     # Of Gradio's routes `call` alone goes by names and overlooks a number.
     number = None if kind == "call" else sent.get("fn_index")
@@ -46,7 +48,7 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         asked = number if kind == "queue" else f"/{name}"
         return refused(f"There is no endpoint {str(asked)[:60]}; {choices(blocks)}.", UNKNOWN)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
-    reason = wrong or reason_of(function, values, blocks)
+    reason = wrong or reason_of(function, values, blocks, sent.get(FIELD))
     return None if reason is None else refused(reason, WRONG)
 
 
@@ -67,26 +69,6 @@ def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
     return refused(line, UNKNOWN)
 
 
-def forget(blocks: gr.Blocks, path: str) -> None:
-    """Drop what Gradio keeps of a call without a session once its results were fetched; `path` as in `unknown_event`.
-
-    Such a call is a session of its own, which stands in the place of a page's.
-    """
-    session = path.rpartition("/")[2]  # of no other call: a session is not fetched by its name
-    blocks.state_holder.session_data.pop(session, None)
-    blocks.state_holder.time_last_used.pop(session, None)
-    blocks._queue.pending_event_ids_session.pop(session, None)
-
-
-def lighten(blocks: gr.Blocks) -> None:
-    """Drop the copies of all fields that Gradio keeps with each session, for links that this app has not.
-
-    They are what a session weighs: all of a page's settings, the last inputs and the last answers.
-    """
-    for state in list(blocks.state_holder.session_data.values()):
-        state.config_values.clear()
-
-
 def refused(line: str, status: int) -> Refusal:
     """The answer that says `line`; half a surrogate pair, which JSON can name and no answer can, becomes `?`."""
     line = line.encode("utf-8", "replace").decode()
@@ -101,8 +83,8 @@ def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFuncti
     return next((function for function in blocks.fns.values() if function.api_name == name), None)
 
 
-def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | None:
-    """Why a function cannot take a list of values; None where it can, or where Gradio says so itself."""
+def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks, session: str | None = None) -> str | None:
+    """Why a function cannot take a list of values of a session; None where it can, or where Gradio says so itself."""
     if not isinstance(values, list):
         return None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
@@ -117,31 +99,8 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks) -> str | 
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
         return f"/{name} takes {counted(len(shown))}{named}; {len(values)} came."
     taken = zip(fields if len(values) == len(fields) else shown, values, strict=True)
-    reasons = (reason_of_value(what, field, value, blocks) for (what, field), value in taken)
+    reasons = (reason_of_value(what, current(field, blocks, session), value, blocks) for (what, field), value in taken)
     return next((reason for reason in reasons if reason is not None), None)
-
-
-def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str | None:
-    """Why a field, called `what`, cannot take a value, as far as files go; None where it can."""
-    files = list(files_in(value))
-    if not isinstance(field, gr.File):
-        return f"{what} is a file; send text." if files else None
-    if any(not isinstance(file["meta"], dict) for file in files):
-        return f"{what} has a file whose meta is no object; upload it again."
-    if any(file["path"] not in blocks.upload_file_set for file in files):
-        return f"{what} was not uploaded here, or too long ago; upload it again."
-    if value is not None and not (files == [value] and is_valid(value)):
-        return f"{what} takes {A_FILE} that was uploaded here, or null; {json.dumps(value)[:60]} came."
-    return None
-
-
-def is_valid(file: dict[str, Any]) -> bool:
-    """Whether Gradio can read a reference to a file, which it finds out late and tells as a traceback."""
-    try:
-        FileData.model_validate(file)
-    except ValueError:
-        return False
-    return True
 
 
 def in_order(function: BlockFunction, sent: dict[str, Any]) -> tuple[str | None, list[Any]]:
@@ -161,18 +120,6 @@ def names_of(function: BlockFunction) -> list[str]:
     if function.inputs and all(isinstance(field, Api) for field in function.inputs) and callable(function.fn):
         return list(inspect.signature(function.fn).parameters)
     return [getattr(field, "label", None) or type(field).__name__ for field in function.inputs]
-
-
-def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The references to files within a JSON value, and those whose `meta` is no object, over which Gradio fails."""
-    waiting: list[Any] = [value]
-    while waiting:
-        found = waiting.pop()
-        known = found if isinstance(found, dict) and isinstance(found.get("path"), str) else {}
-        if not isinstance(known.get("meta", {}), dict) or is_file_obj_with_meta(known):
-            yield found
-        elif isinstance(found, (dict, list)):
-            waiting.extend(found.values() if isinstance(found, dict) else found)
 
 
 def counted(number: int) -> str:

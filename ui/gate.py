@@ -1,64 +1,116 @@
-"""What stands before the app: requests of foreign pages, too large ones and calls that cannot be answered stop here."""
+"""ASGI middleware: refuse foreign names and origins, more than a client's share, and calls that cannot be answered."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
 import gradio as gr
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from ui.calls import API, UNKNOWN, Refusal, forget, lighten, refusal, unknown_event
+from ui.bodies import MOST_BODY, MOST_UNFINISHED, SLOW, Receive, Scope, read, replayed, too_large
+from ui.budget import TOO_MANY, Budget, client_of
+from ui.calls import API, UNKNOWN, WRONG, Refusal, refusal, unknown_event
+from ui.calls import refused as refused_call
 from ui.names import OPTION, VARIABLE, Names
-from ui.own_corpus import MOST_BYTES
+from ui.response_headers import Send, security_headers, with_headers
+from ui.sessions import FIELD, names_in, wrong_name
 from ui.streams import PATH as STREAM
 from ui.streams import Streams
+from ui.uploads import MOST_UPLOAD, PROGRESS, Uploads, finished
+from ui.uploads import PATH as UPLOAD
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-MOST_BODY = 4 * 2**20  # two texts of `validation.MAX_CHARACTERS` escaped character by character, and room
-MOST_UPLOAD = MOST_BYTES + 2**16  # a file with what a form puts around it
-MISDIRECTED, FORBIDDEN, TOO_LARGE, UNSUPPORTED = 421, 403, 413, 415
+MOST_OPEN = 256, 768  # requests of a kind, event streams among them, of a client and of all; a page holds two
+KINDS = ("heartbeat", "queue", "call")  # first parts of paths, which are counted apart from each other and the rest
+MISDIRECTED, FORBIDDEN, UNSUPPORTED = 421, 403, 415
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
-UPLOAD, DEEP_LINK = "upload", "deep_link"
+DEEP_LINK = "deep_link"
 
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI middleware of a Gradio app that serves `names`; refusals are JSON with one line, `detail`."""
+    """An ASGI middleware of a Gradio app that serves `names`.
+
+    Refusals are JSON with one line, `detail`; those of uploads are that line.
+    """
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
     streams: Streams = field(default_factory=Streams)
+    open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MOST_OPEN)))
+    bodies: Budget = field(default_factory=lambda: Budget(*MOST_UNFINISHED))
+    uploads: Uploads = field(default_factory=Uploads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers, blocks = Headers(scope=scope), scope["app"].get_blocks()
+        send, client = with_headers(send, security_headers(self.names.public)), client_of(scope)
+        kind = path_of(scope).partition("/")[0]
+        open_now = self.open[kind if kind in KINDS else "other"]
+        status = open_now.exceeded(client)
+        if status is not None:
+            whose = "This address has" if status == TOO_MANY else "All clients together have"
+            await refused(status, f"{whose} too many requests open; try again later.")(scope, receive, send)
+            return
+        with open_now.held(client):
+            try:
+                stopped, receive = await self.inspected(scope, receive, client)
+            except HTTPException as error:
+                shown = path_of(scope) == UPLOAD  # by the page, as it is
+                line, status = error.detail, error.status_code
+                stopped = PlainTextResponse(line, status) if shown else refused(status, line)
+                if error.status_code == SLOW:
+                    stopped.headers["Connection"] = "close"
+            session = session_of(scope) if stopped is None else None
+            with nullcontext() if session is None else self.streams.counted(session):
+                await (stopped or self.app)(scope, receive, send)
+
+    async def inspected(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+        """The answer to a request that the app is not to see, and what it receives where it is.
+
+        Raises HTTPException for a body that is too large or too slow, and where a client's share is used up.
+        """
+        headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         stopped = self.stranger(headers, blocks.share_url)
-        path = scope["path"].partition(API)[2].strip("/")
-        session = QueryParams(scope["query_string"]).get("session_hash") if path == STREAM else None
-        if stopped is None and scope["method"] == "GET":
-            kept = path == DEEP_LINK  # Gradio writes all a session holds to the disk, and never deletes it
-            line = "This app stores no pages; share the page's address."
-            stopped = refused(UNKNOWN, line) if kept else answered(unknown_event(blocks, path))
-            stopped = self.streams.refusal(blocks, session) if session is not None else stopped
-        elif stopped is None and scope["method"] in BODIES:
-            stopped, receive = await inspected(path, headers, blocks, receive)
-        with self.streams.counted(session) if stopped is None and session is not None else nullcontext():
-            await (stopped or self.app)(scope, receive, send)
-        if stopped is None and scope["method"] == "GET" and path.startswith(("call/", STREAM)):
-            if session is None:
-                forget(blocks, path)
-            lighten(blocks)
+        reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
+        if stopped is None and reasons:
+            stopped = answered(refused_call(reasons[0], WRONG))
+        if stopped is not None:
+            return stopped, receive
+        if scope["method"] in BODIES:
+            return await self.body(scope, receive, client)
+        return (self.stream(scope) if scope["method"] == "GET" else None), receive
+
+    def stream(self, scope: Scope) -> Response | None:
+        """The answer to who asks for something that is not there, or for one stream too many; None for any other."""
+        path, session, blocks = path_of(scope), session_of(scope), scope["app"].get_blocks()
+        if path == DEEP_LINK:  # Gradio writes all a session holds to the disk, and never deletes it
+            return refused(UNKNOWN, "This app stores no pages; share the page's address.")
+        if path == PROGRESS:
+            return finished()
+        if session is not None:
+            return self.streams.refusal(blocks, session)
+        return answered(unknown_event(blocks, path))
+
+    async def body(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+        """The answer to a request with a body that the app is not to see, and what it receives where it is."""
+        headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
+        form = headers.get("content-type", "").lower().startswith("multipart/")
+        if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
+            return refused(UNSUPPORTED, "No part of this app takes files here; send JSON."), receive
+        most, announced = MOST_UPLOAD if form else MOST_BODY, headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > most:
+            raise too_large(most)
+        if form:
+            return await self.uploads.answer(scope, receive, client, int(announced)), receive
+        body, ended = await read(receive, self.bodies, client)
+        return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
 
     def stranger(self, headers: Headers, share: str | None) -> Response | None:
         """The refusal of a request to another server's name, or from another site's page."""
@@ -72,72 +124,16 @@ class Gate:
         return None
 
 
-async def inspected(
-    path: str, headers: Headers, blocks: gr.Blocks, receive: Receive
-) -> tuple[Response | None, Receive]:
-    """The refusal of a request's body, and what the app receives: an upload as it comes, anything else once it is here.
-
-    `path` is what follows `API`.
-    """
-    form = headers.get("content-type", "").lower().startswith("multipart/")
-    if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
-        return refused(UNSUPPORTED, "No part of this app takes files here; send JSON."), receive
-    most = MOST_UPLOAD if form else MOST_BODY
-    announced = headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced) > most:
-        return too_large(most), receive
-    if form:
-        return None, counted(receive, most)
-    body, ended = await read(receive, most)
-    if body is None:
-        return too_large(most), receive
-    return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
+def path_of(scope: Scope) -> str:
+    """What follows `API` in a request's path; nothing in one to another place."""
+    return str(scope["path"]).partition(API)[2].strip("/")
 
 
-async def read(receive: Receive, most: int) -> tuple[bytes | None, bool]:
-    """A request's body, None for more than `most` bytes, and whether the client is there until its end."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return b"".join(parts), False
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            return None, True
-        if not message.get("more_body"):
-            return b"".join(parts), True
-
-
-def replayed(body: bytes, ended: bool, receive: Receive) -> Receive:
-    """What an app receives of a body that was read before it, and then whatever comes."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}] if ended else [{"type": "http.disconnect"}]
-
-    async def again() -> MutableMapping[str, Any]:
-        return waiting.pop() if waiting else await receive()
-
-    return again
-
-
-def counted(receive: Receive, most: int) -> Receive:
-    """What an app receives, up to `most` bytes; more of them is answered as too large."""
-    size = 0
-
-    async def each() -> MutableMapping[str, Any]:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > most:
-            raise HTTPException(TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
-        return message
-
-    return each
-
-
-def too_large(most: int) -> Response:
-    """The refusal of more than `most` bytes."""
-    return refused(TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
+def session_of(scope: Scope) -> str | None:
+    """The session whose stream a request asks for."""
+    if scope["method"] != "GET" or path_of(scope) != STREAM:
+        return None
+    return QueryParams(scope["query_string"]).get(FIELD)
 
 
 def answered(reason: Refusal | None) -> Response | None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 OPTION, VARIABLE = "--allow-host", "CSE_ALLOWED_HOSTS"
 SPACE = "SPACE_HOST"  # what Hugging Face calls a Space's name
+PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # what can stand before a Space
 ANY = "*"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -9,6 +9,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from ui.add_model import add_model_row, rerun
+from ui.answers import bound_answers
 from ui.api import add_endpoints
 from ui.clusters import clusters_tab
 from ui.events import HIDDEN, PRIVATE, Run
@@ -28,6 +29,7 @@ from ui.state import AppState
 from ui.take_section import take_section, takes_of
 from ui.template_lab import lab_section
 from ui.tokens import tokens_tab
+from ui.uploads import AGE
 from ui.visitor_key import known, visitor_key
 
 TITLE = "Sentence embeddings, side by side"
@@ -37,7 +39,7 @@ FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 MOST_SESSIONS = 200  # of pages and clients, whose fields and last answers Gradio keeps: 0.4 MB each and more
-UPLOADS = (600, 3600)  # seconds: how often those that were never indexed are looked for, and how old they become
+CLEARING = (600, AGE)  # seconds: how often old files are looked for, and how old they become
 FOLDER = Path(__file__).parent
 
 
@@ -45,7 +47,7 @@ def page(state: AppState) -> gr.Blocks:
     """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
     opening = read_opening(state.models)
     keep_maps(state, opening)
-    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=UPLOADS) as blocks:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
@@ -78,7 +80,9 @@ def page(state: AppState) -> gr.Blocks:
         own.resume(opened.then)
         link(opened, back, tabs, linked)
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
-    return blocks.queue(api_open=False, max_size=MAX_WAITING)
+    blocks.queue(api_open=False, max_size=MAX_WAITING)
+    bound_answers(blocks)
+    return blocks
 
 
 def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:

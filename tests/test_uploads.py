@@ -1,0 +1,221 @@
+"""Uploaded files: one path each, a bound for each client and for all, and a folder that ends with its server."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio as gr
+import httpx
+import pytest
+from conftest import ROOT
+
+from ui.names import Names
+from ui.page import launch_options
+
+# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
+)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    def read(path: str, kind: str, number: float) -> str:
+        try:
+            return f"{Path(path).name} {kind} {number:g}: {Path(path).read_text()}"
+        finally:
+            Path(path).unlink()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
+        with gr.Blocks(analytics_enabled=False) as blocks:
+            file = gr.File(label="File", file_types=[".txt"])
+            kind = gr.Dropdown(["Flat", ("Small", "SQ8")], label="Index", value="Flat")
+            number = gr.Number(0, minimum=0, maximum=9, label="Seed")
+            said = gr.Textbox()
+            gr.Button().click(read, [file, kind, number], said, api_name="read")
+            gr.Button().click(lambda: gr.Dropdown(["Flat", "own"]), None, kind, api_name="more", queue=False)
+        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+        yield f"{address}gradio_api"
+        blocks.close()
+
+
+def upload(url, content, name="a.txt", **options):
+    return httpx.post(f"{url}/upload", files={"files": (name, content)}, timeout=60, **options)
+
+
+def read(url, path, kind="Flat", number=1, session="mine"):
+    data = [path and {"path": path, "meta": {"_type": "gradio.FileData"}}, kind, number]
+    answer = httpx.post(f"{url}/call/read", json={"data": data, "session_hash": session})
+    if answer.status_code != 200:
+        return answer.json()["error"]
+    return httpx.get(f"{url}/call/read/{answer.json()['event_id']}", timeout=60).text
+
+
+def test_two_visitors_with_one_file_have_two_paths(url, capfd) -> None:
+    (one,), (other,) = (upload(url, b"the same").json() for _ in range(2))
+    assert one != other
+    assert (Path(one).name, Path(other).name) == ("a.txt", "a.txt")
+    for path in (one, other):  # the first reading deletes its file
+        assert read(url, path) == 'event: complete\ndata: ["a.txt Flat 1: the same"]\n\n'
+    assert not Path(one).exists()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("../../x.txt", "x.txt"),
+        ("a b\u00e9.txt", "a b\u00e9.txt"),
+        ("", None),
+        ("/", "file"),
+        ("..", "file"),
+        ("x" * 300 + ".txt", "x" * 196 + ".txt"),
+    ],
+)
+def test_a_file_keeps_its_name_in_a_folder_of_its_own(url, name, stored) -> None:
+    answer = upload(url, b"x", name)
+    if stored is None:
+        assert (answer.status_code, answer.text) == (400, "The form has no file called files.")
+    else:
+        path = Path(answer.json()[0])
+        assert path.name == stored
+        assert path.parent.parent.name.startswith("uploads")
+        assert httpx.get(f"{url}/file={path}").content == b"x"
+
+
+def test_what_is_no_upload_is_one_line(url, capfd) -> None:
+    two = [("files", ("a.txt", b"1")), ("files", ("b.txt", b"2"))]
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    assert httpx.post(f"{url}/upload", files=two).text.startswith("Too many files")
+    assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind).status_code == 400
+    large = upload(url, b"x" * (5 * 2**20 + 1))
+    assert (large.status_code, large.text) == (413, "The request has more than 5,242,880 bytes; send less.")
+    told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=2)  # Gradio would wait for such an upload
+    assert told.text == 'data: {"msg": "done"}\n\n'
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "number", "line"),
+    [
+        ("x.exe", "Flat", 1, "File takes a file of the kind .txt."),
+        ("x.txt", "IVF1,Flat", 1, 'Index cannot be "IVF1,Flat"; choose Flat or SQ8.'),
+        ("x.txt", ["Flat", 3], 1, 'Index cannot be ["Flat", 3]; choose Flat or SQ8.'),
+        ("x.txt", {"a": []}, 1, 'Index cannot be {"a": []}; choose Flat or SQ8.'),
+        ("x.txt", "Flat", 10, "Seed cannot be 10; give a number from 0 to 9."),
+        ("x.txt", "Flat", "a", 'Seed cannot be "a"; give a number from 0 to 9.'),
+    ],
+)
+def test_a_value_that_a_field_does_not_take_is_one_line(url, capfd, name, kind, number, line) -> None:
+    (path,) = upload(url, b"x", name).json()
+    assert read(url, path, kind, number) == line
+    assert capfd.readouterr().err == ""
+
+
+def test_a_choice_that_an_answer_added_is_taken_of_that_session_alone(url) -> None:
+    functions = httpx.get(f"{url}/../config").json()["dependencies"]
+    (more,) = [each["id"] for each in functions if each["api_name"] == "more"]
+    assert httpx.post(f"{url}/run/more", json={"data": [], "fn_index": more, "session_hash": "other"}).is_success
+    paths = [upload(url, b"x").json()[0] for _ in range(2)]
+    assert read(url, paths[0], "own", session="mine") == 'Index cannot be "own"; choose Flat or SQ8.'
+    assert read(url, paths[1], "own", session="other") == 'event: complete\ndata: ["a.txt own 1: x"]\n\n'
+
+
+def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monkeypatch) -> None:
+    from ui import uploads
+    from ui.budget import Budget
+    from ui.gate import Gate
+
+    with gr.Blocks() as blocks:
+        gr.File()
+    scope = {"app": SimpleNamespace(get_blocks=lambda: blocks, uploaded_file_dir=str(tmp_path))}
+    gate = Gate(None, Names(), uploads=uploads.Uploads(Budget(3_000, 4_000)))
+
+    def send(host, size):
+        async def app(asked, receive, answer) -> None:
+            await gate({**asked, **scope}, receive, answer)
+
+        async def sent() -> httpx.Response:
+            transport = httpx.ASGITransport(app=app, client=(host, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return await client.post("/gradio_api/upload", files={"files": ("a.txt", b"x" * size)})
+
+        return asyncio.run(sent())
+
+    first = send("10.0.0.1", 2_000)
+    assert [answer.status_code for answer in (first, send("10.0.0.1", 900), send("10.0.0.2", 1_900))] == [200, 429, 503]
+    line = "There is no room beside your address's other uploads; index those, or try later."
+    assert send("10.0.0.1", 900).text == line
+    Path(first.json()[0]).unlink()  # as who indexes it does
+    assert send("10.0.0.1", 2_000).status_code == 200
+    kept = list(blocks.upload_file_set)
+    assert kept == [str(path) for path in tmp_path.glob("*/a.txt")]
+    now = time.monotonic() + uploads.AGE + 1
+    monkeypatch.setattr(uploads, "time", SimpleNamespace(monotonic=lambda: now))
+    assert send("10.0.0.1", 2_000).status_code == 200  # those that were left are gone
+    assert Counter(path.is_file() for path in map(Path, kept)) == {False: 1}
+    assert [len(list(tmp_path.iterdir())), len(blocks.upload_file_set)] == [1, 1]
+
+
+def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path) -> None:
+    from starlette.exceptions import HTTPException
+
+    from ui.uploads import store
+
+    def read(size: int) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(
+        HTTPException, match=r"cannot be stored here \(No space left on device\); try again later"
+    ) as told:
+        store(SimpleNamespace(read=read), tmp_path / "new" / "a.txt")
+    assert told.value.status_code == 503
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_next(tmp_path) -> None:
+    from ui.run_folder import LOCK, run_folder
+
+    with run_folder(tmp_path / "new") as running:
+        (running / "upload").write_text("x")
+        killed = running.with_name("cse-run-killed")
+        killed.mkdir()
+        (killed / LOCK).touch()
+        (killed / "upload").write_text("x")
+        other = running.with_name("others")
+        other.mkdir()
+        with run_folder(tmp_path / "new") as second:
+            assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
+                [running.name, second.name, "others"]
+            )
+    assert list((tmp_path / "new").iterdir()) == [other]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signal (2026-11)")
+def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
+    script = (
+        "import app, os, pathlib, time\n"
+        "def serve_from(options):\n"
+        "    folder = pathlib.Path(os.environ['GRADIO_TEMP_DIR'])\n"
+        "    (folder / 'upload').write_text('x')\n"
+        "    print(folder, flush=True)\n"
+        "    time.sleep(60)\n"
+        "app.serve_from = serve_from\n"
+        "app.serve(None)\n"
+    )
+    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path, env=environment, text=True
+    ) as server:
+        folder = Path(server.stdout.readline().strip())
+        assert (folder / "upload").is_file()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == -signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
