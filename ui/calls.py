@@ -11,7 +11,7 @@ import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
 
-from ui.fields import current, files_in, reason_of_value
+from ui.fields import current, reason_of_value
 from ui.sessions import FIELD, wrong_name
 
 API = "/gradio_api/"
@@ -88,12 +88,8 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks, session: 
     if not isinstance(values, list):
         return None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
-    if function.cancels and any(files_in(values)):  # Gradio gives it the session in the place of all values
-        return f"/{name} takes no file."
     if function.fn is None:
         return f"/{name} runs in the page alone; {choices(blocks)}."
-    if function.cancels:
-        return None
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""

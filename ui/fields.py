@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 from gradio.data_classes import FileData
-from gradio_client.utils import is_file_obj_with_meta, is_valid_file
+from gradio_client.utils import is_file_obj_with_meta
 
 A_FILE = '{"path": ..., "meta": {"_type": "gradio.FileData"}}'
 MOST_NAMED = 20  # choices in a message
@@ -35,8 +35,6 @@ def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str
         return f"{what} was not uploaded here, or too long ago; upload it again."
     if value is not None and not (files == [value] and is_valid(value)):
         return f"{what} takes {A_FILE} that was uploaded here, or null; {json.dumps(value)[:60]} came."
-    if value is not None and field.file_types and not is_valid_file(value["path"], field.file_types):
-        return f"{what} takes a file of the kind {', '.join(field.file_types)}."
     return None
 
 
