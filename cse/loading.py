@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
-import torch
-
 from cse import hub
 from cse.backbone import load_backbone
 from cse.checkpoint import load_checkpoint
+from cse.devices import best_device, device_of
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.export.reading import load_export
@@ -16,6 +13,7 @@ from cse.families import FAMILIES, HEADS, Family
 from cse.heads import copy_tensor, stored_head
 from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve
+from cse.sentence_transformers import RecordedPooling
 from cse.weights import find_weights, read_tensors
 
 
@@ -27,8 +25,10 @@ def load(model: str, pooling: str | None = None, device: str | None = None, fami
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
     """The encoder behind a reference, on `device`, which the variable CSE_DEVICE or a GPU that is there stand in for.
 
-    Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder.
+    Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder; ValueError for
+    a device that is not there.
     """
+    place = device_of(device) if device else best_device()
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     if reference.kind is Kind.CHECKPOINT:
@@ -39,7 +39,7 @@ def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
         encoder = _published(reference, FAMILIES[reference.family])
     else:
         encoder = _untrained(reference)
-    return encoder.to(device or os.environ.get("CSE_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return encoder.to(place)
 
 
 def _untrained(reference: ModelReference) -> Encoder:
@@ -54,12 +54,25 @@ def _untrained(reference: ModelReference) -> Encoder:
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
         head = stored_head(reference.name, method.head, model, weights, places)
     encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=reference.name, head=head)
-    encoder.max_row_length = recorded.max_length if recorded else None
+    if recorded:
+        _call_as(recorded, encoder)
     if encoder.max_content < 1:
         raise ArtefactError(
             f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
         )
     return encoder
+
+
+def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
+    """Let an encoder cut, prompt, keep and compare as a sentence-transformers model says it does."""
+    calls = recorded.calls
+    encoder.max_row_length = recorded.max_length
+    encoder.prompts |= dict(calls.prompts)
+    encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
+    try:
+        encoder.similarity_fn_name = calls.similarity_fn_name
+    except ValueError as error:
+        raise ArtefactError(f"{encoder.backbone}: {error}, in its config_sentence_transformers.json") from error
 
 
 def _published(reference: ModelReference, family: Family) -> Encoder:

@@ -12,12 +12,13 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from cse.backbone import first_position, mlm_head, prefix_cache
+from cse.augmentation import zero_cut
+from cse.backbone import first_position, mlm_head, prefix_cache, row_limit
 from cse.heads import INIT_STD
 from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
 from cse.overlap import to_device
-from cse.packed import PACKED, Packing, is_packed
+from cse.packed import PACKED, Packing, is_packed, pack
 from cse.products import quick_products
 from cse.row_groups import FORWARD_COST, row_groups
 from cse.templates import HARD, Row, TokenTemplate, render
@@ -54,6 +55,8 @@ class PromptedBackbone(nn.Module):
         self.tokenizer, self.method = tokenizer, method
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
         self.dim = int(model.config.hidden_size)
+        if method.prefix >= row_limit(model):  # before so many rows are made
+            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
         layers = int(model.config.num_hidden_layers)
         prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
         self.prefix = nn.Parameter(prefix) if method.prefix else None
@@ -157,7 +160,7 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
-        with self._cut(rows), quick_products(self.device, tokens.ids.numel()):
+        with zero_cut(self.model.base_model.embeddings, rows), quick_products(self.device, tokens.ids.numel()):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
             output = self.model.base_model(**inputs)
         return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
@@ -170,25 +173,6 @@ class PromptedBackbone(nn.Module):
         packed = Tokens(*map(packing.pack, tokens))
         prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
         return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, beside, read_at)
-
-    @contextmanager
-    def _cut(self, rows: Sequence[Row]) -> Iterator[None]:
-        """Meanwhile, what comes out of the embedding layer is zero in the dimensions that a row has `cut`."""
-        if not any(row.cut for row in rows):
-            yield
-            return
-
-        def cut(module: nn.Module, inputs: tuple[Any, ...], embeddings: torch.Tensor) -> torch.Tensor:
-            kept = torch.ones(len(rows), 1, embeddings.shape[2])
-            for number, row in enumerate(rows):
-                kept[number, :, list(row.cut)] = 0
-            return embeddings * kept.to(embeddings)
-
-        hook = self.model.base_model.embeddings.register_forward_hook(cut)
-        try:
-            yield
-        finally:
-            hook.remove()
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """The rows as tensors, padded to the longest."""
@@ -238,6 +222,16 @@ class PromptedBackbone(nn.Module):
 
     def _may_learn(self) -> bool:
         return self.training or torch.is_grad_enabled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: all but the biases, which depend on how often this process wrote weights."""
+        return {**super().__getstate__(), "_biases": {}, "_biases_of": -1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a pickle holds; in another process transformers does not know the attention of packed rows yet."""
+        super().__setstate__(state)
+        if is_packed(self.model):
+            pack(self.model)
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self.forget_biases()  # they are on another device, or of another precision
