@@ -71,8 +71,10 @@ def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
     encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
     try:
         encoder.similarity_fn_name = calls.similarity_fn_name
+        if recorded.max_length is None:
+            encoder.max_seq_length = calls.tokens
     except ValueError as error:
-        raise ArtefactError(f"{encoder.backbone}: {error}, in its config_sentence_transformers.json") from error
+        raise ArtefactError(f"{encoder.backbone}: its own {error}") from error
 
 
 def _published(reference: ModelReference, family: Family) -> Encoder:

@@ -15,13 +15,14 @@ POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pool
 @dataclass(frozen=True)
 class RecordedCalls:
     """What `encode` and `similarity` do where a caller says nothing: prompts by name, the default one's name, the
-    numbers of a vector that are kept, and the function of similarity.
+    numbers of a vector that are kept, the function of similarity, and the tokens that its tokenizer cuts to.
     """
 
     prompts: tuple[tuple[str, str], ...] = ()
     default_prompt_name: str | None = None
     truncate_dim: int | None = None
     similarity_fn_name: str | None = None
+    tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def _recorded_calls(name: str) -> RecordedCalls:
         raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
     if default is not None and default not in dict(prompts):
         raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
-    return RecordedCalls(prompts, default, kept, function)
+    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # where version 6 records a length
+    return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
 
 
 def _read(name: str, file: str) -> Any:
