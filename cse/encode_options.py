@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import torch
 
 METHOD = TypeVar("METHOD", bound=Callable[..., Any])
+AFTER_PROMPT = (
+    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy", "convert_to_tensor", "device",
+    "normalize_embeddings", "truncate_dim", "pool", "chunk_size",
+)  # fmt: skip
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -43,6 +47,13 @@ def also_sentences(encode: METHOD) -> METHOD:
         return encode(self, *args, **options)
 
     return cast("METHOD", encode_either)
+
+
+def by_name(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The positional arguments of `encode` that follow `prompt`, by their names. Raises TypeError for too many."""
+    if len(values) > len(AFTER_PROMPT):
+        raise TypeError(f"{len(values)} positional arguments follow `prompt`, at most {len(AFTER_PROMPT)} are taken")
+    return dict(zip(AFTER_PROMPT, values, strict=False))
 
 
 def check_options(

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from cse.card_data import ModelCardData
 from cse.devices import device_of
-from cse.encode_options import also_sentences, check_options
+from cse.encode_options import also_sentences, by_name, check_options
 from cse.prompted_backbone import PromptedBackbone
 from cse.prompts import DOCUMENT, QUERY, Prompts
 from cse.similarity import Similarities
@@ -25,21 +26,12 @@ if TYPE_CHECKING:
     from cse.methods import Method
 
 
-class ModelCardData:
-    """Takes the scores that sentence-transformers' evaluators file in a model's card, and keeps none."""
-
-    def set_evaluation_metrics(self, evaluator: Any, metrics: dict[str, float], epoch: int, step: int) -> None:
-        """Do nothing: the evaluator returns the same scores to its caller."""
-
-
 class SentenceModel(Prompts, Similarities, PromptedBackbone):
     """A prompted backbone that sentence-transformers' evaluators and tools take for one of their models.
 
     `truncate_dim` is how many numbers `encode` keeps where it is not told. `max_row_length` counts tokens, where a
     model reads fewer than it has positions for.
     """
-
-    model_card_data = ModelCardData()
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, name: str) -> None:
         super().__init__(model, tokenizer, method)
@@ -164,7 +156,9 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
         self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
     ) -> Any:
         """The vectors that `encode` gives of sentences that search; the prompt "query" unless one is given."""
-        return self.encode(inputs, self.own_prompt(prompt_name, prompt, QUERY), prompt, *args, **options)
+        own = self.own_prompt(prompt_name, prompt, QUERY)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
 
     @overload
     def encode_document(
@@ -193,7 +187,19 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
         self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
     ) -> Any:
         """The vectors that `encode` gives of texts that are found; prompts are "document", else "passage", "corpus"."""
-        return self.encode(inputs, self.own_prompt(prompt_name, prompt, DOCUMENT), prompt, *args, **options)
+        own = self.own_prompt(prompt_name, prompt, DOCUMENT)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="document", **by_name(args), **options)
+
+    @property
+    def model_card_data(self) -> ModelCardData:
+        """What stands in for a model's card."""
+        return ModelCardData(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digits that change with any number that vectors depend on."""
+        raise NotImplementedError
 
     @property
     def max_content(self) -> int:

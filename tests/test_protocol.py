@@ -90,7 +90,7 @@ def test_arguments_have_the_order_and_names_of_sentence_transformers(
     for count in range(len(values) + 1):
         np.testing.assert_allclose(ours(SENTENCES, *values[:count]), reference(SENTENCES, *values[:count]), atol=1e-6)
     for called in ("inputs", "sentences"):
-        rows = ours(**{called: SENTENCES}, task="query", chunk_size=3)
+        rows = ours(**{called: SENTENCES}, chunk_size=3, **({"task": "query"} if name == "encode" else {}))
         np.testing.assert_array_equal(rows, ours(SENTENCES))
     with pytest.raises(TypeError, match="inputs"):
         ours()
