@@ -27,13 +27,19 @@ BACKBONE = location("bundled")
 THEIRS = sentence_transformers.SentenceTransformer
 
 
+@lru_cache
+def _backbone() -> tuple[Any, Any]:
+    """The bundled backbone, opened once: the tests change settings of models, no weights."""
+    return load_backbone(BACKBONE)
+
+
 class SentenceTransformer(Encoder):
     """The bundled backbone, whatever name is given, with the settings of sentence-transformers' constructor."""
 
     SUPPORTED_SIMILARITY_FN_NAMES = tuple(FUNCTIONS)
 
     def __init__(self, name: object = None, *, device: object = None, **settings: Any) -> None:
-        super().__init__(*load_backbone(BACKBONE), UNTRAINED["mean"], name="bundled", backbone=BACKBONE)
+        super().__init__(*_backbone(), UNTRAINED["mean"], name="bundled", backbone=BACKBONE)
         self.prompts |= settings.pop("prompts", None) or {}
         for setting in ("default_prompt_name", "similarity_fn_name", "truncate_dim"):
             setattr(self, setting, settings.pop(setting, None))
@@ -45,7 +51,7 @@ class SentenceTransformer(Encoder):
 def _plain() -> str:
     """A folder of the bundled backbone, stored as transformers reads it."""
     folder = tempfile.mkdtemp()
-    model, tokenizer = load_backbone(BACKBONE)
+    model, tokenizer = _backbone()
     model.base_model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -26,7 +26,7 @@ OPTIONS = "-q -c /dev/null --rootdir . --noconftest -p stand_in -p no:cacheprovi
 def test_sentence_transformers_own_tests_pass_but_for_the_named_differences() -> None:
     assert len(DIFFERENCES) < 15
     paths = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
-    environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", *OPTIONS, *(f"tests/{name}" for name in FILES)]
     run = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
