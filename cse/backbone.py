@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -23,6 +25,7 @@ from cse.weights import find_weights, read_tensors
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
+CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 # What a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of pretraining,
 # pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
@@ -155,6 +158,23 @@ def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
         f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
         "give the model it was made from"
     )
+
+
+def picklable(model: PreTrainedModel) -> PreTrainedModel:
+    """A copy of a model's modules that shares its tensors, without the hooks that transformers leaves in them.
+
+    A pass that gives the states of all layers installs them; they are local functions, which no pickle can hold, and
+    are installed again when they are needed.
+    """
+    tensors: dict[int, Any] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    copied = copy.deepcopy(model, tensors)
+    for module in copied.modules():
+        for number, hook in list(module._forward_hooks.items()):
+            if getattr(hook, "__module__", "") == CAPTURING:
+                del module._forward_hooks[number]
+        if hasattr(module, "_output_capturing_hooks_installed"):
+            setattr(module, "_output_capturing_hooks_installed", False)  # noqa: B010  a type checker sees a module
+    return copied
 
 
 def first_position(model: PreTrainedModel) -> int:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from cse.augmentation import zero_cut
-from cse.backbone import first_position, mlm_head, prefix_cache, row_limit
+from cse.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
 from cse.heads import INIT_STD
 from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
@@ -26,7 +26,6 @@ from cse.templates import HARD, Row, TokenTemplate, render
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
-
 
 BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
 
@@ -57,8 +56,8 @@ class PromptedBackbone(nn.Module):
         self.dim = int(model.config.hidden_size)
         if method.prefix >= row_limit(model):  # before so many rows are made
             raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
-        layers = int(model.config.num_hidden_layers)
-        prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
+        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
         self.prefix = nn.Parameter(prefix) if method.prefix else None
         self.slots = self._initial_slots()
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
@@ -224,14 +223,23 @@ class PromptedBackbone(nn.Module):
         return self.training or torch.is_grad_enabled()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy holds: all but the biases, which depend on how often this process wrote weights."""
-        return {**super().__getstate__(), "_biases": {}, "_biases_of": -1}
+        """What a pickle or a deep copy holds: all but the biases, which depend on how often weights were written."""
+        modules = {**self._modules, "model": picklable(self.model)}
+        return {**super().__getstate__(), "_biases": {}, "_biases_of": -1, "_modules": modules}
+
+    def __copy__(self) -> Self:
+        """Another encoder of the same modules, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
+        return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what a pickle holds; in another process transformers does not know the attention of packed rows yet."""
+        """Take what a pickle holds, and let transformers of this process know the model's classes and attention."""
         super().__setstate__(state)
         if is_packed(self.model):
             pack(self.model)
+        with torch.device("meta"):
+            type(self.model)(self.model.config)  # a constructor records which states a class can give
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self.forget_biases()  # they are on another device, or of another precision

@@ -55,7 +55,8 @@ def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path,
 def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder: Path, tmp_path: Path) -> None:
     packed = cse.load(str(bert_folder), "prompt-denoised")
     pack(packed.model)
-    encoders = [changed(bert_folder, "conpvp"), cse.load(str(bert_folder)), packed]
+    encoders = [changed(bert_folder, "conpvp"), cse.load(str(bert_folder), "first-last"), packed]
+    encoders[1].encode(SENTENCES)  # states of all layers, for which transformers leaves hooks
     pipeline = make_pipeline(FunctionTransformer(encoders[0].encode), LogisticRegression())
     pipeline.fit(SENTENCES, [number % 2 for number in range(len(SENTENCES))])
     expected = [*(encoder.encode(SENTENCES) for encoder in encoders), pipeline.predict(SENTENCES)]
