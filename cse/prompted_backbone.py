@@ -89,11 +89,10 @@ class PromptedBackbone(nn.Module):
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
-            tokens = self._collate(rows)
-            return _mean(self._embed(tokens), tokens.mask)
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
         if pooling is Pooling.STATIC_OUTPUT:
-            tokens = self._collate(rows)
             mlm_head(self.model)  # says what is missing where there is none
+            tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
         states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
@@ -224,8 +223,8 @@ class PromptedBackbone(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle or a deep copy holds: all but the biases, which depend on how often weights were written."""
-        modules = {**self._modules, "model": picklable(self.model)}
-        return {**super().__getstate__(), "_biases": {}, "_biases_of": -1, "_modules": modules}
+        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**kept, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
         """Another encoder of the same modules, with its own method and settings."""
