@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import hashlib
-import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -18,11 +19,13 @@ from cse import hub
 from cse.checksums import check_checksums
 from cse.errors import ArtefactError
 from cse.files import DIGITS
+from cse.model_configs import check_family, check_fit, check_sizes
 from cse.weights import find_weights, read_tensors
 
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
+CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 # What a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of pretraining,
 # pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
@@ -74,10 +77,14 @@ def _load(
         commit = hub.commit_of(str(name), revision)  # once, so that all files are of one
         revision = commit or revision or pinned or "main"
         source: dict[str, Any] = {"revision": revision, "local_files_only": offline, "trust_remote_code": False}
+        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
+        if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
+            check_sizes(file, stored)  # before transformers reads it
         config = AutoConfig.from_pretrained(place, **source)
+        check_family(config)
+        check_fit(str(name), config, stored)
         tokenizer = AutoTokenizer.from_pretrained(place, **source)
         config._commit_hash = commit  # transformers keeps it no longer
-        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
         model, info = _with_weights(config, stored)
     except ArtefactError:
         raise
@@ -90,7 +97,6 @@ def _load(
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
-    check_inputs(model)
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
     if last >= (rows := embeddings.num_embeddings):
@@ -107,8 +113,6 @@ def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[Pre
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
     bare: Any = MODEL_MAPPING
-    if type(config) not in whole:
-        raise ValueError(f"a {config.model_type} model is no masked language model")
     if config.model_type == "bert":  # PromCSE's BERT has RoBERTa's name for the head
         weights = {re.sub("^lm_head[.]", "cls.predictions.", key): tensor for key, tensor in weights.items()}
     options: dict[str, Any] = {
@@ -156,16 +160,21 @@ def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
     )
 
 
-def check_inputs(model: PreTrainedModel) -> None:
-    """Raise ArtefactError unless the blocks take embeddings, positions and cached keys and values as BERT's do."""
-    missing = {"inputs_embeds", "attention_mask", "position_ids", "past_key_values"} - set(
-        inspect.signature(model.base_model.forward).parameters
-    )
-    if missing or not hasattr(model.base_model, "embeddings"):
-        raise ArtefactError(
-            f"a {model.config.model_type} model is not supported (its blocks take no {', '.join(sorted(missing))}); "
-            "give a model of the BERT or RoBERTa family"
-        )
+def picklable(model: PreTrainedModel) -> PreTrainedModel:
+    """A copy of a model's modules that shares its tensors, without the hooks that transformers leaves in them.
+
+    A pass that gives the states of all layers installs them; they are local functions, which no pickle can hold, and
+    are installed again when they are needed.
+    """
+    tensors: dict[int, Any] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    copied = copy.deepcopy(model, tensors)
+    for module in copied.modules():
+        for number, hook in list(module._forward_hooks.items()):
+            if getattr(hook, "__module__", "") == CAPTURING:
+                del module._forward_hooks[number]
+        if hasattr(module, "_output_capturing_hooks_installed"):
+            setattr(module, "_output_capturing_hooks_installed", False)  # noqa: B010  a type checker sees a module
+    return copied
 
 
 def first_position(model: PreTrainedModel) -> int:

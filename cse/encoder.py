@@ -23,7 +23,7 @@ from cse.overlap import beside
 from cse.packed import is_packed
 from cse.protocol import SentenceModel
 from cse.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
-from cse.tokenising import plain_ids
+from cse.tokenising import plain_ids, readable
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -50,7 +50,6 @@ class Encoder(SentenceModel):
         self.backbone = backbone
         self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
         self.freeze_embeddings = False
-        self.max_row_length: int | None = None  # in tokens, where a model was made for fewer than it has positions
         self.prompt_template = method.template
         if self.views[0][0].mask_index is None:
             self.prompt_template = MEANS_ROBERTA if first_position(model) else MEANS
@@ -71,16 +70,17 @@ class Encoder(SentenceModel):
         return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
 
     @property
-    def max_seq_length(self) -> int:
-        """Tokens of the longest sentence that is read whole, its template and specials included."""
-        return self.max_content + self.views[0][0].length
-
-    @property
     def fingerprint(self) -> str:
-        """12 hex digits that change with the backbone it began from, the method or any learned number."""
+        """12 hex digits that change with the backbone it began from, the method, any learned number, and what is read.
+
+        Of the latter, a shorter `max_seq_length` and a default prompt count.
+        """
+        before = self.named_prompt(None)
         cut = () if self.max_row_length is None else (str(self.max_row_length),)
         tensors = self.learned() | (self._head_parameters() if self.method.head_when is When.ALWAYS else {})
-        return tensor_digest(tensors, self.backbone_fingerprint, encoding_json(self.method), *cut)
+        return tensor_digest(
+            tensors, self.backbone_fingerprint, encoding_json(self.method), *cut, *([before] if before else ())
+        )
 
     # -- what is learned ----------------------------------------------------------------------------------------
 
@@ -112,11 +112,11 @@ class Encoder(SentenceModel):
     def tokenise(
         self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
     ) -> list[list[int]]:
-        """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text, NUL a space."""
+        """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text."""
         if not sentences:
             return []
         limit = min(self.max_content, max_length or self.max_content)
-        clean = [text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ") for text in sentences]
+        clean = map(readable, sentences)  # here, so that `beginning` cuts where the tokenizer sees a space
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         read = plain_ids(self.tokenizer, [beginning(text, self.tokenizer, limit) for text in spaced])["input_ids"]
         keeps_end = self.tokenizer.truncation_side == "left"

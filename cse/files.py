@@ -56,7 +56,7 @@ class FolderKind:
         """Whether `folder` says of itself that it is of this kind."""
         try:
             value = json.loads((folder / self.mark).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
         return isinstance(value, dict) and value.keys() >= set(self.keys)
 
@@ -166,7 +166,7 @@ def read_json(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # the last of lists in lists in lists
         raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
     if not isinstance(value, dict):
         raise ArtefactError(f"{path}: holds no configuration; copy or train it again")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MethodType
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +23,7 @@ def can_read_at(model: PreTrainedModel) -> bool:
     if model.config.model_type not in FAMILIES:
         return False
     encoder: Any = model.base_model.encoder
-    encoder.layer[-1].forward = MethodType(_forward, encoder.layer[-1])
+    encoder.layer[-1].forward = partial(_forward, encoder.layer[-1])  # a pickle could not find a method of that name
     return True
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-
-import torch
 
 from cse import hub
 from cse.backbone import load_backbone
 from cse.checkpoint import load_checkpoint
+from cse.devices import best_device, device_of
 from cse.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.export.reading import load_export
@@ -17,24 +15,27 @@ from cse.families import FAMILIES, HEADS, Family
 from cse.heads import copy_tensor, stored_head
 from cse.methods import UNTRAINED, When
 from cse.model_names import Kind, ModelReference, location, resolve
+from cse.sentence_transformers import RecordedPooling
 from cse.swap import read_settled
 from cse.weights import find_weights, read_tensors
 
 
 def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
     """The encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
-    return read_settled(Path(model), lambda: open_model(resolve(model, pooling, family), device))
+    return read_settled(Path(str(model)), lambda: open_model(resolve(model, pooling, family), device))
 
 
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
     """The encoder behind a reference, on `device`, which the variable CSE_DEVICE or a GPU that is there stand in for.
 
-    Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder.
+    Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder; ValueError for
+    a device that is not there.
     """
+    place = device_of(device) if device else best_device()
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     encoder = read_settled(Path(location(reference.name)), lambda: _read(reference))
-    return encoder.to(device or os.environ.get("CSE_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return encoder.to(place)
 
 
 def _read(reference: ModelReference) -> Encoder:
@@ -57,12 +58,27 @@ def _untrained(reference: ModelReference) -> Encoder:
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
         head = stored_head(reference.name, method.head, model, weights, places)
     encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=reference.name, head=head)
-    encoder.max_row_length = recorded.max_length if recorded else None
+    if recorded:
+        _call_as(recorded, encoder)
     if encoder.max_content < 1:
         raise ArtefactError(
             f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
         )
     return encoder
+
+
+def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
+    """Let an encoder cut, prompt, keep and compare as a sentence-transformers model says it does."""
+    calls = recorded.calls
+    encoder.max_row_length = recorded.max_length
+    encoder.prompts |= dict(calls.prompts)
+    encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
+    try:
+        encoder.similarity_fn_name = calls.similarity_fn_name
+        if recorded.max_length is None:
+            encoder.max_seq_length = calls.tokens
+    except ValueError as error:
+        raise ArtefactError(f"{encoder.backbone}: its own {error}") from error
 
 
 def _published(reference: ModelReference, family: Family) -> Encoder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +182,11 @@ def _check_reading(pooling: str | None, family: str | None) -> None:
 
 def _own_way(model: str) -> tuple[str, Kind | None]:
     """The canonical name of `model`, and its kind where that alone says how it is read."""
-    if not model.strip():
+    if not isinstance(model, str | PathLike):
+        raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
+    if not str(model).strip():
         raise ArtefactError(f"no model given; choose {_choices()}")
-    name = canonical_name(model)
+    name = canonical_name(str(model))
     if Path(name).is_file():
         return name, Kind.WORD_VECTORS
     if name not in (*BUNDLED_NAMES, BACKBONE) and hub.cached_file(name, EXPORT_RECORD):

@@ -12,12 +12,13 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from cse.backbone import first_position, mlm_head, prefix_cache
+from cse.augmentation import zero_cut
+from cse.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
 from cse.heads import INIT_STD
 from cse.last_block import FUSED, can_read_at
 from cse.methods import Method, Pooling
 from cse.overlap import to_device
-from cse.packed import PACKED, Packing, is_packed
+from cse.packed import PACKED, Packing, is_packed, pack
 from cse.products import quick_products
 from cse.row_groups import FORWARD_COST, row_groups
 from cse.templates import HARD, Row, TokenTemplate, render
@@ -25,7 +26,6 @@ from cse.templates import HARD, Row, TokenTemplate, render
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
-
 
 BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
 
@@ -54,8 +54,10 @@ class PromptedBackbone(nn.Module):
         self.tokenizer, self.method = tokenizer, method
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
         self.dim = int(model.config.hidden_size)
-        layers = int(model.config.num_hidden_layers)
-        prefix = torch.empty(method.prefix, layers * 2 * self.dim).normal_(std=INIT_STD)
+        if method.prefix >= row_limit(model):  # before so many rows are made
+            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
         self.prefix = nn.Parameter(prefix) if method.prefix else None
         self.slots = self._initial_slots()
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
@@ -87,11 +89,10 @@ class PromptedBackbone(nn.Module):
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
-            tokens = self._collate(rows)
-            return _mean(self._embed(tokens), tokens.mask)
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
         if pooling is Pooling.STATIC_OUTPUT:
-            tokens = self._collate(rows)
             mlm_head(self.model)  # says what is missing where there is none
+            tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
         states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
@@ -157,7 +158,7 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
-        with self._cut(rows), quick_products(self.device, tokens.ids.numel()):
+        with zero_cut(self.model.base_model.embeddings, rows), quick_products(self.device, tokens.ids.numel()):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
             output = self.model.base_model(**inputs)
         return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
@@ -170,25 +171,6 @@ class PromptedBackbone(nn.Module):
         packed = Tokens(*map(packing.pack, tokens))
         prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
         return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, beside, read_at)
-
-    @contextmanager
-    def _cut(self, rows: Sequence[Row]) -> Iterator[None]:
-        """Meanwhile, what comes out of the embedding layer is zero in the dimensions that a row has `cut`."""
-        if not any(row.cut for row in rows):
-            yield
-            return
-
-        def cut(module: nn.Module, inputs: tuple[Any, ...], embeddings: torch.Tensor) -> torch.Tensor:
-            kept = torch.ones(len(rows), 1, embeddings.shape[2])
-            for number, row in enumerate(rows):
-                kept[number, :, list(row.cut)] = 0
-            return embeddings * kept.to(embeddings)
-
-        hook = self.model.base_model.embeddings.register_forward_hook(cut)
-        try:
-            yield
-        finally:
-            hook.remove()
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """The rows as tensors, padded to the longest."""
@@ -238,6 +220,25 @@ class PromptedBackbone(nn.Module):
 
     def _may_learn(self) -> bool:
         return self.training or torch.is_grad_enabled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a deep copy holds: all but the biases, which depend on how often weights were written."""
+        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**kept, "_biases": {}, "_biases_of": -1}
+
+    def __copy__(self) -> Self:
+        """Another encoder of the same modules, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
+        return copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a pickle holds, and let transformers of this process know the model's classes and attention."""
+        super().__setstate__(state)
+        if is_packed(self.model):
+            pack(self.model)
+        with torch.device("meta"):
+            type(self.model)(self.model.config)  # a constructor records which states a class can give
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self.forget_biases()  # they are on another device, or of another precision

@@ -1,156 +1,140 @@
-"""The names and arguments by which sentence-transformers' users call a model: texts in, vectors and cosines out."""
+"""The names by which sentence-transformers' users call a model: texts in, vectors and similarities out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from cse.card_data import ModelCardData
+from cse.devices import device_of
+from cse.encode_options import also_sentences, by_name, check_options
 from cse.prompted_backbone import PromptedBackbone
-from cse.vectors import PRECISIONS, quantised
+from cse.prompts import DOCUMENT, QUERY, Prompts
+from cse.similarity import Similarities
+from cse.vectors import quantised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Unpack
 
+    from cse.encode_options import EncodeOptions
     from cse.methods import Method
 
-    Vectors = np.ndarray | torch.Tensor | Sequence[Any]
 
-QUERY_PROMPTS = ("query",)
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # the first of these names that a model has
-
-
-class RarerOptions(TypedDict, total=False):
-    """Arguments of `SentenceModel.encode` that no other step needs; all may be left out."""
-
-    prompt: str | None
-    prompt_name: str | None
-    truncate_dim: int | None
-    precision: str | None
-    device: str | torch.device | None
-    output_value: str
-
-
-class EncodeOptions(RarerOptions, total=False):
-    """Arguments of `SentenceModel.encode` that do not change the kind of what comes back; all may be left out."""
-
-    batch_size: int | None
-    normalize_embeddings: bool
-    show_progress_bar: bool | None
-
-
-class ModelCardData:
-    """Takes the scores that sentence-transformers' evaluators file in a model's card, and keeps none."""
-
-    def set_evaluation_metrics(self, evaluator: Any, metrics: dict[str, float], epoch: int, step: int) -> None:
-        """Do nothing: the evaluator returns the same scores to its caller."""
-
-
-class SentenceModel(PromptedBackbone):
+class SentenceModel(Prompts, Similarities, PromptedBackbone):
     """A prompted backbone that sentence-transformers' evaluators and tools take for one of their models.
 
-    `prompts` are texts by name that `encode` puts before a sentence where it is told the name, "query" and "document"
-    by `encode_query` and `encode_document`. They are part of the sentence, which the method's template surrounds.
+    `truncate_dim` is how many numbers `encode` keeps where it is not told. `max_row_length` counts tokens, where a
+    model reads fewer than it has positions for.
     """
-
-    similarity_fn_name = "cosine"
-    model_card_data = ModelCardData()
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, name: str) -> None:
         super().__init__(model, tokenizer, method)
         self.name = name
         self.prompts: dict[str, str] = {"query": "", "document": ""}
+        self.truncate_dim: int | None = None
+        self.max_row_length: int | None = None
 
     @overload
     def encode(
         self,
-        sentences: str | Sequence[str],
-        batch_size: int | None = ...,
-        normalize_embeddings: bool = ...,
-        show_progress_bar: bool | None = ...,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
         *,
         convert_to_numpy: Literal[True] = ...,
         convert_to_tensor: Literal[False] = ...,
-        **options: Unpack[RarerOptions],
+        **options: Unpack[EncodeOptions],
     ) -> np.ndarray: ...
 
     @overload
     def encode(
         self,
-        sentences: str | Sequence[str],
-        batch_size: int | None = ...,
-        normalize_embeddings: bool = ...,
-        show_progress_bar: bool | None = ...,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
         *,
         convert_to_numpy: bool = ...,
         convert_to_tensor: Literal[True],
-        **options: Unpack[RarerOptions],
+        **options: Unpack[EncodeOptions],
     ) -> torch.Tensor: ...
 
     @overload
     def encode(
         self,
-        sentences: str | Sequence[str],
-        batch_size: int | None = ...,
-        normalize_embeddings: bool = ...,
-        show_progress_bar: bool | None = ...,
+        inputs: Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
         *,
         convert_to_numpy: Literal[False],
-        convert_to_tensor: bool = ...,
-        **options: Unpack[RarerOptions],
-    ) -> torch.Tensor: ...
+        convert_to_tensor: Literal[False] = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> list[torch.Tensor]: ...
 
+    @also_sentences
     def encode(
         self,
-        sentences: str | Sequence[str],
+        inputs: Any,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
         batch_size: int | None = None,
-        normalize_embeddings: bool = False,
         show_progress_bar: bool | None = None,
-        *,
+        output_value: str = "sentence_embedding",
+        precision: str | None = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
-        truncate_dim: int | None = None,
-        precision: str | None = "float32",
         device: str | torch.device | None = None,
-        output_value: str = "sentence_embedding",
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
+        **others: Any,
     ) -> Any:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
 
-        At most `batch_size` sentences are read in one pass; None leaves that to their lengths and the device.
-        numpy unless `convert_to_tensor` or not `convert_to_numpy`, on the CPU in either case.
-        `prompt`, or that of `prompts` called `prompt_name`, is put before each sentence. `truncate_dim` keeps the first
+        Arguments are those of sentence-transformers 6, in its order; it has `sentences` for `inputs` too.
+        `prompt`, else that of `prompts` called `prompt_name`, is put before each sentence. At most `batch_size`
+        sentences are read in one pass; None leaves that to their lengths and the device. `truncate_dim` keeps the first
         numbers, before rows are made unit; `precision` then stores them as `cse.vectors.quantised` does. `device` moves
-        the model there, where it stays. Raises ValueError for anything that is not text, for an argument that is not
-        supported, and where a number is not finite.
+        the model there, where it stays. numpy, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with
+        neither, on the CPU in any case.
+        A text is read as `cse.tokenising.readable` gives it: NUL as a space, half of a surrogate pair as "?".
+        Raises ValueError for anything that is not text, for an argument that is not supported, and where a number is
+        not finite.
         """
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        single = isinstance(inputs, str)
+        texts = [inputs] if single else list(inputs)
         if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
             raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
-        _check(output_value, precision, truncate_dim, device)
-        before = self._named_prompt(prompt_name) if prompt is None else prompt
+        kept = self.truncate_dim if truncate_dim is None else truncate_dim
+        check_options(output_value, precision, kept, device, pool, others)
+        before = self.named_prompt(prompt_name) if prompt is None else prompt
         if device is not None:
-            self.to(device)
+            self.to(device_of(device))
         vectors = self._encode_all([before + text for text in texts], batch_size, bool(show_progress_bar))
         if not bool(vectors.isfinite().all()):
             raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
-        vectors = vectors[:, :truncate_dim].contiguous()
+        vectors = vectors[:, :kept].contiguous()
         if normalize_embeddings:
             vectors = normalize(vectors, dim=-1)
         if precision is not None:
             vectors = torch.from_numpy(quantised(vectors.numpy(), precision))
-        vectors = vectors[0] if isinstance(sentences, str) else vectors
-        return vectors if convert_to_tensor or not convert_to_numpy else vectors.numpy()
+        if not (convert_to_tensor or convert_to_numpy):
+            return vectors[0] if single else list(vectors)
+        found = vectors if convert_to_tensor else vectors.numpy()
+        return found[0] if single else found
 
     @overload
     def encode_query(
         self,
-        sentences: str | Sequence[str],
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
         *,
         convert_to_tensor: Literal[False] = ...,
         **options: Unpack[EncodeOptions],
@@ -158,17 +142,30 @@ class SentenceModel(PromptedBackbone):
 
     @overload
     def encode_query(
-        self, sentences: str | Sequence[str], *, convert_to_tensor: Literal[True], **options: Unpack[EncodeOptions]
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[True],
+        **options: Unpack[EncodeOptions],
     ) -> torch.Tensor: ...
 
-    def encode_query(self, sentences: str | Sequence[str], **options: Any) -> Any:
-        """What `encode` gives, of sentences that search; with the prompt "query" unless one is named."""
-        return self.encode(sentences, **self._with_prompt(options, QUERY_PROMPTS))
+    @also_sentences
+    def encode_query(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
+    ) -> Any:
+        """The vectors that `encode` gives of sentences that search; the prompt "query" unless one is given."""
+        own = self.own_prompt(prompt_name, prompt, QUERY)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
 
     @overload
     def encode_document(
         self,
-        sentences: str | Sequence[str],
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
         *,
         convert_to_tensor: Literal[False] = ...,
         **options: Unpack[EncodeOptions],
@@ -176,57 +173,74 @@ class SentenceModel(PromptedBackbone):
 
     @overload
     def encode_document(
-        self, sentences: str | Sequence[str], *, convert_to_tensor: Literal[True], **options: Unpack[EncodeOptions]
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[True],
+        **options: Unpack[EncodeOptions],
     ) -> torch.Tensor: ...
 
-    def encode_document(self, sentences: str | Sequence[str], **options: Any) -> Any:
-        """What `encode` gives, of texts that are found; prompts are "document", else "passage", else "corpus"."""
-        return self.encode(sentences, **self._with_prompt(options, DOCUMENT_PROMPTS))
+    @also_sentences
+    def encode_document(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
+    ) -> Any:
+        """The vectors that `encode` gives of texts that are found; prompts are "document", else "passage", "corpus"."""
+        own = self.own_prompt(prompt_name, prompt, DOCUMENT)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="document", **by_name(args), **options)
 
-    def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
-        """(N, M) cosines of N with M vectors; a vector (d,) counts as one, and 0 is a zero vector's cosine."""
-        return _unit(embeddings1) @ _unit(embeddings2).T
+    @property
+    def model_card_data(self) -> ModelCardData:
+        """What stands in for a model's card."""
+        return ModelCardData(self)
 
-    def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
-        """(N,) cosines of N vectors with as many others, one by one."""
-        return (_unit(embeddings1) * _unit(embeddings2)).sum(-1)
+    @property
+    def fingerprint(self) -> str:
+        """Hex digits that change with any number that vectors depend on."""
+        raise NotImplementedError
+
+    @property
+    def max_content(self) -> int:
+        """Tokens of a sentence that are read beside its template."""
+        raise NotImplementedError
+
+    @property
+    def max_seq_length(self) -> int:
+        """Tokens of the longest sentence that is read whole, its template and specials included.
+
+        Set to fewer than the model has room for, sentences are cut there; a larger number or None uses all the room.
+        Setting it raises ValueError where no token of a sentence would be left.
+        """
+        return self.max_content + self.views[0][0].length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        fewest = self.views[0][0].length + 1
+        if value is not None and value < fewest:
+            raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
+        self.max_row_length = None
+        if value is not None and value < self.max_seq_length:
+            self.max_row_length = value
 
     def get_embedding_dimension(self) -> int:
         """The numbers of a vector."""
-        return self.dim
+        return self.dim if self.truncate_dim is None else min(self.dim, self.truncate_dim)
 
     def get_sentence_embedding_dimension(self) -> int:
         """The same, under its older name."""
-        return self.dim
+        return self.get_embedding_dimension()
+
+    @contextmanager
+    def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """Meanwhile `encode` keeps the first `truncate_dim` numbers of a vector where it is not told how many."""
+        before, self.truncate_dim = self.truncate_dim, truncate_dim
+        try:
+            yield
+        finally:
+            self.truncate_dim = before
 
     def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
         """(N, d) float32 vectors on the CPU: the model's own path from text to vector."""
         raise NotImplementedError
-
-    def _named_prompt(self, name: str | None) -> str:
-        if name is not None and name not in self.prompts:
-            raise ValueError(f"`prompt_name` is {name!r}; `prompts` of this model has {', '.join(self.prompts)}")
-        return "" if name is None else self.prompts[name]
-
-    def _with_prompt(self, options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        if options.get("prompt") is None and options.get("prompt_name") is None:
-            options["prompt_name"] = next((name for name in names if name in self.prompts), None)
-        return options
-
-
-def _check(output_value: str, precision: str | None, truncate_dim: int | None, device: Any) -> None:
-    if output_value != "sentence_embedding":
-        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is given here")
-    if precision not in (None, *PRECISIONS):
-        raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
-    if truncate_dim is not None and truncate_dim < 1:
-        raise ValueError(f"`truncate_dim` is {truncate_dim}; give at least 1")
-    if isinstance(device, list | tuple):
-        raise ValueError(f"`device` is {device!r}; give one")
-
-
-def _unit(vectors: Vectors) -> torch.Tensor:
-    """(N, d) float32 rows of length 1 of an array, a tensor, or a sequence of rows."""
-    if isinstance(vectors, list | tuple):
-        vectors = torch.stack([torch.as_tensor(row) for row in vectors])
-    return normalize(torch.atleast_2d(torch.as_tensor(vectors)).float(), dim=-1)

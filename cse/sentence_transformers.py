@@ -13,11 +13,25 @@ POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pool
 
 
 @dataclass(frozen=True)
+class RecordedCalls:
+    """What `encode` and `similarity` do where a caller says nothing: prompts by name, the default one's name, the
+    numbers of a vector that are kept, the function of similarity, and the tokens that its tokenizer cuts to.
+    """
+
+    prompts: tuple[tuple[str, str], ...] = ()
+    default_prompt_name: str | None = None
+    truncate_dim: int | None = None
+    similarity_fn_name: str | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class RecordedPooling:
-    """How a sentence-transformers model pools, and the tokens it was cut to, specials included."""
+    """How a sentence-transformers model pools, the tokens it was cut to, specials included, and how it is called."""
 
     pooling: str
     max_length: int | None
+    calls: RecordedCalls = RecordedCalls()
 
 
 def recorded_pooling(name: str) -> RecordedPooling | None:
@@ -47,12 +61,26 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
     if transformer or lowers:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
         raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
-    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None)
+    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, _recorded_calls(name))
+
+
+def _recorded_calls(name: str) -> RecordedCalls:
+    file = "config_sentence_transformers.json"
+    value = _read(name, file) or {}
+    try:
+        prompts = tuple((str(key), str(text or "")) for key, text in (value.get("prompts") or {}).items())
+        default, kept, function = map(value.get, ("default_prompt_name", "truncate_dim", "similarity_fn_name"))
+    except AttributeError as error:
+        raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
+    if default is not None and default not in dict(prompts):
+        raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
+    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # where version 6 records a length
+    return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
 
 
 def _read(name: str, file: str) -> Any:
     path = hub.cached_file(name, file)
     try:
         return None if path is None else json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArtefactError(f"{name}: {file} is damaged ({error})") from error

@@ -1,6 +1,7 @@
 """Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
 
 import builtins
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,21 @@ def test_langchain_gets_the_numbers_of_encode(encoder: Encoder, bert_folder: Pat
     ranked = encoder.similarity(encoder.encode_query("the cat"), encoder.encode_document(SENTENCES))[0].argsort()
     (hit,) = store.similarity_search("the cat", k=1)
     assert hit.page_content == SENTENCES[int(ranked[-1])]
+
+
+@with_packages
+def test_adapters_come_back_from_a_pickle(encoder: Encoder) -> None:
+    from mteb.types import PromptType
+
+    found = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
+    expected = encoder.encode_document(SENTENCES, normalize_embeddings=True).tolist()
+    assert found.embed_documents(SENTENCES) == expected
+    model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+    again, batches = pickle.loads(pickle.dumps(model)), [{"text": SENTENCES}]
+    rows = [each.encode(batches, prompt_type=PromptType.query, **where) for each in (model, again)]
+    np.testing.assert_array_equal(*rows)
+    assert again.mteb_model_meta == model.mteb_model_meta
+    np.testing.assert_array_equal(again.similarity(*rows), model.similarity(*rows))
 
 
 def demo_task() -> Any:
@@ -120,6 +136,7 @@ def test_a_missing_package_is_named_with_the_command(
             raise ModuleNotFoundError(f"No module named {absent!r}", name=absent)
         return real(name, *args)
 
+    monkeypatch.delitem(sys.modules, "cse.adapters.langchain_embeddings", raising=False)
     monkeypatch.setattr(builtins, "__import__", importing)
     absent = missing
     with pytest.raises(ImportError, match=f"^{package} is not installed; run `pip install {package}`$"):

@@ -17,6 +17,7 @@ from cse.input_notes import input_notes
 from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.presets import backbone_key, preset
 from cse.templates import MEANS, MEANS_ROBERTA, Template
+from cse.tokenising import plain_ids, readable
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
@@ -114,6 +115,22 @@ ODD = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?"), ("\x00", " ")], ids=ascii
+)
+def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
+    bert_folder: Path, text: str, read: str
+) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    assert readable(text) == read
+    assert readable(read) == read
+    np.testing.assert_array_equal(encoder.encode(text), encoder.encode(read))
+    np.testing.assert_array_equal(encoder.encode([text], prompt="a\x00"), encoder.encode([read], prompt="a "))
+    assert encoder.top_tokens(text) == encoder.top_tokens(read)
+    assert input_notes(encoder, text) == input_notes(encoder, read)
+    assert plain_ids(encoder.tokenizer, [text])["input_ids"] == plain_ids(encoder.tokenizer, [read])["input_ids"]
+
+
 @pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text[:12]))
 def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, text: str) -> None:
     for name in ("simcse", "promptbert", "dcpcse", "conpvp"):
@@ -206,6 +223,8 @@ def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:
 def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
     with pytest.raises(ValueError, match="leave no position"):
         reading(str(bert_folder), replace(METHODS["dcpcse"], prefix=70))
+    with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
+        reading(str(bert_folder), replace(METHODS["dcpcse"], prefix=10**9))
 
 
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:

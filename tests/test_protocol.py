@@ -1,7 +1,11 @@
 """The encoder under sentence-transformers' own evaluators and tools, and beside its models, argument by argument."""
 
+import inspect
+import json
 import math
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +15,9 @@ from conftest import ROOT, SENTENCES
 import cse
 from cse.data import scored_pairs
 from cse.encoder import Encoder
+from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
+from cse.protocol import SentenceModel
 from cse.vectors import PRECISIONS, quantised
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
@@ -22,7 +28,7 @@ from sentence_transformers.sentence_transformer.evaluation import (
     InformationRetrievalEvaluator,
 )
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from sentence_transformers.util import paraphrase_mining, quantize_embeddings
+from sentence_transformers.util import SimilarityFunction, paraphrase_mining, quantize_embeddings
 
 PAIRS = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
 PROMPTS = {"query": "a dog : ", "document": "the ", "sad": "it is sad : "}
@@ -72,6 +78,88 @@ def test_arguments_mean_what_they_mean_in_sentence_transformers(
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
+def test_arguments_have_the_order_and_names_of_sentence_transformers(
+    encoder: Encoder, theirs: SentenceTransformer, name: str
+) -> None:
+    ours, reference = getattr(encoder, name), getattr(theirs, name)
+    wanted = [each for each in inspect.signature(reference).parameters if each != "kwargs"]
+    found = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
+    assert found == wanted
+    values = ["sad", None, 2, False, "sentence_embedding", "float32", True, True, "cpu", True, 7]
+    for count in range(len(values) + 1):
+        np.testing.assert_allclose(ours(SENTENCES, *values[:count]), reference(SENTENCES, *values[:count]), atol=1e-6)
+    for called in ("inputs", "sentences"):
+        rows = ours(**{called: SENTENCES}, chunk_size=3, **({"task": "query"} if name == "encode" else {}))
+        np.testing.assert_array_equal(rows, ours(SENTENCES))
+    with pytest.raises(TypeError, match="inputs"):
+        ours()
+
+
+def test_nothing_and_lists_come_back_as_in_sentence_transformers(encoder: Encoder, theirs: SentenceTransformer) -> None:
+    assert encoder.encode([], convert_to_numpy=False) == theirs.encode([], convert_to_numpy=False) == []
+    assert encoder.encode([]).shape == (0, 32)
+    assert encoder.encode([], convert_to_tensor=True).shape == (0, 32)
+    found, expected = (each.encode(SENTENCES, convert_to_numpy=False) for each in (encoder, theirs))
+    assert isinstance(found, list)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    (alone,) = (encoder.encode(SENTENCES[0], convert_to_numpy=False),)
+    torch.testing.assert_close(alone, found[0], atol=1e-6, rtol=0)
+
+
+def test_a_default_prompt_is_put_before_what_has_no_other(encoder: Encoder, theirs: SentenceTransformer) -> None:
+    plain = encoder.fingerprint
+    encoder.default_prompt_name = "sad"
+    expected = copy(theirs)
+    expected.default_prompt_name = "sad"
+    for options in ({}, {"prompt_name": "query"}, {"prompt": ""}):
+        rows = [each.encode(SENTENCES, **options) for each in (encoder, expected)]
+        np.testing.assert_allclose(*rows, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_query(SENTENCES), theirs.encode_query(SENTENCES), atol=1e-6)
+    assert encoder.fingerprint != plain  # so that no index of one is searched with the other
+    encoder.default_prompt_name = "unheard"
+    with pytest.raises(ValueError, match="`default_prompt_name` is 'unheard'; `prompts` of this model has query"):
+        encoder.encode(SENTENCES)
+
+
+def test_vectors_are_cut_where_the_model_says(encoder: Encoder) -> None:
+    rows = encoder.encode(SENTENCES)
+    with encoder.truncate_embeddings(9):
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), rows[:, :9])
+        np.testing.assert_array_equal(encoder.encode(SENTENCES, truncate_dim=4), rows[:, :4])
+        assert encoder.get_embedding_dimension() == 9
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), rows)
+
+
+def test_a_saved_model_is_called_as_it_says(bert_folder: Path, tmp_path: Path) -> None:
+    transformer = Transformer(str(bert_folder))
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="cls")
+    saved = SentenceTransformer(
+        modules=[transformer, pooling], prompts=PROMPTS, default_prompt_name="sad", truncate_dim=11,
+        similarity_fn_name="manhattan", device="cpu",
+    )  # fmt: skip
+    saved.max_seq_length = 9
+    saved.save(str(tmp_path / "model"), create_model_card=False)
+    found = cse.load(str(tmp_path / "model"))
+    for name in ("encode", "encode_query", "encode_document"):
+        np.testing.assert_allclose(getattr(found, name)(SENTENCES), getattr(saved, name)(SENTENCES), atol=1e-6)
+    rows = found.encode(SENTENCES)
+    torch.testing.assert_close(found.similarity(rows, rows), saved.similarity(rows, rows), atol=1e-5, rtol=1e-5)
+    alone = cse.load(str(tmp_path / "model"), "cls")
+    np.testing.assert_array_equal(alone.encode(SENTENCES), cse.load(str(bert_folder), "cls").encode(SENTENCES))
+    config = tmp_path / "model" / "config_sentence_transformers.json"
+    for changes, message in (
+        ({"similarity_fn_name": "maxsim"}, "`similarity_fn_name` is 'maxsim'; choose from cosine"),
+        ({"default_prompt_name": "none"}, "no prompt for its default_prompt_name 'none'"),
+        ({"prompts": ["a"]}, "config_sentence_transformers.json is damaged"),
+    ):
+        before = json.loads(config.read_text())
+        config.write_text(json.dumps({**before, **changes}))
+        with pytest.raises(ArtefactError, match=message):
+            cse.load(str(tmp_path / "model"))
+        config.write_text(json.dumps(before))
+
+
 def test_queries_and_documents_have_their_prompts(encoder: Encoder, theirs: SentenceTransformer) -> None:
     for name in ("encode_query", "encode_document"):
         ours, reference = getattr(encoder, name), getattr(theirs, name)
@@ -96,8 +184,21 @@ def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder:
     fits = "dog " * (encoder.max_seq_length - encoder.views[0][0].length - 1)
     assert np.abs(encoder.encode(fits + "cat") - encoder.encode(fits + "dog")).max() > 1e-3
     np.testing.assert_array_equal(encoder.encode(fits + "dog cat"), encoder.encode(fits + "dog"))
-    encoder.max_row_length = 20  # as of a model that was saved with this max_seq_length
+    room, whole, plain = encoder.max_seq_length, encoder.encode(fits), encoder.fingerprint
+    encoder.max_seq_length = 20
     assert encoder.max_seq_length == 20
+    kept = "dog " * (20 - encoder.views[0][0].length)
+    np.testing.assert_array_equal(encoder.encode(fits), encoder.encode(kept))
+    assert np.abs(encoder.encode(fits) - whole).max() > 1e-3
+    assert encoder.fingerprint != plain
+    for value in (room, 10_000, None):  # no more than the model has positions for
+        encoder.max_seq_length = 20
+        encoder.max_seq_length = value
+        assert encoder.max_seq_length == room
+        assert encoder.fingerprint == plain
+    fewest = encoder.views[0][0].length + 1
+    with pytest.raises(ValueError, match=f"^`max_seq_length` is {fewest - 1}; give at least {fewest}, for"):
+        encoder.max_seq_length = fewest - 1
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -124,11 +225,42 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: Encoder, precision
         ({"truncate_dim": 0}, "`truncate_dim` is 0; give at least 1$"),
         ({"output_value": "token_embeddings"}, "`output_value` is 'token_embeddings'; only 'sentence_embedding'"),
         ({"device": ["cpu", "cpu"]}, r"`device` is \['cpu', 'cpu'\]; give one$"),
+        ({"pool": {"processes": []}}, "`pool` is given, but texts are encoded in this process; leave it out$"),
+        ({"processing_kwargs": {}}, "`encode` has no argument `processing_kwargs` here; leave it out$"),
+        ({"prompt_name": 32}, "`prompt_name` is 32; `prompts` of this model has query, document, sad$"),
     ],
 )
 def test_what_is_not_supported_is_refused_in_a_line(encoder: Encoder, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encoder.encode(SENTENCES[:1], **options)
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan", None, SimilarityFunction.EUCLIDEAN])
+def test_similarities_are_those_of_their_name(encoder: Encoder, theirs: SentenceTransformer, name: Any) -> None:
+    first, second = encoder.encode(SENTENCES[:3]).astype(np.float64), encoder.encode(SENTENCES[4:]).astype(np.float64)
+    by_hand = {
+        "cosine": cosine,
+        "dot": lambda a, b: sum(x * y for x, y in zip(a, b, strict=True)),
+        "euclidean": lambda a, b: -math.dist(a, b),
+        "manhattan": lambda a, b: -sum(abs(x - y) for x, y in zip(a, b, strict=True)),
+    }
+    encoder.similarity_fn_name = theirs.similarity_fn_name = name
+    called = "cosine" if name is None else getattr(name, "value", name)
+    assert encoder.similarity_fn_name == theirs.similarity_fn_name == called
+    expected = [[by_hand[called](a, b) for b in second] for a in first]
+    found = encoder.similarity(first, second)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, theirs.similarity(first, second), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity_pairwise(first, second), np.diag(expected), rtol=1e-5, atol=1e-6)
+    theirs.similarity_fn_name = None
+
+
+@pytest.mark.parametrize("name", ["rubbish", "maxsim", "Cosine", 3, ""])
+def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: Encoder, name: Any) -> None:
+    message = f"^`similarity_fn_name` is {name!r}; choose from cosine, dot, euclidean, manhattan$"
+    with pytest.raises(ValueError, match=message):
+        encoder.similarity_fn_name = name
+    assert encoder.similarity_fn_name == "cosine"
 
 
 def test_similarities_are_cosines(encoder: Encoder, theirs: SentenceTransformer) -> None:

@@ -1,6 +1,7 @@
 """The loop: what moves, what does not, the losses of three sentences by hand, resume, selection, several processes."""
 
 import json
+import pickle
 import shutil
 import socket
 import subprocess
@@ -83,6 +84,8 @@ def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(
         k: summary[k] for k in ("start", "best", "best_step")
     }
     np.testing.assert_allclose(fresh.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-6)
+    copied = pickle.loads(pickle.dumps(whole))  # which the trainer has let go of
+    np.testing.assert_allclose(copied.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-6)
     assert not partial_folder(tmp_path / "killed").exists()
 
 

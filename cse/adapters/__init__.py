@@ -1,6 +1,29 @@
 """Encoders as other libraries' models. Each library is imported when its adapter is called."""
 
-from cse.adapters.langchain_embeddings import langchain
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cse.adapters.mteb_model import mteb
+from cse.adapters.opening import needing, opened
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from cse.adapters.langchain_embeddings import EncoderEmbeddings
+    from cse.encode_options import PromptedOptions
+    from cse.encoder import Encoder
 
 __all__ = ["langchain", "mteb"]
+
+
+def langchain(model: str | Encoder, **options: Unpack[PromptedOptions]) -> EncoderEmbeddings:
+    """LangChain's `Embeddings`: the numbers of `encode_document` and `encode_query` as lists.
+
+    `options` are those of `encode`, such as `batch_size` or `normalize_embeddings`. Raises ImportError without
+    langchain-core.
+    """
+    with needing("langchain-core"):
+        from cse.adapters.langchain_embeddings import EncoderEmbeddings
+
+    return EncoderEmbeddings(opened(model), options)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def opened(model: str | Encoder) -> Encoder:
     """The encoder itself, or what `cse.load` opens by a name, folder or id."""
-    return cse.load(model) if isinstance(model, str) else model
+    from cse.encoder import Encoder
+
+    return model if isinstance(model, Encoder) else cse.load(model)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class TextEncoder(Protocol):
     def fingerprint(self) -> str:
         """12 hex digits that change with any number its vectors depend on."""
 
-    def encode(self, sentences: str | Sequence[str], batch_size: int = 64) -> Any:
+    def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64) -> Any:
         """(N, d) float32 vectors of N sentences."""
 
 
@@ -51,10 +51,10 @@ class Representation:
     fingerprint: str
     embed: Callable[[list[str], int], np.ndarray]
 
-    def encode(self, sentences: str | Sequence[str], batch_size: int = 64) -> np.ndarray:
+    def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64) -> np.ndarray:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are not normalised."""
-        vectors = self.embed([sentences] if isinstance(sentences, str) else list(sentences), batch_size)
-        return vectors[0] if isinstance(sentences, str) else vectors
+        vectors = self.embed([inputs] if isinstance(inputs, str) else list(inputs), batch_size)
+        return vectors[0] if isinstance(inputs, str) else vectors
 
 
 def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:

@@ -48,6 +48,8 @@ def write_record(target: Path, to: str, encoder: Encoder, **facts: Any) -> None:
     record = {
         "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
         "method": to_json(reading), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "default_prompt_name": encoder.default_prompt_name,
+        "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
     }  # fmt: skip
     write_json(target / EXPORT_RECORD, {**record, **facts})
 

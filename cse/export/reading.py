@@ -46,6 +46,8 @@ def load_export(folder: Path, name: str) -> Encoder:
             raise ArtefactError(f"{folder / EXPORT_RECORD}: its slots {slots} do not fit its template; {CURE}")
         copy_tensor(words[slots].detach(), encoder.slots, f"{folder}: learned slots")
     encoder.max_row_length, encoder.prompts = length, prompts
+    encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
+    encoder.similarity_fn_name = record.get("similarity_fn_name")
     encoder.forget_biases()
     return encoder
 

@@ -76,7 +76,12 @@ def _write_backbone(plain: PlainModel, target: Path) -> None:
     prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE: space} if space else {})
     write_json(
         target / "config_sentence_transformers.json",
-        {"prompts": prompts, "default_prompt_name": SPACE if space else None, "similarity_fn_name": "cosine"},
+        {
+            "prompts": prompts,
+            "default_prompt_name": encoder.default_prompt_name or (SPACE if space else None),
+            "similarity_fn_name": encoder.similarity_fn_name,
+            "truncate_dim": encoder.truncate_dim,
+        },
     )
 
 

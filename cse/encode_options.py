@@ -1,0 +1,74 @@
+"""The arguments of `SentenceModel.encode`: their types, their names in other versions, and which values are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+
+from cse.vectors import PRECISIONS
+
+if TYPE_CHECKING:
+    import torch
+
+METHOD = TypeVar("METHOD", bound=Callable[..., Any])
+AFTER_PROMPT = (
+    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy", "convert_to_tensor", "device",
+    "normalize_embeddings", "truncate_dim", "pool", "chunk_size",
+)  # fmt: skip
+
+
+class EncodeOptions(TypedDict, total=False):
+    """Arguments of `SentenceModel.encode` that do not change the kind of what comes back; all may be left out."""
+
+    batch_size: int | None
+    show_progress_bar: bool | None
+    output_value: str
+    precision: str | None
+    device: str | torch.device | None
+    normalize_embeddings: bool
+    truncate_dim: int | None
+
+
+class PromptedOptions(EncodeOptions, total=False):
+    """The same, and the prompt, for callers that give all of them by name."""
+
+    prompt_name: str | None
+    prompt: str | None
+
+
+def also_sentences(encode: METHOD) -> METHOD:
+    """A method that takes its texts as `sentences=` too, the name that `inputs` had before sentence-transformers 6."""
+
+    @wraps(encode)
+    def encode_either(self: Any, *args: Any, **options: Any) -> Any:
+        if "sentences" in options and not args:
+            options.setdefault("inputs", options.pop("sentences"))
+        return encode(self, *args, **options)
+
+    return cast("METHOD", encode_either)
+
+
+def by_name(values: tuple[Any, ...]) -> dict[str, Any]:
+    """The positional arguments of `encode` that follow `prompt`, by their names. Raises TypeError for too many."""
+    if len(values) > len(AFTER_PROMPT):
+        raise TypeError(f"{len(values)} positional arguments follow `prompt`, at most {len(AFTER_PROMPT)} are taken")
+    return dict(zip(AFTER_PROMPT, values, strict=False))
+
+
+def check_options(
+    output_value: str, precision: str | None, truncate_dim: int | None, device: Any, pool: Any, others: dict[str, Any]
+) -> None:
+    """Raise ValueError, with the cure, for an argument that `encode` does not support."""
+    if output_value != "sentence_embedding":
+        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is given here")
+    if precision not in (None, *PRECISIONS):
+        raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
+    if truncate_dim is not None and truncate_dim < 1:
+        raise ValueError(f"`truncate_dim` is {truncate_dim}; give at least 1")
+    if isinstance(device, list | tuple):
+        raise ValueError(f"`device` is {device!r}; give one")
+    if pool is not None:
+        raise ValueError("`pool` is given, but texts are encoded in this process; leave it out")
+    if unknown := sorted(others.keys() - {"task"}):  # a task chooses a part of a model, and here is one
+        raise ValueError(f"`encode` has no argument `{unknown[0]}` here; leave it out")
