@@ -20,7 +20,6 @@ import torch
 from cse.checkpoint import LOG, read_start, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
-from cse.evaluation.metrics import spearman
 from cse.files import file_digest, partial_folder
 from cse.flops import contrastive_flops
 from cse.losses import mlm_weight
@@ -28,7 +27,7 @@ from cse.momentum import MomentumQueue
 from cse.overlap import beside
 from cse.storage import Storage
 from cse.training_output import BEST, check_best, check_output, open_log, publish
-from cse.training_run import Run
+from cse.training_run import Run, dev_score
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
 from cse.training_step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
 
@@ -110,7 +109,7 @@ def train(
         if "best" in loop.state["dev"]:
             check_best(loop.work)
     elif run.dev:
-        loop.state["dev"] = {"start": dev_score(encoder, run)}
+        loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
     loop.matrix_rate = step_rate(accelerator)
     loop.run_steps(storage, report)
     if first:
@@ -230,17 +229,11 @@ class TrainingLoop:
         if not self.run.dev:
             return step == self.run.steps
         dev = self.state["dev"]
-        dev["last"] = dev_score(self.encoder, self.run)
+        dev["last"] = dev_score(self.encoder, self.run, step)
         if not dev["last"] > dev.get("best", -np.inf):
             return False
         dev["best"], dev["best_step"] = dev["last"], step
         return True
-
-
-def dev_score(encoder: Encoder, run: Run) -> float:
-    """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs, three decimals."""
-    encoder.eval()
-    return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
 
 
 def training_record(run: Run, state: TrainingState) -> TrainingRecord:

@@ -99,6 +99,29 @@ def test_a_run_killed_before_its_first_evaluation_begins_again(bert_folder: str,
     assert losses(tmp_path / "out") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
 
 
+def test_dev_pairs_that_have_no_correlation_select_nothing(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    alike = [(float(i), text, text) for i, text in enumerate(SENTENCES)]
+    with pytest.raises(ValueError, match=r"^`dev`: all 7 pairs have the same cosine, .* before the first step; give"):
+        train(encoder, run_of(encoder, alike), tmp_path / "out")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "simcse")
+
+    def collapse(entry: dict) -> None:
+        if entry["step"] == 5:
+            with torch.no_grad():
+                for tensor in encoder.parameters():
+                    tensor.zero_()
+
+    with pytest.raises(ValueError, match=r"all 12 pairs have the same cosine, .* step 6; lower `learning_rate`"):
+        train(encoder, run_of(encoder, DEV), tmp_path / "out", report=collapse)
+    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "config.json").read_text())
+    assert kept["dev"]["best_step"] == 3
+
+
 def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) -> None:
     encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
 
