@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cse.errors import ArtefactError
 from cse.swap import Replacement, recover, settle
@@ -70,17 +69,17 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
     if kind is not None:
         kind.check_replaceable(folder)
-    with _naming(folder):
+    with named_errors(folder):
         if folder.is_file():
             raise NotADirectoryError("it is a file")
         folder.parent.mkdir(parents=True, exist_ok=True)
         replacement = Replacement.begin(folder)
     try:
-        with _naming(folder, only_full=True):
+        with named_errors(folder, only_full=True):
             fill(replacement.fresh)
         if kind is not None:
             kind.check_replaceable(folder)
-        with _naming(folder):
+        with named_errors(folder):
             for file in filter(Path.is_file, replacement.fresh.rglob("*")):
                 file.chmod(0o644)  # safetensors writes files that only their owner may read
             replacement.swap()
@@ -96,25 +95,8 @@ def partial_folder(output: Path) -> Path:
     return place.with_name(f"{place.name}.partial")
 
 
-def hold(file: IO[Any]) -> None:
-    """Keep a file of unfinished work until it is closed, or raise ValueError where another run has it.
-
-    Nothing is kept on Windows, nor where the file system cannot.
-    """
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise ValueError(f"{Path(file.name).parent}: another run is writing there; give another `output`") from error
-    except OSError:  # such as on a network's folder
-        return
-
-
 @contextmanager
-def _naming(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
     """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""
     try:
         yield
@@ -141,11 +123,11 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     The temporary file is called as `path` is, in a folder beside it. A failure leaves `path` as it was and nothing
     beside it; what a kill leaves there the next write removes. Raises OSError naming `path` where it cannot be written.
     """
-    with _naming(path, "file"):
+    with named_errors(path, "file"):
         path.parent.mkdir(parents=True, exist_ok=True)
         replacement = Replacement.begin(path)
     try:
-        with _naming(path, "file"):
+        with named_errors(path, "file"):
             fresh = replacement.fresh / path.name
             fill(fresh)
             settle(replacement.fresh)

@@ -1,6 +1,7 @@
 """The loop: what moves, what does not, the losses of three sentences by hand, resume, selection, several processes."""
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -132,6 +133,51 @@ def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) 
 
     train(encoder, run_of(encoder), tmp_path / "out", report=second)
     assert len(losses(tmp_path / "out")) == 7
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no lock elsewhere (2026-11)")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_run_is_kept_out_from_the_first_check_of_another_to_its_end(
+    bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+    output, place = tmp_path / "new" / "out", tmp_path / "new" / "out"
+    if linked:
+        output.mkdir(parents=True)
+        place = tmp_path / "link"
+        place.symlink_to(output)
+    tried: list[str] = []
+
+    def second(when: str) -> None:
+        tried.append(when)
+        with pytest.raises(ValueError, match=r"new/out: another run is writing there; give another `output`"):
+            train(other, run_of(other), output, overwrite=True)
+
+    def score(*given: object) -> float:
+        second("before its folder is there")
+        return 1.0
+
+    def replaced(*given: object) -> None:
+        second("before its checkpoint is there")
+        publish(*given)
+
+    publish = training.publish
+    monkeypatch.setattr(training, "dev_score", score)
+    monkeypatch.setattr(training, "publish", replaced)
+    train(encoder, run_of(encoder, DEV, max_steps=1), place, overwrite=True)
+    assert tried == ["before its folder is there"] * 2 + ["before its checkpoint is there"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
+    (tmp_path / "new" / ".out.held").touch()  # as a kill leaves it
+    monkeypatch.undo()
+    train(other, run_of(other, max_steps=1), output, overwrite=True)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
+
+
+def test_a_run_that_is_refused_leaves_no_folder(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    with pytest.raises(ArtefactError, match="nothing to resume"):
+        train(encoder, run_of(encoder), tmp_path / "deep" / "er" / "out", resume=True)
+    assert not any(tmp_path.iterdir())
 
 
 def test_another_recipe_or_a_damaged_state_is_refused(bert_folder: str, tmp_path: Path) -> None:
