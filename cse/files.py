@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,7 +67,8 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
     OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
     """
-    folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
+    with named_errors(folder):
+        folder = _followed(Path(folder))
     if kind is not None:
         kind.check_replaceable(folder)
     with named_errors(folder):
@@ -85,6 +87,14 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
             replacement.swap()
     finally:
         replacement.clear()
+
+
+def _followed(path: Path) -> Path:
+    """What a link points to, or the path itself. Raises OSError for links that lead in a circle."""
+    found = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
 
 
 def partial_folder(output: Path) -> Path:
@@ -120,15 +130,20 @@ def _disk_is_full(error: Exception) -> bool:
 def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
 
-    The temporary file is called as `path` is, in a folder beside it. A failure leaves `path` as it was and nothing
-    beside it; what a kill leaves there the next write removes. Raises OSError naming `path` where it cannot be written.
+    The temporary file is called as `path` is, in a folder beside it. A link stays, and what it points to is written. A
+    failure leaves `path` as it was and nothing beside it; what a kill leaves there the next write removes. Raises
+    OSError naming `path` where it cannot be written, or is no file.
     """
+    name = path.name
     with named_errors(path, "file"):
+        path = _followed(path)
+        if path.exists() and not path.is_file():
+            raise OSError("it is a folder, a device or a pipe")
         path.parent.mkdir(parents=True, exist_ok=True)
         replacement = Replacement.begin(path)
     try:
         with named_errors(path, "file"):
-            fresh = replacement.fresh / path.name
+            fresh = replacement.fresh / name
             fill(fresh)
             settle(replacement.fresh)
             fresh.replace(path)
