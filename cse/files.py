@@ -171,11 +171,25 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing."""
+    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing.
+
+    Its name has to be UTF-8, too: it comes into JSON files.
+    """
+    if not is_utf_8(str(path)):
+        raise ValueError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it")
     if path.is_file():
         return
     what = "is a folder, not a file" if path.is_dir() else "is a device or a pipe; give a file"
     raise ValueError(f"{path}: {what if path.exists() else 'no such file'}")
+
+
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8; a name that the system has as other bytes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def digest(*parts: str) -> str:

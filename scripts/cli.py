@@ -10,12 +10,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from cse.families import FAMILIES
+from cse.files import is_utf_8
 from cse.methods import UNTRAINED
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
@@ -80,6 +82,7 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
+            _check_words(kwargs.values())
             function(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
@@ -93,6 +96,15 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
     return guarded
+
+
+def _check_words(values: Iterable[Any]) -> None:
+    """Raise ValueError for a word of the command line that is not UTF-8, which no JSON file could hold."""
+    for value in values:
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str | Path) and not is_utf_8(str(word)):
+                shown = os.fsencode(word)
+                raise ValueError(f"{shown!r} is not UTF-8; rename the file, or write the text in UTF-8")
 
 
 def with_flags(message: str, app: typer.Typer) -> str:

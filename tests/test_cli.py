@@ -1,6 +1,7 @@
 """What the command line makes of the errors of libraries: parameters in backticks become the command's flags."""
 
 import importlib
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +54,16 @@ def test_the_error_of_a_library_is_one_line_with_flags() -> None:
     assert done.exit_code == 3
     assert done.stdout == ""
     assert done.stderr == "Error: y: --output is there; give another --output or pass --overwrite k `none`\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="words are Unicode elsewhere (2026-11)")
+@pytest.mark.parametrize("words", [["x\udcff", "y"], ["x", "y\udcff"], ["x", "y", "--output", "z\udcff"]])
+def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words: list[str]) -> None:
+    done = CliRunner().invoke(APP, words)
+    assert done.exit_code == 3
+    wrong = next(word for word in words if not word.isascii())
+    expected = f"Error: {os.fsencode(wrong)!r} is not UTF-8; rename the file, or write the text in UTF-8\n"
+    assert done.stderr == expected
 
 
 def test_several_commands_are_asked_for_by_name_and_each_speaks_of_its_own_flags() -> None:

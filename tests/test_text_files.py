@@ -26,6 +26,18 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, suffix
                 read(path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere (2026-11)")
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet"])
+def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path: Path, suffix: str) -> None:
+    for path in (tmp_path / f"caf\udce9{suffix}", tmp_path / "d\udcff" / f"a{suffix}"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("5\ta dog\ta cat\n")
+        for read in (lambda path: next(sentences(path)), scored_pairs, file_digest):
+            with pytest.raises(ValueError, match=r"^b'.*\\x.*': the name is not UTF-8; rename it$") as caught:
+                read(path)
+            assert str(caught.value).isascii()
+
+
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 @pytest.mark.parametrize("unit", [b"\0", b"d"])
 def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
