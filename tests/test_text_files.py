@@ -65,6 +65,28 @@ def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path,
         list(text_lines(tmp_path / "short.txt"))
 
 
+@pytest.mark.parametrize(("content", "line"), [(b"a dog\ra cat\ra man\r", 1), (b"a dog\n\r\na cat\rb\n", 3)])
+def test_lines_that_end_as_on_old_macs_are_refused_in_text_as_in_tables(
+    tmp_path: Path, content: bytes, line: int
+) -> None:
+    for name in ("a.txt", "a.tsv"):
+        (tmp_path / name).write_bytes(content)
+    cure = r"holds a carriage return inside it, as old Macs end lines; convert it, for example with tr '\\r' '\\n'"
+    with pytest.raises(ValueError, match=rf"a\.txt: line {line} {cure}"):
+        list(sentences(tmp_path / "a.txt"))
+    with pytest.raises(ValueError, match=rf"a\.tsv: line {line} {cure}"):
+        scored_pairs(tmp_path / "a.tsv")
+    with pytest.raises(ValueError, match=r"a\.tsv: line . cannot"):
+        list(sentences(tmp_path / "a.tsv", "a dog"))
+
+
+def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a dog\r\na cat\r\r\na man\r")
+    assert list(text_lines(tmp_path / "a.txt")) == ["a dog", "a cat", "a man"]
+    (tmp_path / "a.csv").write_bytes(b'sentence\r\n"a\rdog"\r\n')
+    assert list(sentences(tmp_path / "a.csv")) == ["a\rdog"]  # quoted, so it belongs to the cell
+
+
 def test_a_longer_cell_of_a_table_is_refused_too(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(data, "LONGEST_LINE", 4)
     (tmp_path / "a.json").write_text('[{"text": "four"}, {"text": "fives"}]')
