@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
-from pymilvus import MilvusException
 
 from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building, milvus_server
 from index.milvus import MilvusIndex
@@ -309,6 +308,8 @@ class SlowServer:
         monkeypatch.setattr(milvus_server, "sleep", lambda seconds: None)
 
     def client(self, uri: str, timeout: float) -> str:
+        from pymilvus import MilvusException
+
         self.asked, self.now = self.asked + 1, self.now + 10
         if self.asked < self.answers_at:
             raise MilvusException(2, "Fail connecting to\nserver")
