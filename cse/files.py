@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cse.errors import ArtefactError
 from cse.swap import Replacement, recover, settle
@@ -67,25 +67,34 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
     OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
     """
-    folder = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)  # a link keeps pointing there
+    with named_errors(folder):
+        folder = _followed(Path(folder))
     if kind is not None:
         kind.check_replaceable(folder)
-    with _naming(folder):
+    with named_errors(folder):
         if folder.is_file():
             raise NotADirectoryError("it is a file")
         folder.parent.mkdir(parents=True, exist_ok=True)
         replacement = Replacement.begin(folder)
     try:
-        with _naming(folder, only_full=True):
+        with named_errors(folder, only_full=True):
             fill(replacement.fresh)
         if kind is not None:
             kind.check_replaceable(folder)
-        with _naming(folder):
+        with named_errors(folder):
             for file in filter(Path.is_file, replacement.fresh.rglob("*")):
                 file.chmod(0o644)  # safetensors writes files that only their owner may read
             replacement.swap()
     finally:
         replacement.clear()
+
+
+def _followed(path: Path) -> Path:
+    """What a link points to, or the path itself. Raises OSError for links that lead in a circle."""
+    found = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
 
 
 def partial_folder(output: Path) -> Path:
@@ -96,25 +105,8 @@ def partial_folder(output: Path) -> Path:
     return place.with_name(f"{place.name}.partial")
 
 
-def hold(file: IO[Any]) -> None:
-    """Keep a file of unfinished work until it is closed, or raise ValueError where another run has it.
-
-    Nothing is kept on Windows, nor where the file system cannot.
-    """
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise ValueError(f"{Path(file.name).parent}: another run is writing there; give another `output`") from error
-    except OSError:  # such as on a network's folder
-        return
-
-
 @contextmanager
-def _naming(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
     """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""
     try:
         yield
@@ -138,15 +130,20 @@ def _disk_is_full(error: Exception) -> bool:
 def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
 
-    The temporary file is called as `path` is, in a folder beside it. A failure leaves `path` as it was and nothing
-    beside it; what a kill leaves there the next write removes. Raises OSError naming `path` where it cannot be written.
+    The temporary file is called as `path` is, in a folder beside it. A link stays, and what it points to is written. A
+    failure leaves `path` as it was and nothing beside it; what a kill leaves there the next write removes. Raises
+    OSError naming `path` where it cannot be written, or is no file.
     """
-    with _naming(path, "file"):
+    name = path.name
+    with named_errors(path, "file"):
+        path = _followed(path)
+        if path.exists() and not path.is_file():
+            raise OSError("it is a folder, a device or a pipe")
         path.parent.mkdir(parents=True, exist_ok=True)
         replacement = Replacement.begin(path)
     try:
-        with _naming(path, "file"):
-            fresh = replacement.fresh / path.name
+        with named_errors(path, "file"):
+            fresh = replacement.fresh / name
             fill(fresh)
             settle(replacement.fresh)
             fresh.replace(path)
@@ -174,11 +171,25 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing."""
+    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing.
+
+    Its name has to be UTF-8, too: it comes into JSON files.
+    """
+    if not is_utf_8(str(path)):
+        raise ValueError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it")
     if path.is_file():
         return
     what = "is a folder, not a file" if path.is_dir() else "is a device or a pipe; give a file"
     raise ValueError(f"{path}: {what if path.exists() else 'no such file'}")
+
+
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8; a name that the system has as other bytes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def digest(*parts: str) -> str:

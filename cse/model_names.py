@@ -146,6 +146,11 @@ def resolve_again(
     return resolve(model or recorded.name, pooling, family)
 
 
+def check_name(model: str) -> None:
+    """Raise ArtefactError, as `resolve` does, for a name behind which there is no model; no weights are read for it."""
+    _own_way(model)
+
+
 def canonical_name(model: str) -> str:
     """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
     path = Path(model)

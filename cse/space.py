@@ -12,11 +12,11 @@ from pathlib import Path
 from cse.errors import ArtefactError
 from cse.model_names import BUNDLED_NAMES, Kind, resolve_among
 from cse.portable import copy_model
+from cse.project_files import CARD, LICENCE, LOCK, project_texts
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("cse", "index", "ui")
-FILES = ("app.py", "LICENSE")
-LOCK, CARD, ENTRY = "requirements.txt", "README.md", "space.py"
+APP, ENTRY = "app.py", "space.py"
 MODELS, INDEXES = "models", "indexes"
 OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # what a deployment writes, and deletes later
 PYTHON = "3.12"
@@ -101,22 +101,19 @@ class StagedSpace:
 
 
 def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace:
-    """Fill `folder` with what the Space needs of the project in `root`, and say what the models are called there.
+    """Fill `folder` with what the Space needs of the project in `root`, a clone or an installed package.
 
-    Raises ArtefactError for a model that cannot be passed on and where `root` has no requirements to fit.
+    What the models are called there comes back. Raises ArtefactError for a model that cannot be passed on, and as
+    `project_texts` does.
     """
-    for name in (LOCK, CARD, *FILES):
-        if not (root / name).is_file():
-            raise ArtefactError(f"{root}: no {name} in it, which a Space needs; deploy from a clone of the repository")
+    project = project_texts(root)
     for name in PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*"))
-    for name in FILES:
-        shutil.copyfile(root / name, folder / name)
+    shutil.copyfile(root / APP, folder / APP)
     staged = StagedSpace(_stage_models(request.models, folder))
-    lock = (root / LOCK).read_text(encoding="utf-8")
     texts = {
-        LOCK: requirements(lock, request.hardware), ENTRY: entry(request, list(staged.models.values())),
-        CARD: card(request, (root / CARD).read_text(encoding="utf-8"), lock, staged),
+        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.models.values())),
+        CARD: card(request, project[CARD], project[LOCK], staged), LICENCE: project[LICENCE],
     }  # fmt: skip
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

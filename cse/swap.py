@@ -108,7 +108,7 @@ def recover(folder: Path) -> None:
     """
     if folder.exists():
         return
-    folder = folder.resolve() if folder.is_symlink() else folder
+    folder = Path(os.path.realpath(folder)) if folder.is_symlink() else folder  # which takes a link to itself, too
     for fresh in _beside(folder, "new"):
         broken = Replacement(folder, _token(fresh))
         if not broken.place("old").exists():  # still in the making, or left then

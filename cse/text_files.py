@@ -19,8 +19,9 @@ LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold one o
 def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
     """Every line of a text file (plain, .gz or .xz) without its newline or with it, empty lines included.
 
-    Raises ValueError for anything but a regular file, bytes that are not UTF-8, NUL bytes (a binary file) and a line
-    of more than `LONGEST_LINE` bytes; OSError, which names the file, where it cannot be read.
+    Raises ValueError for anything but a regular file, bytes that are not UTF-8, NUL bytes (a binary file), a line of
+    more than `LONGEST_LINE` bytes and, but in lines that keep their ends, a carriage return inside a line; OSError,
+    which names the file, where it cannot be read.
     """
     path = Path(path)
     check_regular(path)
@@ -34,7 +35,7 @@ def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
                 if len(raw) > LONGEST_LINE:
                     raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; break it up")
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield line if keep_ends else line.rstrip("\r\n")
+                yield line if keep_ends else _without_end(path, number, line)
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
@@ -45,6 +46,16 @@ def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
         if error.filename:
             raise
         raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
+
+
+def _without_end(path: Path, number: int, line: str) -> str:
+    content = line.rstrip("\r\n")
+    if "\r" in content:
+        raise ValueError(
+            f"{path}: line {number} holds a carriage return inside it, as old Macs end lines; convert it, for example "
+            "with tr '\\r' '\\n'"
+        )
+    return content
 
 
 def begins_with_text(path: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,15 +21,14 @@ import torch
 from cse.checkpoint import LOG, read_start, save
 from cse.checkpoint_config import DevScores, TrainingRecord
 from cse.encoder import Encoder
-from cse.evaluation.metrics import spearman
 from cse.files import file_digest, partial_folder
 from cse.flops import contrastive_flops
 from cse.losses import mlm_weight
 from cse.momentum import MomentumQueue
 from cse.overlap import beside
 from cse.storage import Storage
-from cse.training_output import BEST, check_best, check_output, open_log, publish
-from cse.training_run import Run
+from cse.training_output import BEST, check_best, open_log, publish, reserved_output
+from cse.training_run import Run, dev_score
 from cse.training_state import check_resume, load_state, save_state, start_accelerator
 from cse.training_step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
 
@@ -94,27 +94,18 @@ def train(
     """
     accelerator = start_accelerator(precision)
     first = accelerator.is_main_process
-    if first:
-        check_output(output, resume=resume, overwrite=overwrite)
-        if storage is Storage.INT8:
+    with reserved_output(output, resume=resume, overwrite=overwrite) if first else nullcontext():
+        if first and storage is Storage.INT8:
             read_start(encoder)  # before hours are spent on what could not be stored
-    loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
-
-    def note(line: str) -> None:
+        loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
+        if resume:
+            loop.restore(report)
+        if run.dev and "start" not in loop.state["dev"]:
+            loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
+        loop.matrix_rate = step_rate(accelerator)
+        loop.run_steps(storage, report)
         if first:
-            report({"step": 0, "note": line})
-
-    if resume and check_resume(loop.work, True, note):
-        saved = load_state(loop.work, loop.tensors(), loop.optimizer, loop.state["recipe"])
-        loop.state = cast("TrainingState", saved)
-        if "best" in loop.state["dev"]:
-            check_best(loop.work)
-    elif run.dev:
-        loop.state["dev"] = {"start": dev_score(encoder, run)}
-    loop.matrix_rate = step_rate(accelerator)
-    loop.run_steps(storage, report)
-    if first:
-        publish(loop.work, Path(output), overwrite, loop.state["dev"])
+            publish(loop.work, Path(output), overwrite, loop.state["dev"])
     state = loop.state
     return {"output": str(output), **state["dev"], "steps": run.steps, "seconds": round(state["seconds"], 1)}
 
@@ -151,6 +142,19 @@ class TrainingLoop:
         recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
         state: TrainingState = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": {}}
         return cls(encoder, run, work, accelerator, model, optimizer, momentum, state)
+
+    def restore(self, report: Report) -> None:
+        """Go on from the saved state, if any; a note says that there is none. Raises ArtefactError as `load_state`."""
+
+        def note(line: str) -> None:
+            if self.accelerator.is_main_process:
+                report({"step": 0, "note": line})
+
+        if check_resume(self.work, True, note):
+            saved = load_state(self.work, self.tensors(), self.optimizer, self.state["recipe"])
+            self.state = cast("TrainingState", saved)
+            if "best" in self.state["dev"]:
+                check_best(self.work)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a resumed run needs beside the optimiser's moments, by name."""
@@ -230,17 +234,11 @@ class TrainingLoop:
         if not self.run.dev:
             return step == self.run.steps
         dev = self.state["dev"]
-        dev["last"] = dev_score(self.encoder, self.run)
+        dev["last"] = dev_score(self.encoder, self.run, step)
         if not dev["last"] > dev.get("best", -np.inf):
             return False
         dev["best"], dev["best_step"] = dev["last"], step
         return True
-
-
-def dev_score(encoder: Encoder, run: Run) -> float:
-    """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs, three decimals."""
-    encoder.eval()
-    return round(spearman(lambda texts: encoder.encode(texts, batch_size=256), run.dev or ()), 3)
 
 
 def training_record(run: Run, state: TrainingState) -> TrainingRecord:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,13 +18,13 @@ from cse.files import (
     FolderKind,
     digest,
     file_digest,
-    hold,
     partial_folder,
     read_json,
     write_file,
     write_folder,
     write_json,
 )
+from cse.reservation import hold, reserved
 from cse.swap import sweep
 from cse.training_state import STATE_FOLDER, check_folder, check_resume
 
@@ -64,6 +65,15 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
         check_resume(work, begun)
     elif begun and not overwrite:
         raise ValueError(f"{work} holds an unfinished run; pass `resume` to go on or `overwrite` to drop it")
+
+
+@contextmanager
+def reserved_output(output: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Keep other runs out of `output` in the block. Raises as `check_output` does, and where one is writing there."""
+    check_folder(output)
+    with reserved(output):
+        check_output(output, resume=resume, overwrite=overwrite)
+        yield
 
 
 def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str]:

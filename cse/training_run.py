@@ -15,6 +15,7 @@ import torch
 from cse.backbone import load_backbone
 from cse.data import load_examples, scored_pairs
 from cse.encoder import Encoder
+from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.files import digest
 from cse.method_json import to_json
 from cse.methods import Method
@@ -106,6 +107,23 @@ class Run:
         return self.examples[order[within * size : (within + 1) * size].tolist()]
 
 
+def dev_score(encoder: Encoder, run: Run, step: int) -> float:
+    """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs after `step` steps, three decimals.
+
+    Raises ValueError where the pairs have no correlation: nothing can be selected by them.
+    """
+    encoder.eval()
+    pairs = run.dev or ()
+    found = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
+    try:
+        return round(correlation(found, [grade for grade, _, _ in pairs], "`dev`"), 3)
+    except ValueError as error:
+        at, cure = (
+            (f"at step {step}", "lower `learning_rate`") if step else ("before the first step", "give other pairs")
+        )
+        raise ValueError(f"{error}, {at}; {cure}") from error
+
+
 @lru_cache(maxsize=1)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """The order (count,) in which an epoch goes through the examples."""
@@ -122,6 +140,8 @@ def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: No
     if len(examples) < 2:
         raise ValueError(f"{request.data}: one example has nothing to be told from; give at least two")
     dev = scored_pairs(request.dev) if request.dev else None
+    if dev:
+        check_grades(dev, request.dev)
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if len(examples) < config.batch_size:

@@ -19,7 +19,8 @@ from typing import IO, Any, Self
 import numpy as np
 
 from cse.errors import ArtefactError
-from cse.files import FolderKind, file_digest, hold, partial_folder, read_json, write_file, write_folder, write_json
+from cse.files import FolderKind, file_digest, partial_folder, read_json, write_file, write_folder, write_json
+from cse.reservation import hold
 from cse.shards import MANIFEST, record, survey
 from cse.swap import sweep
 

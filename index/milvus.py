@@ -106,9 +106,7 @@ class MilvusIndex:
 
         Raises ValueError where there is a collection of the name already.
         """
-        address = server.parse_address(place)
-        if server.find(server.connect(address), address) is not None:
-            raise ValueError(f"{place}: is there already; give the name of a collection that can be made and deleted")
+        address = building.check_free(place)
         index = cls.build(batches, place, settings=settings)
         try:
             yield index

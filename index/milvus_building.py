@@ -124,6 +124,14 @@ def holds_index(client: Any, address: Address) -> bool:
     return found is not None
 
 
+def check_free(place: str) -> Address:
+    """The address `place`. Raises ValueError where a collection bears that name already."""
+    address = server.parse_address(place)
+    if server.find(server.connect(address), address) is not None:
+        raise ValueError(f"{place}: is there already; give the name of a collection that can be made and deleted")
+    return address
+
+
 def discard(client: Any, name: str) -> None:
     """Drop an unfinished collection as far as the server lets; the next build drops what it did not."""
     from pymilvus import MilvusException

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ ROW, TEXT, VECTOR = "row", "text", "vector"
 MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: what it holds, and under which name
 LONGEST_TEXT = 65_535  # bytes; what Milvus allows in a field
 CONNECT_SECONDS, SECONDS = 30.0, 600.0  # the second for one call, building an index on the server among them
+PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # how long a slow server is asked, and the time between two attempts
 NO_COLLECTION = 100  # Milvus' code
 EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
 KINDS = {  # FAISS factories, and what the same is called and set by in Milvus
@@ -81,16 +84,41 @@ def plain_errors(what: str) -> Iterator[None]:
 
 
 def connect(address: Address) -> Any:
-    """A client of the server of `address`. Raises IndexFolderError where it does not answer, or without pymilvus."""
+    """A client of the server of `address`, which is asked again for a minute where it listens and does not answer.
+
+    Raises IndexFolderError where it does not answer then, where nobody listens, or without pymilvus.
+    """
     try:
         from pymilvus import MilvusClient, MilvusException
     except ImportError as error:
         raise IndexFolderError(f"{address}: needs the package pymilvus; pip install pymilvus") from error
     for name in ("pymilvus", *(name for name in logging.root.manager.loggerDict if name.startswith("pymilvus."))):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs the traceback of each error that it raises
+    until = monotonic() + PATIENCE_SECONDS
+    while True:
+        _check_port(address)
+        try:
+            return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+        except MilvusException as error:
+            if monotonic() >= until:
+                reason = " ".join(str(error.message).split())
+                raise IndexFolderError(
+                    f"{address}: a server listens there, but did not answer as Milvus does for {PATIENCE_SECONDS:.0f} "
+                    f"seconds ({reason}); it may be starting or busy: try again later"
+                ) from error
+        sleep(PAUSE_SECONDS)
+
+
+def _check_port(address: Address) -> None:
+    """Raise IndexFolderError where nobody listens, or the host does not react."""
     try:
-        return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
-    except MilvusException as error:
+        socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
+    except TimeoutError as error:
+        raise IndexFolderError(
+            f"{address}: gave no sign within {CONNECT_SECONDS:.0f} seconds; correct it, or look for a firewall or a "
+            "busy server and try again later"
+        ) from error
+    except OSError as error:  # refused, or no such host
         raise IndexFolderError(f"{address}: no Milvus server answers there; start one, or correct it") from error
 
 

@@ -8,17 +8,21 @@ import gc
 import json
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from cse.families import FAMILIES
+from cse.files import is_utf_8
 from cse.methods import UNTRAINED
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
+READER_LEFT = 141  # what a shell shows of a tool that SIGPIPE ended
 PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "int8")  # of a checkpoint
 POOLING = f"How a backbone is read: {', '.join(UNTRAINED)}."
@@ -49,6 +53,7 @@ def command(function: Callable[..., None]) -> typer.Typer:
 
     ValueError and OSError give their `exit_code` attribute (4 for artefacts) or 3; anything else gives 1, and its
     traceback where CSE_DEBUG is set. Parameters that a library names in backticks are shown as the command's flags.
+    Where nobody reads stdout any more the command ends quietly.
     """
     app = _typer()
     app.command(cls=Grouped, epilog=None)(_guarded(function, app))
@@ -80,10 +85,13 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
+            _check_words(kwargs.values())
             function(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except (ValueError, OSError) as error:
+            if isinstance(error, BrokenPipeError) and _reader_left():
+                raise typer.Exit(READER_LEFT) from error
             stop(error, getattr(error, "exit_code", BAD_DATA))
         except KeyboardInterrupt as error:
             stop(error, INTERRUPTED, "interrupted")
@@ -93,6 +101,28 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
     return guarded
+
+
+def _reader_left() -> bool:
+    """Whether nobody reads stdout any more, as after `| head`; what is still to be written then goes nowhere."""
+    try:
+        stdout, pipe = sys.stdout.fileno(), select.poll()
+    except (OSError, ValueError, AttributeError):  # no file, or Windows, which has other errors
+        return False
+    pipe.register(stdout, 0)
+    left = any(events & select.POLLERR for _, events in pipe.poll(0))
+    if left:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
+    return left
+
+
+def _check_words(values: Iterable[Any]) -> None:
+    """Raise ValueError for a word of the command line that is not UTF-8, which no JSON file could hold."""
+    for value in values:
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str | Path) and not is_utf_8(str(word)):
+                shown = os.fsencode(word)
+                raise ValueError(f"{shown!r} is not UTF-8; rename the file, or write the text in UTF-8")
 
 
 def with_flags(message: str, app: typer.Typer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -123,6 +124,10 @@ def main(
         "final_period": final_period, "classifier": classifier, "store": store,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
+    if store is not None:
+        from index.milvus_building import check_free
+
+        check_free(store)
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
     given = TaskData(
@@ -136,13 +141,26 @@ def main(
     path = Path(json_output) if json_output not in (None, "-") else None
     fresh = new_results(request, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
     results = fresh if overwrite else open_results(path, fresh)
-    models = evaluate(request, results, path, log)
-    if json_output == "-":
+    failures: dict[str, Exception] = {}
+    models = evaluate(request, results, path, log, partial(_note, failures))
+    if models and json_output == "-":
         print_json(results.to_json())
-    else:
+    elif models:
         _print(request.task, models, results.comparisons)
-    if figures:
+    if models and figures:
         _draw(request.task, models, figures)
+    if failures:
+        if models:
+            log(f"failed: {', '.join(failures)}; what else was asked for is scored")
+        raise next(iter(failures.values()))
+
+
+def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
+    """Say once what failed, and keep the error without what its frames hold: a whole model."""
+    traceback.clear_frames(error.__traceback__)
+    if name not in failures:
+        log(f"{name} failed: {' '.join(str(error).split())}")
+        failures[name] = error
 
 
 def _check_options(task: str, given: list[str]) -> None:

@@ -45,6 +45,7 @@ def main(
     from cse.benchmark import template_search as search
     from cse.benchmark.results import name_and_checksum
     from cse.data import scored_pairs
+    from cse.evaluation.metrics import check_grades
     from cse.loading import open_model
     from cse.model_names import resolve_backbone
 
@@ -52,6 +53,7 @@ def main(
         _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
     pairs = scored_pairs(dev)
+    check_grades(pairs, dev)
     encoder = open_model(resolve_backbone(model, family))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 

@@ -127,11 +127,12 @@ def main(
 
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.training_output import check_output
+    from cse.training_output import reserved_output
 
     _check_choices(method, supervised, prefix, precision, storage)
     if not dry_run and main_process():
-        check_output(output, resume=resume, overwrite=overwrite)  # before anything is read
+        with reserved_output(output, resume=resume, overwrite=overwrite):
+            pass  # what is refused is refused before anything is read
         _check_push(push_to_hub)
     settings = {
         "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,

@@ -1,11 +1,17 @@
 """What the command line makes of the errors of libraries: parameters in backticks become the command's flags."""
 
+import errno
 import importlib
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 import typer
+from conftest import ROOT
 from typer.testing import CliRunner
 
 from scripts.cli import command, commands, with_flags
@@ -53,6 +59,49 @@ def test_the_error_of_a_library_is_one_line_with_flags() -> None:
     assert done.exit_code == 3
     assert done.stdout == ""
     assert done.stderr == "Error: y: --output is there; give another --output or pass --overwrite k `none`\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="words are Unicode elsewhere (2026-11)")
+@pytest.mark.parametrize("words", [["x\udcff", "y"], ["x", "y\udcff"], ["x", "y", "--output", "z\udcff"]])
+def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words: list[str]) -> None:
+    done = CliRunner().invoke(APP, words)
+    assert done.exit_code == 3
+    wrong = next(word for word in words if not word.isascii())
+    expected = f"Error: {os.fsencode(wrong)!r} is not UTF-8; rename the file, or write the text in UTF-8\n"
+    assert done.stderr == expected
+
+
+TALKATIVE = """
+import typer
+from scripts.cli import command, print_json
+def talk(json_output: bool = False):
+    if json_output:
+        print_json(["word"] * 100_000)
+    for _ in range(100_000):
+        typer.echo("word")
+command(talk)()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes (2026-11)")
+@pytest.mark.parametrize("words", [[], ["--json-output"]])
+def test_a_reader_that_leaves_ends_a_command_quietly(words: list[str]) -> None:
+    command = [sys.executable, "-c", TALKATIVE, *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE  # what a shell shows of head's other neighbours
+
+
+def test_another_broken_pipe_is_an_error_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> None:
+        raise BrokenPipeError(errno.EPIPE, "the server went away")
+
+    done = CliRunner().invoke(command(ask), [])
+    assert (done.exit_code, done.stderr) == (3, "Error: [Errno 32] the server went away\n")
 
 
 def test_several_commands_are_asked_for_by_name_and_each_speaks_of_its_own_flags() -> None:

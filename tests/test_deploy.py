@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,8 @@ from typer.testing import CliRunner
 
 import cse
 from cse import hub
+from cse.errors import ArtefactError
+from cse.project_files import pins, project_texts
 from cse.space import Hardware, requirements
 from index import BuildSettings, VectorIndex
 from index.manifest import read_manifest
@@ -71,6 +74,35 @@ def test_requirements_fit_the_hardware() -> None:
     for lines in (cpu[2:], zero[1:]):
         assert [line for line in lines if not line.startswith("faiss")] == rest
         assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
+
+
+def test_what_is_not_installed_is_pinned_to_the_oldest_version_and_other_extras_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = {"torch": "2.13.0+cpu", "faiss-gpu": "1.15.2"}
+
+    def version(name: str) -> str:
+        if name not in known:
+            raise PackageNotFoundError(name)
+        return known[name]
+
+    monkeypatch.setattr("cse.project_files.version", version)
+    needs = ["torch<3,>=2.12", "faiss-cpu>=1.15.1", 'gradio<7,>=6.31.0; extra == "app"', 'onnx>=1.23; extra == "onnx"']
+    assert pins(needs) == [
+        "torch==2.13.0",
+        'faiss-gpu==1.15.2; sys_platform == "linux" and platform_machine == "x86_64"',
+        'faiss-cpu==1.15.2; sys_platform != "linux" or platform_machine != "x86_64"',
+        "gradio==6.31.0",
+    ]
+    assert requirements("\n".join(pins(needs)), Hardware.ZERO_GPU).splitlines() == [
+        "torch==2.11.0", "faiss-cpu==1.15.2", "gradio==6.31.0",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(LOCK)
+    with pytest.raises(ArtefactError, match=r"no README\.md in it, which a Space needs; deploy from a clone of the"):
+        project_texts(tmp_path)
 
 
 def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,32 @@ def test_a_full_disk_under_a_tokenizer_is_an_error_of_the_folder(tmp_path: Path,
     assert errno.ENOSPC in FULL
     with pytest.raises(Exception, match=r"^other$"):
         write_folder(tmp_path / "out", lambda target: (_ for _ in ()).throw(Exception("other")))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere (2026-11)")
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_is_written_through_a_link_which_stays(tmp_path: Path, there: bool) -> None:
+    (tmp_path / "far").mkdir()
+    target, link = tmp_path / "far" / "vectors", tmp_path / "link.npy"
+    if there:
+        target.write_text("old")
+    link.symlink_to(Path("far") / "vectors")
+    write_file(link, lambda fresh: fresh.with_suffix(".npy").write_text("new"))  # a suffix that np.save would append
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["far", "link.npy", "vectors"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes (2026-11)")
+@pytest.mark.parametrize("what", ["pipe", "link", "circle", "circle of folders"])
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path, what: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "circle of folders").symlink_to("circle of folders")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    write = write_folder if "folders" in what else write_file
+    with pytest.raises(OSError, match=rf"{what}: cannot be written \(.*\); give another f"):
+        write(tmp_path / what, lambda fresh: None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "pipe").is_fifo()

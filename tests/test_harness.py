@@ -30,7 +30,8 @@ class LetterCounts:
 
 def request(task: str, folder: Path, *encoders: LetterCounts, **more: object) -> EvaluationRequest:
     compared = [ComparedModel("given", "key", None, None, encoder) for encoder in encoders]
-    models = SimpleNamespace(open=lambda: iter(compared), fit=None)
+    candidates = [SimpleNamespace(name=one.encoder.name, open=lambda one=one: one) for one in compared]
+    models = SimpleNamespace(candidates=lambda: candidates, fit=None)
     return EvaluationRequest(find_task(task), TaskData(folder), models, **more)
 
 
@@ -102,6 +103,28 @@ def test_data_that_are_not_there_are_named_before_a_model_is_opened(tmp_path: Pa
     selection = ModelSelection(["no such model"])
     with pytest.raises(ValueError, match="no STS files; the layout is STS12"):
         new_results(EvaluationRequest(find_task("sts"), TaskData(tmp_path), selection), "command")
+
+
+def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Path, tmp_path: Path) -> None:
+    class Broken(LetterCounts):
+        def encode(self, sentences: list[str], batch_size: int = 64) -> np.ndarray:
+            if len(self.seen) > 5:
+                raise RuntimeError("out of memory")
+            return super().encode(sentences)
+
+    encoders = LetterCounts("f1", "aeiou"), Broken("f2", "aeiou", "broken"), LetterCounts("f3", "tnrs", "last")
+    extra = sts / "STS13" / "more.tsv"
+    extra.write_text("".join(f"{i % 5}\tline {'a' * i} x\tline e {'i' * i}\n" for i in range(12)))
+    asked = request("sts", sts, *encoders, compare=True)
+    failures: list[tuple[str, str]] = []
+    results, path = new_results(asked, "command"), tmp_path / "r.json"
+    found = evaluate(asked, results, path, lambda line: None, lambda name, error: failures.append((name, str(error))))
+    assert failures == [("broken", "out of memory")]
+    assert {label: len(record.scores) for label, record in found.items()} == {"letters": 7, "broken": 1, "last": 7}
+    assert read_results(path) == results
+    assert [line.split(",")[0] for line in results.comparisons] == ["letters minus last"]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        evaluate(asked, new_results(asked, "command"), None, lambda line: None)
 
 
 def test_a_selection_refuses_what_it_does_not_know() -> None:

@@ -1,9 +1,11 @@
 """Cosines and Spearman by their definitions."""
 
+import re
+
 import numpy as np
 import pytest
 
-from cse.evaluation.metrics import spearman
+from cse.evaluation.metrics import correlation, correlation_or_none, pearson, spearman
 from cse.vectors import cosines
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
@@ -33,7 +35,31 @@ def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() ->
     assert spearman(encode, [(5.0, "a", "b"), (3.0, "a", "c"), (2.0, "b", "c"), (0.0, "a", "d")]) == pytest.approx(80.0)
 
 
-def test_equal_grades_are_refused_and_equal_cosines_count_nothing() -> None:
-    with pytest.raises(ValueError, match="all 2 pairs have the same grade"):
-        spearman(encode, [(3.0, "a", "b"), (3.0, "a", "c")])
-    assert spearman(encode, [(3.0, "a", "b"), (1.0, "a", "b")]) == 0.0
+@pytest.mark.parametrize(
+    ("cosines", "grades", "message"),
+    [
+        ([0.1, 0.2], [3.0, 3.0], "x.tsv: all 2 pairs have the same grade, so there is no correlation"),
+        ([0.1, 0.1], [3.0, 1.0], "x.tsv: all 2 pairs have the same cosine, so there is no correlation"),
+        ([1.0, 1.0 - 1e-7, 1.0], [3.0, 1.0, 2.0], "all 3 pairs have the same cosine"),  # rounding of float32 vectors
+        ([0.1], [3.0], "a correlation needs two pairs or more, got 1"),
+        ([0.1, np.nan], [3.0, 1.0], "some cosines are no finite numbers"),
+        ([0.1, np.inf], [3.0, 1.0], "some cosines are no finite numbers"),
+    ],
+)
+def test_an_undefined_correlation_is_refused_and_never_a_number(
+    cosines: list[float], grades: list[float], message: str
+) -> None:
+    for measure in (correlation, pearson):
+        with pytest.raises(ValueError, match=f"^(x.tsv: )?{re.escape(message.removeprefix('x.tsv: '))}"):
+            measure(np.array(cosines), np.array(grades), name="x.tsv")
+    assert correlation_or_none(np.array(cosines), np.array(grades)) is None
+
+
+def test_cosines_that_differ_in_the_fifth_decimal_are_ranked() -> None:
+    assert correlation(np.array([0.99999, 0.99998, 0.99997]), [3.0, 2.0, 1.0]) == pytest.approx(100.0)
+    assert correlation_or_none(np.array([0.99999, 0.99998, 0.99997]), [3.0, 1.0, 2.0]) == 50.0
+
+
+def test_pairs_of_equal_sentences_have_no_spearman() -> None:
+    with pytest.raises(ValueError, match="all 3 pairs have the same cosine"):
+        spearman(encode, [(5.0, "a", "a"), (2.0, "b", "b"), (3.0, "d", "d")])

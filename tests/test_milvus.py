@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
 
-from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building
+from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building, milvus_server
 from index.milvus import MilvusIndex
 from index.places import build_at, manifest_at, open_at, place_of
 
@@ -295,6 +296,63 @@ def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(IndexFolderError, match=r"^x: ") as refused:
         collection.search(vectors(1), 3)
     assert "\n" not in str(refused.value)
+
+
+class SlowServer:
+    """A port that listens, a client that is answered at the call `answers_at`, and a clock of 10 seconds a call."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, answers_at: int) -> None:
+        self.asked, self.now, self.answers_at = 0, 0.0, answers_at
+        monkeypatch.setattr("pymilvus.MilvusClient", self.client)
+        monkeypatch.setattr(milvus_server, "monotonic", lambda: self.now)
+        monkeypatch.setattr(milvus_server, "sleep", lambda seconds: None)
+
+    def client(self, uri: str, timeout: float) -> str:
+        from pymilvus import MilvusException
+
+        self.asked, self.now = self.asked + 1, self.now + 10
+        if self.asked < self.answers_at:
+            raise MilvusException(2, "Fail connecting to\nserver")
+        return "a client"
+
+
+def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        address = f"milvus://127.0.0.1:{listening.getsockname()[1]}/x"
+        slow = SlowServer(monkeypatch, 4)
+        assert client_of(address) == "a client"
+        assert slow.asked == 4
+        dead = SlowServer(monkeypatch, 1000)
+        with pytest.raises(IndexFolderError) as refused:
+            client_of(address)
+    assert dead.asked == 6
+    assert str(refused.value) == (
+        f"{address}: a server listens there, but did not answer as Milvus does for 60 seconds (Fail connecting to "
+        "server); it may be starting or busy: try again later"
+    )
+
+
+def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = SlowServer(monkeypatch, 1000)
+    with pytest.raises(IndexFolderError, match="no Milvus server answers there; start one, or correct it"):
+        client_of(f"milvus://127.0.0.1:{free_port()}/x")
+    assert server.asked == 0
+
+
+def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    SlowServer(monkeypatch, 1000)
+
+    def silent(place: tuple[str, int], timeout: float) -> None:
+        assert place == ("::1", 1)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr("socket.create_connection", silent)
+    with pytest.raises(IndexFolderError, match=r"x: gave no sign within 30 seconds; .* try again later"):
+        client_of("milvus://[::1]:1/x")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@
 import ast
 import email
 import importlib
+import os
 import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
+import faiss
 import pytest
 from conftest import ROOT
 from packaging.requirements import Requirement
@@ -18,6 +21,7 @@ from wheels import PACKAGED, build_wheel
 
 import app
 import cse
+from cse.space import Hardware, SpaceRequest, stage
 from scripts.__main__ import app as group
 
 FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))
@@ -42,6 +46,30 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipf
     assert {"cse/py.typed", "cse/bundled/dcpcse/model.safetensors", "ui/style.css", "ui/map/map.js"} <= expected
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
     assert Path(str(wheel.filename)).stat().st_size < 100_000_000
+
+
+def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    light = [each.filename for each in wheel.infolist() if each.file_size < 10**6]  # the rest takes long to copy
+    wheel.extractall(tmp_path / "site", light)
+    (tmp_path / "empty").mkdir()
+    words = [sys.executable, "-m", "scripts", "deploy", "me/space", "--hardware", "cpu", "--dry-run"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(words, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    place, cloned = tmp_path / "empty" / "space", tmp_path / "cloned"
+    stage(SpaceRequest("me/space", Hardware.CPU), cloned)
+    found = {path.relative_to(place) for path in place.rglob("*") if path.is_file()}
+    expected = {path.relative_to(cloned) for path in cloned.rglob("*") if path.is_file()}
+    assert {path for path in expected if (cloned / path).stat().st_size < 10**6} == found
+    for path in found - {Path("requirements.txt")}:
+        assert (place / path).read_bytes() == (cloned / path).read_bytes(), path
+    needs, locked = ((folder / "requirements.txt").read_text().splitlines() for folder in (place, cloned))
+    assert needs[0] == locked[0]
+    pinned = {need.name: str(need.specifier) for need in map(Requirement, needs[1:])}
+    assert pinned.pop("faiss-cpu") == f"=={faiss.__version__}"
+    assert pinned.keys() == {need.name for need in map(Requirement, locked[1:])} - {"faiss-cpu"} | {"numpy"}
+    for name, specifier in pinned.items():
+        assert specifier == f"=={version(name).partition('+')[0]}"
 
 
 def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:

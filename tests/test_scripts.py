@@ -105,6 +105,22 @@ def test_training_without_dev_says_that_it_selects_nothing(bert_folder: Path, te
     assert "nothing was selected" in (tmp_path / "out" / "config.json").read_text()
 
 
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [("3\t{0}\t{1}\n", ("dev.tsv: all 7 pairs have the same grade",)),
+     ("{2}\t{0}\t{0}\n", ("--dev: all 7 pairs have the same cosine", "give other pairs"))],
+    ids=["grades", "cosines"],
+)  # fmt: skip
+def test_dev_pairs_without_a_correlation_are_refused_before_a_step(
+    bert_folder: Path, text: Path, tmp_path: Path, row: str, words: tuple[str, ...]
+) -> None:
+    pairs = zip(SENTENCES, reversed(SENTENCES), range(7), strict=True)
+    (tmp_path / "dev.tsv").write_text("".join(row.format(*pair) for pair in pairs))
+    options = ("--backbone", bert_folder, "--data", text, "--dev", tmp_path / "dev.tsv", "--output", tmp_path / "out")
+    refused(run("train", "simcse", *options), 3, *words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.tsv", "text.txt"]
+
+
 def test_supervised_training_reads_triplets(bert_folder: Path, tmp_path: Path) -> None:
     rows = [f"{a}\t{b}\t{c}" for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
     (tmp_path / "nli.tsv").write_text("\n".join(rows))

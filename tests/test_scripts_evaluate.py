@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SENTENCES
+from safetensors.torch import load_file, save_file
 from test_scripts import refused, run
 
 import cse
@@ -210,6 +211,61 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
     refused(alone, 3, "postprocess", "fit", "together")
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--model", "simcsee"], 4, "no model 'simcsee'; choose simcse"),
+        (["--model", "HERE"], 4, "cannot read config.json, damaged"),
+        (["--postprocess", "flow", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
+        (["--model", "promptbert", "--pooling", "max"], 3, "unknown 'max'"),
+        (["--model", "bundled", "--family", "elmo"], 3, "unknown family 'elmo'"),
+        (["--store", "milvus://localhost"], 3, "'milvus://localhost' is no address of a collection"),
+    ],
+)
+def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
+    bert_folder: Path, sts: Path, tmp_path: Path, monkeypatch, words: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "config.json").write_text("{")
+    monkeypatch.setattr("cse.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
+    words = [str(tmp_path / "damaged") if word == "HERE" else word for word in words]
+    path = tmp_path / "results.json"
+    task, data = ("retrieval", toy_retrieval(tmp_path)) if "--store" in words else ("sts", sts)
+    done = run("evaluate", task, "--model", bert_folder, "--model", "simcse", *words, "--data", data, "--json", path)
+    refused(done, code, message)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("printed", ["table", "json"])
+def test_a_model_that_fails_loses_no_row_of_the_others(
+    bert_folder: Path, roberta_folder: Path, sts: Path, tmp_path: Path, printed: str
+) -> None:
+    shutil.copytree(bert_folder, tmp_path / "broken")
+    weights = load_file(tmp_path / "broken" / "model.safetensors")
+    next(iter(weights.values())).view(-1)[0] = float("nan")
+    save_file(weights, tmp_path / "broken" / "model.safetensors", {"format": "pt"})
+    models = [word for folder in (bert_folder, tmp_path / "broken", roberta_folder) for word in ("--model", folder)]
+    done = run("evaluate", "sts", *models, "--data", sts, *(["--json", "-"] if printed == "json" else []))
+    refused(done, 3, "broken-mean gives vectors that are not finite")
+    assert "broken-mean failed: " in done.stderr
+    assert "failed: broken-mean; what else was asked for is scored" in done.stderr
+    if printed == "table":
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["STS12", "bert-mean", "roberta-mean"]
+    else:
+        assert {name: len(one["scores"]) for name, one in json.loads(done.stdout)["models"].items()} == {
+            "bert-mean": 7, "roberta-mean": 7,
+        }  # fmt: skip
+
+
+def test_where_every_model_fails_nothing_is_printed(sts: Path, tmp_path: Path, bert_folder: Path) -> None:
+    for path in sts.rglob("*.tsv"):
+        path.write_text("5\ta\tb\n5\tc\td\n")
+    for options in ([], ["--json", "-"]):
+        done = run("evaluate", "sts", "--model", bert_folder, "--model", bert_folder, "--data", sts, *options)
+        refused(done, 3, "STS12: all 2 pairs have the same grade")
+        assert done.stdout == ""
+
+
 def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     refused(run("evaluate", "chess", "--model", bert_folder, "--data", sts), 2, "unknown task", "retrieval")
     refused(run("evaluate", "sts", "--model", "simcsee", "--data", sts), 4, "simcsee", "promptbert")
@@ -221,12 +277,17 @@ def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_p
     refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "sts"), 3, "STS12: all 2 pairs")
 
 
-def test_retrieval_runs_through_the_index(bert_folder: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "toy"
+def toy_retrieval(place: Path) -> Path:
+    """A folder of retrieval data, one set in it."""
+    folder = place / "toy"
     folder.mkdir()
     (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
     (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\t{SENTENCES[3]}\n")
     (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\nq1\td0\t-1\n")
-    done = run("evaluate", "retrieval", "--model", bert_folder, "--data", tmp_path)
+    return place
+
+
+def test_retrieval_runs_through_the_index(bert_folder: Path, tmp_path: Path) -> None:
+    done = run("evaluate", "retrieval", "--model", bert_folder, "--data", toy_retrieval(tmp_path))
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[1].split()[1:] == ["100.00"] * 4

@@ -59,10 +59,14 @@ def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
     assert paired_bootstrap({"a": (first, first, grades)}, samples=20) == Difference(0.0, 0.0, 0.0)
 
 
-def test_equal_cosines_count_as_no_correlation() -> None:
+def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples() -> None:
     grades = np.arange(5.0)
-    found = paired_bootstrap({"a": (np.ones(5), grades, grades)}, samples=1, seed=0)
-    assert found.value == -100.0
+    for columns in ((np.ones(5), grades, grades), (grades, np.ones(5), grades), (grades, grades, np.ones(5))):
+        with pytest.raises(ValueError, match=r"a: all 5 pairs have the same (cosine|grade)"):
+            paired_bootstrap({"a": columns}, samples=1)
+    # two pairs: a sample of one of them twice has no correlation, any other one the whole difference
+    two = paired_bootstrap({"a": (np.array([0.1, 0.2]), np.array([0.2, 0.1]), np.array([1.0, 2.0]))}, samples=20)
+    assert two == Difference(200.0, 200.0, 200.0)
 
 
 def test_seeds_are_compared_by_welch() -> None:

@@ -40,6 +40,16 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
     assert "subset_mean" not in score(encode, [second], details=True)
 
 
+def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_place_empty(tmp_path: Path) -> None:
+    first = write_pairs(tmp_path / "STS12" / "x.tsv", "1\ta\tb", "5\tb\tc")
+    flat = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "4\ta\td")
+    with pytest.raises(ValueError, match="STS12: all 4 pairs have the same cosine"):
+        score(lambda texts: np.ones((len(texts), 2)), [first, flat])
+    found = score(encode, [first, flat], details=True)
+    assert found["subsets"] == {"x": -100.0, "y": None}
+    assert found["subset_mean"] is None
+
+
 def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no STS files"):
         units(TaskData(tmp_path))

@@ -26,6 +26,18 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, suffix
                 read(path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere (2026-11)")
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet"])
+def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path: Path, suffix: str) -> None:
+    for path in (tmp_path / f"caf\udce9{suffix}", tmp_path / "d\udcff" / f"a{suffix}"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("5\ta dog\ta cat\n")
+        for read in (lambda path: next(sentences(path)), scored_pairs, file_digest):
+            with pytest.raises(ValueError, match=r"^b'.*\\x.*': the name is not UTF-8; rename it$") as caught:
+                read(path)
+            assert str(caught.value).isascii()
+
+
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 @pytest.mark.parametrize("unit", [b"\0", b"d"])
 def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
@@ -51,6 +63,29 @@ def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path,
     (tmp_path / "short.txt").write_bytes(b"abc\nabcde")
     with pytest.raises(ValueError, match="line 2 is longer than 4 bytes"):
         list(text_lines(tmp_path / "short.txt"))
+
+
+def test_lines_that_end_as_on_old_macs_are_refused_in_text_as_in_tables(tmp_path: Path) -> None:
+    for name, content in (
+        ("a.txt", b"a dog\n\r\na cat\rb\n"),
+        ("b.tsv", b"1\ta\tb\r2\tc\td\r"),
+        ("c.csv", b"text\ra\r"),
+    ):
+        (tmp_path / name).write_bytes(content)
+    cure = r"holds a carriage return inside it, as old Macs end lines; convert it, for example with tr '\\r' '\\n'"
+    with pytest.raises(ValueError, match=rf"a\.txt: line 3 {cure}"):
+        list(sentences(tmp_path / "a.txt"))
+    with pytest.raises(ValueError, match=rf"b\.tsv: line 1 {cure}"):
+        scored_pairs(tmp_path / "b.tsv")
+    with pytest.raises(ValueError, match=r"c\.csv: line 1: cannot read this row"):
+        list(sentences(tmp_path / "c.csv"))
+
+
+def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a dog\r\na cat\r\r\na man\r")
+    assert list(text_lines(tmp_path / "a.txt")) == ["a dog", "a cat", "a man"]
+    (tmp_path / "a.csv").write_bytes(b'sentence\r\n"a\rdog"\r\n')
+    assert list(sentences(tmp_path / "a.csv")) == ["a\rdog"]  # quoted, so it belongs to the cell
 
 
 def test_a_longer_cell_of_a_table_is_refused_too(tmp_path: Path, monkeypatch) -> None:

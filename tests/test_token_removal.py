@@ -41,7 +41,9 @@ def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
     average = round(sum(expected.values()) / 3, 2)
     assert average == 33.33  # of 100, 100 and -100: both decimals count
     assert task_scores(rows, sets) == {**expected, "average": average}
-    assert task_scores(dict.fromkeys(rows, np.ones(2)), {"one": SETS["one"]}) == {"one": 0.0, "average": 0.0}
+    assert task_scores(dict.fromkeys(rows, np.ones(2)), {"one": SETS["one"]}) == {"one": None, "average": None}
+    same = {"one": SETS["one"], "same": [(1.0, "a b", "a b"), (2.0, "c", "c")]}
+    assert task_scores(rows, same) == {"one": expected["one"], "same": None, "average": None}
     with pytest.raises(ValueError, match="flat: all 2 pairs have the same grade"):
         task_scores(rows, {"flat": [(1.0, "a b", "c"), (1.0, "c", "a b")]})
 

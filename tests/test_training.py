@@ -1,6 +1,7 @@
 """The loop: what moves, what does not, the losses of three sentences by hand, resume, selection, several processes."""
 
 import json
+import os
 import pickle
 import shutil
 import socket
@@ -102,6 +103,29 @@ def test_a_run_killed_before_its_first_evaluation_begins_again(bert_folder: str,
     assert losses(tmp_path / "out") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
 
 
+def test_dev_pairs_that_have_no_correlation_select_nothing(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    alike = [(float(i), text, text) for i, text in enumerate(SENTENCES)]
+    with pytest.raises(ValueError, match=r"^`dev`: all 7 pairs have the same cosine, .* before the first step; give"):
+        train(encoder, run_of(encoder, alike), tmp_path / "out")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "simcse")
+
+    def collapse(entry: dict) -> None:
+        if entry["step"] == 5:
+            with torch.no_grad():
+                for tensor in encoder.parameters():
+                    tensor.zero_()
+
+    with pytest.raises(ValueError, match=r"all 12 pairs have the same cosine, .* step 6; lower `learning_rate`"):
+        train(encoder, run_of(encoder, DEV), tmp_path / "out", report=collapse)
+    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "config.json").read_text())
+    assert kept["dev"]["best_step"] == 3
+
+
 def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) -> None:
     encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
 
@@ -112,6 +136,51 @@ def test_two_runs_into_one_folder_do_not_meet(bert_folder: str, tmp_path: Path) 
 
     train(encoder, run_of(encoder), tmp_path / "out", report=second)
     assert len(losses(tmp_path / "out")) == 7
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no lock elsewhere (2026-11)")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_run_is_kept_out_from_the_first_check_of_another_to_its_end(
+    bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
+    output, place = tmp_path / "new" / "out", tmp_path / "new" / "out"
+    if linked:
+        output.mkdir(parents=True)
+        place = tmp_path / "link"
+        place.symlink_to(output)
+    tried: list[str] = []
+
+    def second(when: str) -> None:
+        tried.append(when)
+        with pytest.raises(ValueError, match=r"new/out: another run is writing there; give another `output`"):
+            train(other, run_of(other), output, overwrite=True)
+
+    def score(*given: object) -> float:
+        second("before its folder is there")
+        return 1.0
+
+    def replaced(*given: object) -> None:
+        second("before its checkpoint is there")
+        publish(*given)
+
+    publish = training.publish
+    monkeypatch.setattr(training, "dev_score", score)
+    monkeypatch.setattr(training, "publish", replaced)
+    train(encoder, run_of(encoder, DEV, max_steps=1), place, overwrite=True)
+    assert tried == ["before its folder is there"] * 2 + ["before its checkpoint is there"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
+    (tmp_path / "new" / ".out.held").touch()  # as a kill leaves it
+    monkeypatch.undo()
+    train(other, run_of(other, max_steps=1), output, overwrite=True)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
+
+
+def test_a_run_that_is_refused_leaves_no_folder(bert_folder: str, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    with pytest.raises(ArtefactError, match="nothing to resume"):
+        train(encoder, run_of(encoder), tmp_path / "deep" / "er" / "out", resume=True)
+    assert not any(tmp_path.iterdir())
 
 
 def test_another_recipe_or_a_damaged_state_is_refused(bert_folder: str, tmp_path: Path) -> None:

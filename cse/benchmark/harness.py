@@ -7,14 +7,14 @@ are not run again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.benchmark.models import ComparedModel, ModelSelection
+from cse.benchmark.models import Candidate, ComparedModel, ModelSelection
 from cse.benchmark.results import (
     ModelRecord,
     Protocol,
@@ -75,32 +75,78 @@ def new_results(request: EvaluationRequest, command: str) -> Results:
     return Results(request.task.name, protocol, command)
 
 
-def evaluate(request: EvaluationRequest, results: Results, path: Path | None, report: Report) -> dict[str, ModelRecord]:
+def raise_failure(name: str, error: Exception) -> None:
+    """End the evaluation with the first failure."""
+    raise error
+
+
+def evaluate(
+    request: EvaluationRequest,
+    results: Results,
+    path: Path | None,
+    report: Report,
+    failed: Callable[[str, Exception], None] = raise_failure,
+) -> dict[str, ModelRecord]:
     """Complete `results` and save them to `path` after every unit; the records of the request's models come back.
 
-    `report` is called with lines of progress. Raises OSError, before any work, where `path` cannot be written.
+    `report` is called with lines of progress, `failed` with the name and the error of a model that cannot be opened or
+    scored, and of a `path` that can no longer be written. Where `failed` returns, the others go on, and what is scored
+    stays. Raises what `ModelSelection.candidates` does, and OSError where `path` cannot be written, before any work.
     """
+    candidates = request.models.candidates()
+    if path:
+        save_results(path, results)
+    scoring = _Scoring(request, results, path, report, failed)
+    first, *others = [scoring.score(candidate) for candidate in candidates]
+    whole = {label: results.models[label].scores for label in (first, *others) if label}
+    if request.compare and others:
+        if first is None:
+            report(f"no comparison: {candidates[0].name} failed, with which the others are compared")
+        elif len(whole) > 1:
+            results.comparisons = compare(whole)
+    for label in [label for label, record in scoring.found.items() if not record.scores]:
+        del scoring.found[label], results.models[label]  # nothing is known of a model that failed at once
+    scoring.save()
+    return scoring.found
 
-    def save() -> None:
-        if path:
-            save_results(path, results)
 
-    def done(record: ModelRecord, unit: str) -> None:
-        report(f"  {unit}  {_numbers(record.scores[unit])}")
-        save()
+@dataclass
+class _Scoring:
+    """An evaluation under way: what it was given, and the records `found` by label."""
 
-    save()
-    found: dict[str, ModelRecord] = {}
-    for model in request.models.open():
-        label, record = _record(results, model)
-        found[label] = record
-        report(f"{label} ({record.fingerprint})")
-        units = _units(request, model.encoder, results.protocol.points, report)
-        record.scores = run_units(_encode(request, model.encoder), units, record.scores, partial(done, record))
-    if request.compare and len(found) > 1:
-        results.comparisons = compare({label: record.scores for label, record in found.items()})
-    save()
-    return found
+    request: EvaluationRequest
+    results: Results
+    path: Path | None
+    report: Report
+    failed: Callable[[str, Exception], None]
+    found: dict[str, ModelRecord] = field(default_factory=dict)
+
+    def score(self, candidate: Candidate) -> str | None:
+        """The label of a model that is now scored on every unit; None where it failed."""
+        try:
+            model = candidate.open()
+            label, record = _record(self.results, model)
+            self.found[label] = record
+            self.report(f"{label} ({record.fingerprint})")
+            units = _units(self.request, model.encoder, self.results.protocol.points, self.report)
+            encode, done = _encode(self.request, model.encoder), partial(self._done, record)
+            record.scores = run_units(encode, units, record.scores, done)
+        except Exception as error:
+            self.failed(candidate.name, error)
+            return None
+        return label
+
+    def _done(self, record: ModelRecord, unit: str) -> None:
+        self.report(f"  {unit}  {_numbers(record.scores[unit])}")
+        self.save()
+
+    def save(self) -> None:
+        """Save the results; a disk that is full by now costs no score."""
+        try:
+            if self.path:
+                save_results(self.path, self.results)
+        except OSError as error:
+            self.failed(str(self.path), error)
 
 
 def run_units(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cse.files import digest
 from cse.loading import open_model
 from cse.method_json import to_json
 from cse.methods import UNTRAINED, When
-from cse.model_names import Kind, ModelReference, location, resolve, resolve_among
+from cse.model_names import Kind, ModelReference, check_name, location, resolve, resolve_among
 from cse.weights import available
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
@@ -46,6 +47,17 @@ class ComparedModel:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A model that is known to be there: its `name` for messages, and what opens it.
+
+    `open` raises ArtefactError for damaged weights.
+    """
+
+    name: str
+    open: Callable[[], ComparedModel]
+
+
+@dataclass(frozen=True)
 class ModelSelection:
     """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
 
@@ -68,20 +80,36 @@ class ModelSelection:
         if (self.postprocess is None) != (self.fit is None):
             raise ValueError("a postprocess is fitted on text: give `postprocess` and `fit` together")
 
-    def open(self) -> Iterator[ComparedModel]:
-        """Every encoder, one after the other."""
-        for model in named(self.models):
-            reference = resolve_among(model, self.family if model in self.models else None, self.poolings)
-            known = settings(reference)
-            plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
-            for pooling in self.poolings if plain and self.poolings else (None,):
-                encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
-                marks = (self.postprocess, "bare" if self.bare else None)
-                key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
-                alike = None if self.postprocess else group(known, encoder)
-                yield ComparedModel(
-                    model, key, alike, (known or {}).get("seed"), self._follow(encoder), reference.family
-                )
+    def candidates(self) -> list[Candidate]:
+        """What is compared, none of it opened yet; all names come before the first files of weights.
+
+        Raises what a wrong name, family or pooling, a damaged configuration, or no sentences to fit on would raise
+        when the model is opened.
+        """
+        models = named(self.models)
+        for model in models:
+            check_name(model)
+        if self.fit is not None and next(sentences(self.fit), None) is None:
+            raise ValueError(f"{self.fit}: no sentence in it to fit the postprocess on; give another `fit`")
+        return [candidate for model in models for candidate in self._readings(model)]
+
+    def _readings(self, model: str) -> list[Candidate]:
+        """A model under each pooling asked for, where it is a plain backbone."""
+        reference = resolve_among(model, self.family if model in self.models else None, self.poolings)
+        settings(reference)
+        if not self.poolings or reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+            return [Candidate(reference.label, partial(self._open, model, reference, None))]
+        return [
+            Candidate(f"{Path(reference.name).name}-{pooling}", partial(self._open, model, reference, pooling))
+            for pooling in self.poolings
+        ]
+
+    def _open(self, model: str, reference: ModelReference, pooling: str | None) -> ComparedModel:
+        encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
+        known, marks = settings(reference), (self.postprocess, "bare" if self.bare else None)
+        key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
+        alike = None if self.postprocess else group(known, encoder)
+        return ComparedModel(model, key, alike, (known or {}).get("seed"), self._follow(encoder), reference.family)
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:

@@ -48,8 +48,8 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     if len(named) == 1:
         return named[0]
     poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
-    (opened,) = ModelSelection([model], poolings, bare=bare).open()
-    fingerprint = opened.encoder.fingerprint
+    (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
+    fingerprint = candidate.open().encoder.fingerprint
     found = next((record for record in records if record.fingerprint == fingerprint), None)
     if found is None:
         known = ", ".join(filter(None, [pooling, fingerprint]))

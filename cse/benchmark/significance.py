@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.evaluation.metrics import check_defined
+
 if TYPE_CHECKING:
     from cse.evaluation import Scores
 
@@ -40,16 +42,29 @@ def paired_bootstrap(
 
     A task is (first model's cosines, second's, grades), each (N,), of the same pairs in the same order. Every sample
     draws each task's pairs with replacement, the same ones for both models (Efron and Tibshirani 1993; Koehn 2004).
+    Raises ValueError for a task in which a model has no correlation.
     """
     rng = np.random.default_rng(seed)
-    whole = np.mean([_gain(first, second, grades) for first, second, grades in tasks.values()])
+    for name, (*both, grades) in tasks.items():
+        for found in both:
+            check_defined(found, grades, name)
+    whole = np.mean([_gain(*columns) for columns in tasks.values()])
     drawn = np.zeros(samples)
-    for first, second, grades in tasks.values():
+    for columns in tasks.values():
         for number in range(samples):
-            rows = rng.integers(len(grades), size=len(grades))
-            drawn[number] += _gain(first[rows], second[rows], grades[rows]) / len(tasks)
+            drawn[number] += _drawn_gain(rng, columns) / len(tasks)
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Difference(round(float(whole), 2), round(float(low), 2), round(float(high), 2))
+
+
+def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, np.ndarray, np.ndarray]) -> float:
+    """The gain in pairs drawn with replacement, drawn again while a column is constant: that has no correlation."""
+    count = len(columns[0])
+    while True:
+        rows = rng.integers(count, size=count)
+        sample = [column[rows] for column in columns]
+        if all(np.ptp(column) > 0 for column in sample):
+            return _gain(*sample)
 
 
 def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
@@ -57,7 +72,7 @@ def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
 
     ranks = [rankdata(column) for column in (first, second, grades)]
     deviations = [column - column.mean() for column in ranks]
-    norms = [np.sqrt((column**2).sum()) or 1.0 for column in deviations]
+    norms = [np.sqrt((column**2).sum()) for column in deviations]
     spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
     return float(100 * (spearmans[0] - spearmans[1]))
 

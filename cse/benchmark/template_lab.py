@@ -79,7 +79,7 @@ def compare(encoder: Encoder, template: Template, question: Question, known: Enc
     own, other = (
         Trial(
             reader.method.template.text,
-            round(correlation(found, grades), 2),
+            round(correlation(found, grades, f"the template {reader.method.template.text!r}"), 2),
             reader.top_tokens(question.sentence, question.k),
         )
         for reader, found in zip(readers, cosines, strict=True)

@@ -162,7 +162,7 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     """A function from a template to Spearman x 100 of the pairs, two decimals, with `encoder`'s backbone.
 
     The vectors are those at [MASK], with `denoise` minus the template's bias. `final_period` ends sentences as
-    PromptBERT's released evaluation does.
+    PromptBERT's released evaluation does. The function raises ValueError where the pairs have no correlation.
     """
     from cse.encoder import Encoder
 
@@ -173,7 +173,8 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     def score(template: Template) -> float:
         method = replace(prompt, views=((template,),))
         prompted = Encoder(encoder.model, encoder.tokenizer, method, name=template.text)
-        return round(spearman(lambda texts: prompted.encode(texts, batch_size=128), pairs), 2)
+        name = f"the template {template.text!r}"
+        return round(spearman(lambda texts: prompted.encode(texts, batch_size=128), pairs, name), 2)
 
     return score
 

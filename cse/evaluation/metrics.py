@@ -14,27 +14,66 @@ if TYPE_CHECKING:
     from cse.evaluation import Encode
 
 
-def spearman(encode: Encode, pairs: Sequence[Pair]) -> float:
-    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once."""
-    return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs])
+SAME = 1e-6  # cosines that differ by less are equal: float32 vectors do not tell them apart
 
 
-def correlation(found: np.ndarray, grades: Iterable[float]) -> float:
-    """Spearman x 100 of cosines (N,) with grades (N,); 0 where all cosines are equal.
+def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
+    """Spearman x 100 of the pairs' cosines with their grades; each distinct sentence is encoded once.
 
-    Raises ValueError where all grades are.
+    Raises ValueError as `correlation` does.
+    """
+    return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
+
+
+def correlation(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
+    """Spearman x 100 of cosines (N,) with grades (N,).
+
+    Raises ValueError, beginning with the `name` of the pairs, where it is undefined.
     """
     from scipy.stats import spearmanr
 
-    grades = np.asarray(grades)
-    if np.ptp(grades) == 0:
-        raise ValueError(f"all {len(grades)} pairs have the same grade; a correlation needs different ones")
-    return 100 * float(spearmanr(found, grades).statistic) if np.ptp(found) > 0 else 0.0
+    check_defined(found, grades, name)
+    return 100 * float(spearmanr(found, grades).statistic)
 
 
-def pearson(found: np.ndarray, grades: np.ndarray) -> float:
-    """Pearson x 100 of cosines (N,) with grades (N,); 0 where all cosines are equal."""
-    return 100 * float(np.corrcoef(found, grades)[0, 1]) if np.ptp(found) > 0 else 0.0
+def correlation_or_none(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> float | None:
+    """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None where it is undefined."""
+    return None if _why_undefined(found, grades) else round(correlation(found, grades), 2)
+
+
+def mean_or_none(scores: Sequence[float | None]) -> float | None:
+    """The mean of scores, two decimals; None where one of them is."""
+    known = [score for score in scores if score is not None]
+    return round(sum(known) / len(known), 2) if len(known) == len(scores) else None
+
+
+def pearson(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
+    """Pearson x 100 of cosines (N,) with grades (N,). Raises ValueError as `correlation` does."""
+    check_defined(found, grades, name)
+    return 100 * float(np.corrcoef(found, grades)[0, 1])
+
+
+def check_grades(pairs: Sequence[Pair], name: object) -> None:
+    """Raise ValueError, beginning with the `name` of the pairs, where all grades are equal or there is one pair."""
+    grades = [grade for grade, _, _ in pairs]
+    check_defined(np.arange(len(grades)), grades, str(name))
+
+
+def check_defined(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> None:
+    """Raise ValueError where cosines (N,) and grades (N,) have no correlation: it would be noise, or no number."""
+    if reason := _why_undefined(found, grades):
+        raise ValueError(f"{name}: {reason}" if name else reason)
+
+
+def _why_undefined(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> str | None:
+    if len(found) < 2:
+        return f"a correlation needs two pairs or more, got {len(found)}"
+    if not np.isfinite(found).all():
+        return "some cosines are no finite numbers, so there is no correlation"
+    for what, values, least in (("grade", grades, 0.0), ("cosine", found, SAME)):
+        if np.ptp(values) <= least:
+            return f"all {len(found)} pairs have the same {what}, so there is no correlation"
+    return None
 
 
 def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.data import Pair, scored_pairs
-from cse.evaluation.metrics import correlation, pair_cosines, pearson
+from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
 from cse.evaluation.task import Task, TaskData
 
 if TYPE_CHECKING:
@@ -68,21 +68,23 @@ def all_pairs(found: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
 
 
 def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:
-    """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons."""
+    """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons.
+
+    A subset without a correlation has None, and so has then the mean. Raises ValueError where the task has none.
+    """
     subsets = {path.stem: scored_pairs(path) for path in paths}
     pairs = [pair for subset in subsets.values() for pair in subset]
     found = pair_cosines(encode, pairs)
     grades = np.array([grade for grade, _, _ in pairs])
-    if np.ptp(grades) == 0:
-        raise ValueError(f"{paths[0].parent}: all {len(pairs)} pairs have the same grade; a correlation needs others")
-    scores: Scores = {"spearman": round(correlation(found, grades), 2), "pairs": len(pairs)}
+    spearman = correlation(found, grades, str(paths[0].parent))
+    scores: Scores = {"spearman": round(spearman, 2), "pairs": len(pairs)}
     if details:
         scores["pearson"] = round(pearson(found, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
         parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
-        scores["subsets"] = {name: round(correlation(cosine, grade), 2) for name, cosine, grade in parts}
+        scores["subsets"] = {name: correlation_or_none(cosine, grade) for name, cosine, grade in parts}
         if len(subsets) > 1:
-            scores["subset_mean"] = round(float(np.mean(list(scores["subsets"].values()))), 2)
+            scores["subset_mean"] = mean_or_none(list(scores["subsets"].values()))
     return {**scores, "cosines": [round(float(value), 6) for value in found], "grades": grades.tolist()}
 
 

@@ -69,7 +69,7 @@ def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple
 
 def cumulative_removal(
     static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, float | None]]:
     """Spearman x 100 per set, and their average, of averaged static embeddings as biased tokens go (Tables 1 and 3).
 
     Rows: `static` (all tokens and the specials), `-Freq`, `-Freq&Sub`, `-Freq&Sub&Case`, `-Freq&Sub&Case&Pun`, the last

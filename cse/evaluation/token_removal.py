@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cse.data import Pair
-from cse.evaluation.metrics import correlation, distinct_texts
+from cse.evaluation.metrics import check_grades, correlation_or_none, distinct_texts, mean_or_none
 from cse.vectors import cosines
 
 Tokenise = Callable[[list[str]], list[list[int]]]
@@ -25,20 +25,18 @@ def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:
     return sorted(counts, key=lambda token: (-counts[token], token))[:k]
 
 
-def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair]]) -> dict[str, float]:
+def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair]]) -> dict[str, float | None]:
     """Spearman x 100 of each set's cosines with its grades, and their `average`, from a vector (d,) per sentence.
 
-    0 where all cosines of a set are equal. Raises ValueError where all its grades are.
+    A set whose cosines are all equal has None, and so has then the average. Raises ValueError where all its grades are.
     """
-    scores: dict[str, float] = {}
+    scores: dict[str, float | None] = {}
     for name, pairs in sets.items():
-        grades = [grade for grade, _, _ in pairs]
-        if len(set(grades)) < 2:
-            raise ValueError(f"{name}: all {len(pairs)} pairs have the same grade; a correlation needs different ones")
+        check_grades(pairs, name)
         first, second = (np.array([rows[str(pair[side])] for pair in pairs], np.float64) for side in (1, 2))
         found = cosines(first, second)
-        scores[name] = round(correlation(found, grades), 2)
-    return {**scores, "average": round(sum(scores.values()) / len(scores), 2)}
+        scores[name] = correlation_or_none(found, [grade for grade, _, _ in pairs])
+    return {**scores, "average": mean_or_none(list(scores.values()))}
 
 
 def removal_curve(

@@ -27,7 +27,8 @@ from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss,
 from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
 from cse.products import quick_products
-from cse.training_state import load_state, save_state, start_accelerator
+from cse.reservation import reserved
+from cse.training_state import check_folder, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -71,6 +72,12 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     logging.disable_progress_bar()
     init, blend = (None if name is None else resolve_backbone(name).name for name in (request.init, request.blend))
     request = replace(request, output=Path(request.output), init=init, blend=blend)
+    check_folder(request.output)
+    with reserved(request.output):
+        return _pretrain(request, report)
+
+
+def _pretrain(request: PretrainRequest, report: Report) -> PretrainingRecord:
     resumed = reserve_output(request, report)
     before, share = read_record(request.init), request.config.start_share
     with nothing_left_of_a_refusal(request.output):
