@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
-from cse.swap import Replacement, recover, settle
+from cse.swap import Replacement, followed, recover, settle
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
@@ -68,7 +68,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
     OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
     """
     with named_errors(folder):
-        folder = _followed(Path(folder))
+        folder = followed(Path(folder))
     if kind is not None:
         kind.check_replaceable(folder)
     with named_errors(folder):
@@ -87,14 +87,6 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
             replacement.swap()
     finally:
         replacement.clear()
-
-
-def _followed(path: Path) -> Path:
-    """What a link points to, or the path itself. Raises OSError for links that lead in a circle."""
-    found = Path(os.path.realpath(path)) if path.is_symlink() else path
-    if found.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return found
 
 
 def partial_folder(output: Path) -> Path:
@@ -136,7 +128,7 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     """
     name = path.name
     with named_errors(path, "file"):
-        path = _followed(path)
+        path = followed(path)
         if path.exists() and not path.is_file():
             raise OSError("it is a folder, a device or a pipe")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cse.files import named_errors
+from cse.swap import followed
 
 
 def hold(file: IO[Any], output: Path | None = None) -> None:
@@ -37,7 +38,7 @@ def reserved(output: Path) -> Iterator[None]:
     A file `.NAME.held` beside `output` is held, which a killed run leaves to the next one. A folder that was made for
     it and is empty in the end goes with it.
     """
-    output = Path(output).resolve()  # two links to one folder exclude each other
+    output = Path(os.path.realpath(followed(Path(output))))  # two links to one folder exclude each other
     if os.name != "posix" or not output.name:
         yield
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from index.errors import IndexFolderError
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 from index.stamps import file_state, is_stamped, stamp
-from index.swap import Replacement, recover
+from index.swap import Replacement, followed, recover
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
@@ -44,7 +45,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     A block that raises leaves `folder` as it was and nothing beside it. Raises ValueError for a `folder` that
     `check_replaceable` refuses, before the block and again after it.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(followed(folder)))
     check_replaceable(folder)
     if above := next((path for path in folder.parents if path.is_file()), None):
         raise ValueError(f"{above}: is a file; give the index another folder")

@@ -12,6 +12,7 @@ whoever opens NAME next finishes what a kill broke off there. The next writer re
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import secrets
@@ -108,7 +109,7 @@ def recover(folder: Path) -> None:
     """
     if folder.exists():
         return
-    folder = Path(os.path.realpath(folder)) if folder.is_symlink() else folder  # which takes a link to itself, too
+    folder = followed(folder)
     for fresh in _beside(folder, "new"):
         broken = Replacement(folder, _token(fresh))
         if not broken.place("old").exists():  # still in the making, or left then
@@ -119,6 +120,14 @@ def recover(folder: Path) -> None:
                 os.rename(fresh, folder)
         if held:
             held.close()
+
+
+def followed(path: Path) -> Path:
+    """The target of a link, or the path itself. Raises OSError for links that lead in a circle."""
+    found = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return found
 
 
 def read_settled(folder: Path, read: Callable[[], T]) -> T:

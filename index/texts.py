@@ -37,11 +37,17 @@ def open_texts(path: Path) -> pa.ChunkedArray:
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
-    """`texts` as an Arrow array. Raises ValueError for anything that is not a str."""
+    """`texts` as an Arrow array; half of a surrogate pair, which no file can hold, becomes "?", as an encoder reads it.
+
+    Raises ValueError for anything that is not a str.
+    """
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"text {position} of the batch is {text!r}, not a str")
-    return pa.array(texts, type=TYPE)
+    try:
+        return pa.array(texts, type=TYPE)
+    except UnicodeEncodeError:
+        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TYPE)
 
 
 def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:

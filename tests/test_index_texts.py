@@ -44,3 +44,10 @@ def test_hits_load_no_pandas_which_arrow_imports_for_a_list_or_an_array_of_its_o
         [sys.executable, "-c", asked, tmp_path / "x"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "2 False\n"
+
+
+def test_half_of_a_surrogate_pair_is_kept_as_the_encoder_reads_it(tmp_path: Path) -> None:
+    texts = ["a \ud800 b", "\udfff", "whole \U0001f600 and \x00"]
+    index = VectorIndex.build([(texts, np.eye(3, 4))], tmp_path / "x", settings=BuildSettings())
+    index.add(["\ud800"], np.ones((1, 4)))
+    assert index.texts(range(4)) == ["a ? b", "?", "whole \U0001f600 and \x00", "?"]

@@ -263,3 +263,12 @@ def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
     assert done.returncode == 0, found
     assert found.keys() == {"seconds", "index right", "indexes replaced"}
     assert min(found.values()) > 0
+
+
+@PACKAGES
+def test_links_that_lead_in_a_circle_are_named(swap: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to(tmp_path / "y")
+    (tmp_path / "y").symlink_to(tmp_path / "x")
+    for call in (swap.followed, swap.recover):
+        with pytest.raises(OSError, match=r"Too many levels of symbolic links: '.*x'"):
+            call(tmp_path / "x")
