@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.methods import UNTRAINED
-from cse.model_names import BUNDLED_NAMES
+from cse.methods.method import UNTRAINED
+from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -81,8 +81,8 @@ def check(options: argparse.Namespace) -> None:
     for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
-    from cse.hub import data_folder
-    from cse.model_names import Kind, resolve_among
+    from cse.models.names import Kind, resolve_among
+    from cse.storage.hub import data_folder
     from index.folder import FILES
     from index.places import manifest_at, place_of
 
@@ -153,7 +153,7 @@ def serve(options: argparse.Namespace) -> None:
 
 def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
-    from cse.allocator import bound_kernels, keep_memory_flat
+    from cse.encoding.allocator import bound_kernels, keep_memory_flat
     from ui.names import PROXIES, audience, served_names
     from ui.page import launch_options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 __all__ = ["load"]
 __version__ = "0.1.0"
@@ -17,9 +17,9 @@ def load(model: str, pooling: str | None = None, device: str | None = None, fami
     `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
     says how a plain Hugging Face model pools.
     A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read as its family is;
-    `family` (`cse.families.FAMILIES`) names that where neither its keys nor its hub id do.
+    `family` (`cse.models.families.FAMILIES`) names that where neither its keys nor its hub id do.
     Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
     """
-    from cse.loading import load as load_model
+    from cse.models.loading import load as load_model
 
     return load_model(model, pooling=pooling, device=device, family=family)

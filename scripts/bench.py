@@ -1,6 +1,6 @@
 """Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Works that are compared run in turn (`cse.benchmark.timing`), and every result names the machine (`cse.machine`).
+Works that are compared run in turn (`cse.benchmark.timing`), and every result names the machine (`cse.encoding.machine`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bench_encode(
 
     import cse
     from cse.benchmark.encode_speed import PEERS, lines, measure_encoding, texts_of
-    from cse.packed import PASSES
+    from cse.encoding.packed import PASSES
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("passes", passes, PASSES)
@@ -115,7 +115,7 @@ def bench_train(
     from dataclasses import asdict
 
     from cse.benchmark.train_speed import PEER, lines, measure_training
-    from cse.training_run import TrainRequest
+    from cse.training.run import TrainRequest
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("against", against, (PEER,))
@@ -229,7 +229,7 @@ def bench_index(
 
 
 def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
-    from cse.machine import describe_machine, machine_line
+    from cse.encoding.machine import describe_machine, machine_line
 
     machine = describe_machine()
     if json_output:

@@ -18,8 +18,8 @@ from scripts.cli import FAMILY, POOLING, command, print_json, progress_options
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.model_names import ModelReference
-    from cse.unfinished_build import UnfinishedBuild
+    from cse.models.names import ModelReference
+    from cse.training.unfinished_build import UnfinishedBuild
     from index.manifest import Manifest
     from index.places import Index, Place
 
@@ -98,7 +98,7 @@ def main(
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
-    from cse.data import sentences
+    from cse.text.sentences import sentences
     from index import BuildSettings
     from index.places import build_at, is_index_of, manifest_at, open_at, place_of
 
@@ -159,7 +159,7 @@ class Source:
 def _encoding(
     reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None
 ) -> Source:
-    from cse.loading import open_model
+    from cse.models.loading import open_model
     from index.building import encoded
 
     encoder = open_model(reference)
@@ -169,7 +169,7 @@ def _encoding(
 
 
 def _encoded(folder: Path, stream: Iterator[str]) -> Source:
-    from cse.shards import read_plan, with_texts
+    from cse.encoding.shards import read_plan, with_texts
 
     plan = read_plan(folder)
     return Source(
@@ -179,7 +179,7 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
 
 def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
     """What `model` is; where it adds to an index, that knows the pooling and the family of its own model."""
-    from cse.model_names import RecordedModel, resolve, resolve_again
+    from cse.models.names import RecordedModel, resolve, resolve_again
     from index.places import manifest_at
 
     if not append:
@@ -204,7 +204,7 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
     """What is kept of a build to `place`; only of new indexes in folders."""
-    from cse.unfinished_build import UnfinishedBuild
+    from cse.training.unfinished_build import UnfinishedBuild
 
     if not append and isinstance(place, Path):
         return UnfinishedBuild.of(place)
@@ -214,7 +214,7 @@ def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild 
 
 
 def _sentences(corpus: str, column: str | None) -> Iterator[str]:
-    from cse.data import sentences
+    from cse.text.sentences import sentences
 
     stream = iter(sentences(corpus, column))
     first = next(stream, None)

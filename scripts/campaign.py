@@ -27,7 +27,7 @@ def main(
     import os
 
     from cse.campaign.loop import QUICK, Plan, campaign
-    from cse.files import write_json
+    from cse.storage.writing import write_json
 
     plan = replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,9 +17,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from cse.families import FAMILIES
-from cse.files import is_utf_8
-from cse.methods import UNTRAINED
+from cse.methods.method import UNTRAINED
+from cse.models.families import FAMILIES
+from cse.storage.writing import is_utf_8
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 READER_LEFT = 141  # what a shell shows of a tool that SIGPIPE ended

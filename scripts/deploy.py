@@ -13,8 +13,8 @@ import typer
 from scripts.cli import check_choice, command, log, print_json
 
 if TYPE_CHECKING:
-    from cse.space import SpaceRequest, StagedSpace
-    from cse.upload import Uploaded
+    from cse.publishing.space import SpaceRequest, StagedSpace
+    from cse.publishing.upload import Uploaded
 
 HARDWARE = ("zero-gpu", "cpu", "gpu")
 
@@ -50,9 +50,9 @@ def main(
     """
     check_choice("hardware", hardware, HARDWARE)
 
-    from cse.files import write_folder
-    from cse.space import Hardware, SpaceRequest, folder_size
-    from cse.upload import check_access, check_name
+    from cse.publishing.space import Hardware, SpaceRequest, folder_size
+    from cse.publishing.upload import check_access, check_name
+    from cse.storage.writing import write_folder
 
     check_name(name)
     place = output or (Path(name.rpartition("/")[2]) if dry_run else None)
@@ -75,8 +75,8 @@ def main(
 
 
 def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
-    from cse.hub import data_folder
-    from cse.space import INDEXES, stage
+    from cse.publishing.space import INDEXES, stage
+    from cse.storage.hub import data_folder
     from index.folder import FILES
 
     sources = [data_folder(place, FILES) for place in indexes]
@@ -100,8 +100,8 @@ def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
 
 
 def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
-    from cse.space import MACHINES, OWNED, Hardware
-    from cse.upload import Repository, upload
+    from cse.publishing.space import MACHINES, OWNED, Hardware
+    from cse.publishing.upload import Repository, upload
 
     free = request.hardware is not Hardware.GPU  # what costs money is chosen by hand
     repository = Repository(

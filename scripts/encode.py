@@ -15,7 +15,7 @@ from scripts.cli import FAMILY, POOLING, PRECISIONS, check_choice, command, log,
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.model_names import ModelReference
+    from cse.models.names import ModelReference
 
 
 def main(
@@ -52,12 +52,12 @@ def main(
     """
     import numpy as np
 
-    from cse.data import sentences
-    from cse.files import write_file
-    from cse.loading import open_model
-    from cse.model_names import resolve
-    from cse.packed import PASSES, read_in
-    from cse.precision import in_precision
+    from cse.encoding.packed import PASSES, read_in
+    from cse.encoding.precision import in_precision
+    from cse.models.loading import open_model
+    from cse.models.names import resolve
+    from cse.storage.writing import write_file
+    from cse.text.sentences import sentences
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("passes", passes, PASSES)
@@ -97,9 +97,9 @@ class Parts:
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
-    from cse.loading import open_model
-    from cse.packed import read_in
-    from cse.shards import ShardPlan, encode_in_parts, processes, survey
+    from cse.encoding.packed import read_in
+    from cse.encoding.shards import ShardPlan, encode_in_parts, processes, survey
+    from cse.models.loading import open_model
 
     processes()  # before the model, which then goes to the GPU of this process
     encoder = open_model(reference)

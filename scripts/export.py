@@ -40,8 +40,8 @@ def main(
     else:
         if (Path(model) / "manifest.json").is_file():
             raise ValueError(f"{model} is an index; give `to` as one of {', '.join(INDEX_FORMS)}")
-        from cse.export.writing import check_output, export_model
-        from cse.loading import load
+        from cse.models.loading import load
+        from cse.publishing.export import check_output, export_model
 
         check_output(output, overwrite=overwrite)
         export_model(load(model, pooling, device="cpu", family=family), to, output, overwrite=overwrite)
@@ -49,9 +49,9 @@ def main(
 
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
-    from cse.export.files import EXPORT
-    from cse.export.writing import check_output
-    from cse.files import write_folder
+    from cse.publishing.export import check_output
+    from cse.publishing.export_files import EXPORT
+    from cse.storage.writing import write_folder
     from index import VectorIndex
     from index.export import fill
 
@@ -63,7 +63,7 @@ def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
 
 def _map(index: VectorIndex) -> dict[str, list[float]] | None:
     """The t-SNE coordinates of an index's sentences, x and y; None of too many."""
-    from cse.projection import project
+    from cse.analysis.projection import project
     from index.export import contents
 
     if len(index) > MAPPED:

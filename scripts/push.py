@@ -12,8 +12,8 @@ import typer
 from scripts.cli import command, log, print_json
 
 if TYPE_CHECKING:
-    from cse.model_card import CardFacts
-    from cse.upload import Repository, Uploaded
+    from cse.models.card import CardFacts
+    from cse.publishing.upload import Repository, Uploaded
 
 
 def main(
@@ -43,8 +43,8 @@ def main(
 
     Example: python -m scripts.push indexes/mine me/my-index --model me/my-checkpoint
     """
-    from cse.model_card import CardFacts
-    from cse.upload import Repository, check_access, check_name
+    from cse.models.card import CardFacts
+    from cse.publishing.upload import Repository, check_access, check_name
     from index.manifest import MANIFEST_FILE
 
     check_name(name)
@@ -64,14 +64,14 @@ def main(
 
 
 def _push_checkpoint(folder: Path, repository: Repository, facts: CardFacts) -> Uploaded:
-    from cse.publishing import push_checkpoint
+    from cse.publishing.checkpoints import push_checkpoint
 
     return push_checkpoint(folder, repository, facts)
 
 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
-    from cse.model_card import index_card
-    from cse.upload import upload
+    from cse.models.card import index_card
+    from cse.publishing.upload import upload
     from index.copying import copy_index
     from index.folder import FILES
     from index.manifest import read_manifest

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cse.benchmark.published import PublishedRow
-    from cse.benchmark.reproduction import Plan
+    from cse.papers.reproduction import Plan
 
 
 def _list(listed: bool) -> None:
     if listed:
-        from cse.benchmark.overview import overview
+        from cse.papers.overview import overview
 
         for line in overview():
             typer.echo(line)
@@ -73,12 +73,12 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.ledger import markdown, reproduce
-    from cse.benchmark.listings import LISTINGS, WORDS, likeliest_words, word_commands
-    from cse.benchmark.obtained import draw_figure
-    from cse.benchmark.overview import check_known
     from cse.benchmark.published_row import BASE
-    from cse.benchmark.reproduction import Plan
+    from cse.papers.ledger import markdown, reproduce
+    from cse.papers.listings import LISTINGS, WORDS, likeliest_words, word_commands
+    from cse.papers.obtained import draw_figure
+    from cse.papers.overview import check_known
+    from cse.papers.reproduction import Plan
 
     check_known(paper, table)
     if (paper, table) in LISTINGS or (paper, table) == WORDS:

@@ -39,8 +39,8 @@ def main(
 
     Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
-    from cse.hub import data_folder
-    from cse.model_names import RecordedModel, resolve_again
+    from cse.models.names import RecordedModel, resolve_again
+    from cse.storage.hub import data_folder
     from index.folder import FILES
     from index.places import manifest_at, open_at, place_of
 
@@ -56,7 +56,7 @@ def main(
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
     reference = resolve_again(recorded, model, pooling, family)
 
-    from cse.loading import open_model  # takes seconds, which a wrong name need not wait for
+    from cse.models.loading import open_model  # takes seconds, which a wrong name need not wait for
 
     encoder = open_model(reference)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)

@@ -12,7 +12,7 @@ from scripts.cli import FAMILY, command, log
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cse.benchmark.template_search import TemplateScore
+    from cse.papers.template_search import TemplateScore
 
 
 def main(
@@ -42,12 +42,12 @@ def main(
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
-    from cse.benchmark import template_search as search
     from cse.benchmark.results import name_and_checksum
-    from cse.data import scored_pairs
     from cse.evaluation.metrics import check_grades
-    from cse.loading import open_model
-    from cse.model_names import resolve_backbone
+    from cse.models.loading import open_model
+    from cse.models.names import resolve_backbone
+    from cse.papers import template_search as search
+    from cse.text.sentences import scored_pairs
 
     if generate is not None:
         _write_candidates(generate, templates)
@@ -67,7 +67,7 @@ def main(
 
 def _write_candidates(model: str, path: Path | None) -> None:
     """Let `model` write templates to `path`, unless an earlier call did."""
-    from cse.benchmark.template_generation import generated, load_seq2seq, write_templates
+    from cse.papers.template_generation import generated, load_seq2seq, write_templates
 
     if path is None:
         raise typer.BadParameter("--generate needs --templates, the file for the candidates")

@@ -33,8 +33,8 @@ def main(
     Example: python -m scripts.tokens --model promptbert "The cat sat by the fire." -k 5
     """
     import cse
-    from cse.data import sentences
-    from cse.templates import Template
+    from cse.methods.templates import Template
+    from cse.text.sentences import sentences
 
     if (sentence is None) == (file is None):
         raise ValueError("give a sentence or --file, one of them")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.methods import METHODS, SUPERVISED
-from cse.presets import BOUNDS
+from cse.methods.method import METHODS, SUPERVISED
+from cse.methods.presets import BOUNDS
 from scripts.cli import PRECISIONS, STORAGES, check_choice, command, log, main_process, print_json, progress_options
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
-    from cse.recipe import Recipe
-    from cse.training import TrainingSummary
-    from cse.training_run import Run
+    from cse.encoding.encoder import Encoder
+    from cse.training.loop import TrainingSummary
+    from cse.training.recipe import Recipe
+    from cse.training.run import Run
 
 
 DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those published for the backbone", "Run"
@@ -127,7 +127,7 @@ def main(
 
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.training_output import reserved_output
+    from cse.training.output import reserved_output
 
     _check_choices(method, supervised, prefix, precision, storage)
     if not dry_run and main_process():
@@ -141,10 +141,10 @@ def main(
         "hinge": hinge, "chunk": chunk,
     }  # fmt: skip
 
-    from cse.model_names import BACKBONE
-    from cse.storage import Storage
-    from cse.training_plan import plan
-    from cse.training_run import TrainRequest, prepare
+    from cse.models.names import BACKBONE
+    from cse.models.storage import Storage
+    from cse.training.plan import plan
+    from cse.training.run import TrainRequest, prepare
 
     repeated = _recipe(recipe, method)
     asked = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
@@ -176,7 +176,7 @@ def _check_choices(
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
     """The recipe in `place`; without one, one that says nothing but the method."""
-    from cse.recipe import Recipe, read_recipe
+    from cse.training.recipe import Recipe, read_recipe
 
     if place is None:
         if method is None:
@@ -192,7 +192,7 @@ def _check_push(name: str | None) -> None:
     """Raise what an upload at the end of the training would, as far as that can be seen."""
     if name is None:
         return
-    from cse.upload import check_access, check_name
+    from cse.publishing.upload import check_access, check_name
 
     check_name(name)
     check_access()
@@ -200,9 +200,9 @@ def _check_push(name: str | None) -> None:
 
 def _push(output: Path, name: str) -> str:
     """What opens the checkpoint from the hub, where it is uploaded."""
-    from cse.model_card import CardFacts
-    from cse.publishing import push_checkpoint
-    from cse.upload import Repository
+    from cse.models.card import CardFacts
+    from cse.publishing.checkpoints import push_checkpoint
+    from cse.publishing.upload import Repository
 
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 
@@ -210,7 +210,7 @@ def _push(output: Path, name: str) -> str:
 def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
     from tqdm import tqdm
 
-    from cse.training import LogEntry, train
+    from cse.training.loop import LogEntry, train
 
     if not run.dev:
         log("no --dev: trains to the end and selects nothing")

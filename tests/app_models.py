@@ -13,10 +13,10 @@ GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
-    from cse.backbone import load_backbone
-    from cse.checkpoint import save
-    from cse.encoder import Encoder
-    from cse.presets import preset
+    from cse.encoding.backbone import load_backbone
+    from cse.encoding.encoder import Encoder
+    from cse.methods.presets import preset
+    from cse.models.checkpoint import save
 
     torch.manual_seed(seed)
     encoder = Encoder(*load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone))

@@ -77,7 +77,7 @@ def make_models(folder: Path) -> dict[str, Any]:
 
 def write_models(folder: Path, stop: Event, counts: Any) -> None:
     """Save one model over the other."""
-    from cse.checkpoint import save
+    from cse.models.checkpoint import save
 
     models = list(make_models(folder).values())
     while not stop.is_set():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cse.evaluation.tasks import find_task
-from cse.model_names import BUNDLED
+from cse.models.names import BUNDLED
 
 Record = Mapping[str, Any]
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")

@@ -6,7 +6,7 @@ from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
 from axe_playwright_python.sync_playwright import Axe
 from gradio_client import Client
 
-from cse.model_names import BUNDLED_NAMES
+from cse.models.names import BUNDLED_NAMES
 from ui.ramps import contrast
 
 pytestmark = NEEDS_BROWSER

@@ -12,9 +12,9 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse import adapters
-from cse.data import scored_pairs
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
 from cse.evaluation.metrics import spearman
+from cse.text.sentences import scored_pairs
 
 # Where a newer Python lacks them, this file fails: nothing skips them in silence.
 with_packages = pytest.mark.skipif(sys.version_info < (3, 11), reason="MTEB and LangChain need Python 3.11, 2026-11-23")

@@ -11,7 +11,7 @@ from conftest import ROOT
 from gradio.context import LocalContext
 
 import cse
-from cse import hub
+from cse.storage import hub
 from ui.add_model import add_column
 from ui.admission import Admission
 from ui.models import Failure, told
@@ -77,7 +77,7 @@ def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.M
 
 
 def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cse.hub._answers", lambda: True)  # any attempt to reach it fails the test
+    monkeypatch.setattr("cse.storage.hub._answers", lambda: True)  # any attempt to reach it fails the test
     with pytest.raises(ValueError, match="it fetches none"):
         Admission().model("someone/some-model")
     assert hub.reachable()
@@ -95,7 +95,7 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
         files = sizes | ({"pytorch_model.bin": 200_000_000} if name == "some/large" else {})
         return SimpleNamespace(siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in files.items()])
 
-    monkeypatch.setattr("cse.hub._answers", lambda: True)
+    monkeypatch.setattr("cse.storage.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
     cached = {"known/one"}
     monkeypatch.setattr("ui.admission.in_cache", cached.__contains__)

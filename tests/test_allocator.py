@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from cse.allocator import KERNELS, bound_kernels
+from cse.encoding.allocator import KERNELS, bound_kernels
 
 SCRIPT = """
 import ctypes, resource
-from cse.allocator import keep_freed_memory
+from cse.encoding.allocator import keep_freed_memory
 faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
@@ -40,7 +40,7 @@ def test_a_freed_block_is_not_mapped_again_once_memory_is_kept() -> None:
 
 ARENAS = """
 import ctypes, threading
-from cse.allocator import keep_memory_flat
+from cse.encoding.allocator import keep_memory_flat
 SHARE
 libc, together = ctypes.CDLL(None), threading.Barrier(8)
 libc.malloc.restype = ctypes.c_void_p
@@ -70,8 +70,8 @@ def test_the_threads_of_a_server_share_two_arenas(monkeypatch: pytest.MonkeyPatc
 
 HOLES = """
 import ctypes, os
-from cse.allocator import give_back
-from cse.machine import resident_memory
+from cse.encoding.allocator import give_back
+from cse.encoding.machine import resident_memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
 blocks = [libc.malloc(50_000) for _ in range(2000)]

@@ -13,7 +13,7 @@ from released import release
 
 import app
 from app import main
-from cse.model_names import resolve
+from cse.models.names import resolve
 from ui.budget import client_of
 from ui.models import opened_by
 

@@ -10,7 +10,7 @@ from app_models import GOOD, serving, write_model
 from cse.benchmark import app_load, app_mix
 from cse.benchmark.app_load import Load, call, measure
 from cse.benchmark.app_mix import Mixed, bear, in_lines, timed, to_json
-from cse.machine import processor_seconds, resident_memory
+from cse.encoding.machine import processor_seconds, resident_memory
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

@@ -10,11 +10,11 @@ from conftest import SENTENCES
 from test_encoder import make
 from test_training import CONFIG, TEXTS
 
-from cse.augmentation import augmented, cut_off, repeated, shuffled
-from cse.backbone import first_position
-from cse.encoder import Encoder
-from cse.templates import HARD, Row
-from cse.training_step import step_inputs, step_rows
+from cse.encoding.backbone import first_position
+from cse.encoding.encoder import Encoder
+from cse.methods.templates import HARD, Row
+from cse.training.augmentation import augmented, cut_off, repeated, shuffled
+from cse.training.step import step_inputs, step_rows
 
 
 def row_of(length: int, pool_at: int = 0) -> Row:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cse.batches import SMALLEST, SPREAD, plan_batches, plan_packed
+from cse.encoding.batches import SMALLEST, SPREAD, plan_batches, plan_packed
 
 RNG = np.random.default_rng(5)
 LENGTHS = {

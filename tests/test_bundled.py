@@ -10,10 +10,10 @@ import pytest
 from conftest import DATA, ROOT
 
 import cse
-from cse.data import scored_pairs
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
 from cse.evaluation.metrics import spearman
-from cse.model_names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location
+from cse.models.names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location
+from cse.text.sentences import scored_pairs
 from cse.vectors import cosines
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]

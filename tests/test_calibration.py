@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
-from cse.encoder import Encoder
-from cse.input_notes import foreign_share, input_notes
-from cse.model_names import BUNDLED_NAMES
+from cse.analysis.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
+from cse.analysis.notes import foreign_share, input_notes
+from cse.encoding.encoder import Encoder
+from cse.models.names import BUNDLED_NAMES
 from ui.state import open_state
 
 

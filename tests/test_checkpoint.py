@@ -17,17 +17,17 @@ from test_encoder import ALL, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
-import cse.checkpoint
-import cse.portable
-from cse.backbone import backbone_tensors, describe, load_backbone
-from cse.checkpoint import read_checkpoint_config, save
-from cse.encoder import Encoder
+import cse.models.checkpoint
+import cse.publishing.copying
+from cse.encoding.backbone import backbone_tensors, describe, load_backbone
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.loading import load
-from cse.model_names import location
-from cse.portable import copy_checkpoint
-from cse.presets import preset
-from cse.storage import Storage, pack, unpack
+from cse.methods.presets import preset
+from cse.models.checkpoint import read_checkpoint_config, save
+from cse.models.loading import load
+from cse.models.names import location
+from cse.models.storage import Storage, pack, unpack
+from cse.publishing.copying import copy_checkpoint
 from scripts.cli import STORAGES
 
 
@@ -296,11 +296,11 @@ def test_a_checkpoint_that_is_replaced_while_it_is_opened_or_copied_is_the_old_o
         monkeypatch.setattr(module, step, stepped)
 
     for step in ("read_checkpoint_config", "find_weights", "verify", "read_tensors"):
-        replacing_after(cse.checkpoint, step)
+        replacing_after(cse.models.checkpoint, step)
         opened = [load(str(place))]
         monkeypatch.undo()
         if step in ("read_checkpoint_config", "find_weights"):
-            replacing_after(cse.portable, step)
+            replacing_after(cse.publishing.copying, step)
             copy_checkpoint(place, tmp_path / step)
             monkeypatch.undo()
             opened.append(load(str(tmp_path / step)))

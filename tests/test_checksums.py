@@ -16,18 +16,18 @@ from test_encoder import make
 from test_training import losses, run_of
 from test_training_output import Killed, kill_after, killed_run
 
-import cse.model_names
-from cse import checksums
-from cse.backbone import load_backbone
-from cse.checkpoint import save
-from cse.encoder import Encoder
+import cse.models.names
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import partial_folder
-from cse.loading import load
-from cse.storage import Storage
-from cse.training import train
-from cse.training_output import publish
-from cse.weights import check_finite
+from cse.models.checkpoint import save
+from cse.models.loading import load
+from cse.models.storage import Storage
+from cse.storage import checksums
+from cse.storage.weights import check_finite
+from cse.storage.writing import partial_folder
+from cse.training.loop import train
+from cse.training.output import publish
 
 DEV = [(float(grade), SENTENCES[grade], SENTENCES[(3 * grade + 1) % 7]) for grade in range(6)]
 
@@ -223,7 +223,7 @@ def test_the_tokenizer_of_a_pretraining_run_is_checked_when_it_goes_on(tmp_path:
 
 
 def test_the_bundled_backbone_carries_the_checksums_of_its_files() -> None:
-    folder = Path(cse.model_names.location("bundled"))
+    folder = Path(cse.models.names.location("bundled"))
     recorded = json.loads((folder / "checksums.json").read_text())
     assert recorded == checksums.checksums(folder)
     assert recorded.keys() == {path.name for path in folder.iterdir()} - {"checksums.json", "README.md"}

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import ui
-from cse.disagreement import Disagreement
+from cse.analysis.disagreement import Disagreement
 from index.hits import Hit
 from ui import html
 from ui.all_pairs import AllPairs, pairs_value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.data import examples, load_examples, scored_pairs, sentences, text_lines
+from cse.text.sentences import examples, load_examples, scored_pairs, sentences, text_lines
 
 LINES = ["One sentence.", "", "  Another, with spaces.  ", "Emoji 🎸 and עברית."]
 KEPT = ["One sentence.", "Another, with spaces.", "Emoji 🎸 and עברית."]

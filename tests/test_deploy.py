@@ -18,10 +18,10 @@ from served_space import served
 from typer.testing import CliRunner
 
 import cse
-from cse import hub
 from cse.errors import ArtefactError
-from cse.project_files import pins, project_texts
-from cse.space import Hardware, requirements
+from cse.publishing.project_files import pins, project_texts
+from cse.publishing.space import Hardware, requirements
+from cse.storage import hub
 from index import BuildSettings, VectorIndex
 from index.manifest import read_manifest
 from scripts.deploy import app
@@ -86,7 +86,7 @@ def test_what_is_not_installed_is_pinned_to_the_oldest_version_and_other_extras_
             raise PackageNotFoundError(name)
         return known[name]
 
-    monkeypatch.setattr("cse.project_files.version", version)
+    monkeypatch.setattr("cse.publishing.project_files.version", version)
     needs = ["torch<3,>=2.12", "faiss-cpu>=1.15.1", 'gradio<7,>=6.31.0; extra == "app"', 'onnx>=1.23; extra == "onnx"']
     assert pins(needs) == [
         "torch==2.13.0",
@@ -212,7 +212,7 @@ def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
 ) -> None:
     VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / "texts", settings=BuildSettings(model="simcse"))
     mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
-    monkeypatch.setattr("cse.space.PACKAGES", ())  # many megabytes, which are uploaded as anything else is
+    monkeypatch.setattr("cse.publishing.space.PACKAGES", ())  # many megabytes, which are uploaded as anything else is
     with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
         deploy("me/space", "--hardware", "cpu", "--model", mine, "--index", tmp_path / "texts")
         of_others = {"notes.txt": b"mine", "assets/logo.png": b"drawn"}

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import cse
-from cse.devices import available, best_device, device_of
-from cse.encoder import Encoder
+from cse.encoding.devices import available, best_device, device_of
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
 
 

@@ -11,7 +11,7 @@ from test_scripts import refused, run
 import cse
 from cse.benchmark import encode_speed
 from cse.benchmark.encode_speed import measure_encoding, texts_of
-from cse.flops import encoding_flops
+from cse.training.flops import encoding_flops
 
 
 def test_figures_are_of_the_tokens_with_specials_and_of_the_flops_by_hand(

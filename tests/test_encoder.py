@@ -11,13 +11,13 @@ from conftest import SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.backbone import load_backbone
-from cse.encoder import Encoder
-from cse.input_notes import input_notes
-from cse.methods import METHODS, SUPERVISED, UNTRAINED, Method, When
-from cse.presets import backbone_key, preset
-from cse.templates import MEANS, MEANS_ROBERTA, Template
-from cse.tokenising import plain_ids, readable
+from cse.analysis.notes import input_notes
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.encoding.tokenising import plain_ids, readable
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, When
+from cse.methods.presets import backbone_key, preset
+from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 

@@ -17,11 +17,11 @@ from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 
 import cse
-from cse.backbone import load_backbone
-from cse.encoder import Encoder
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.export.writing import export_model
-from cse.methods import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
+from cse.publishing.export import export_model
 
 ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5
 TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]

@@ -14,7 +14,7 @@ from torch.nn.functional import gelu, layer_norm, linear
 from transformers import AutoModel, AutoTokenizer, DynamicCache
 
 import cse
-from cse.families import FAMILIES, PUBLISHED_IDS
+from cse.models.families import FAMILIES, PUBLISHED_IDS
 
 TEXTS = [*SENTENCES, "The dog, happy.", "cat"]
 TOLERANCE = 1e-5  # of float32 numbers up to 3; the last layer, read at one position, adds in another order

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.files import FULL, FolderKind, write_file, write_folder, write_json
-from cse.swap import HERE
+from cse.storage.replace import HERE
+from cse.storage.writing import FULL, FolderKind, write_file, write_folder, write_json
 
 KIND = FolderKind(
     "a notebook", "about.json", ("pages", "format"), ("about.json", "page-*.txt", "drawings", "drawings/*.png")
@@ -56,7 +56,7 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_hugging_face_backbone_is_no_checkpoint(tmp_path: Path) -> None:
-    from cse.checkpoint import CHECKPOINT
+    from cse.models.checkpoint import CHECKPOINT
 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "format": 1}))
     (tmp_path / "model.safetensors").write_bytes(b"weights")

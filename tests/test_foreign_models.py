@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 import cse
 from cse.errors import ArtefactError
-from cse.weights import available
+from cse.storage.weights import available
 
 
 def copied(folder: Path, target: Path, *left_out: str) -> Path:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from wheels import build_wheel, pip
 
 import cse
-from cse.space import CPU_WHEELS, Hardware, requirements
+from cse.publishing.space import CPU_WHEELS, Hardware, requirements
 from scripts.deploy import app as deploy
 
 TORCH, *OTHERS = requirements((ROOT / "requirements.txt").read_text(), Hardware.CPU).splitlines()[1:]

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cse.benchmark.hub_data import SETS, fetch
-from cse.data import scored_pairs
 from cse.evaluation import sts
 from cse.evaluation.task import TaskData
+from cse.text.sentences import scored_pairs
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return [{**row, "score": number % 5} for number in range(count)]
 
     monkeypatch.setattr("datasets.load_dataset", load)
-    monkeypatch.setattr("cse.hub.reachable", lambda: True)
+    monkeypatch.setattr("cse.storage.hub.reachable", lambda: True)
     return loaded
 
 
@@ -43,10 +43,10 @@ def test_sets_are_written_once_in_the_layout_of_the_task(hub: list, tmp_path: Pa
 def test_a_set_of_another_size_or_no_hub_is_refused_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cse.hub.reachable", lambda: False)
+    monkeypatch.setattr("cse.storage.hub.reachable", lambda: False)
     with pytest.raises(ValueError, match="mteb/sts12-sts: the data hub cannot be reached; give a folder as `data`"):
         fetch("sts", tmp_path)
-    monkeypatch.setattr("cse.hub.reachable", lambda: True)
+    monkeypatch.setattr("cse.storage.hub.reachable", lambda: True)
     monkeypatch.setattr("datasets.load_dataset", lambda source, split: [{}] * 3)
     with pytest.raises(
         ValueError, match="mteb/sts12-sts: 3 rows, not the 3108 that are scored; give a folder as `data`"

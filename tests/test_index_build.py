@@ -209,6 +209,6 @@ def test_a_folder_below_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, index, scripts.build_index, scripts.search; print(sorted({*HEAVY} & set(sys.modules)))"
-    heavy = ("faiss", "numpy", "pyarrow", "torch", "transformers", "tqdm", "cse.encoder")
+    heavy = ("faiss", "numpy", "pyarrow", "torch", "transformers", "tqdm", "cse.encoding.encoder")
     done = subprocess.run([sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -11,8 +11,8 @@ import pytest
 from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
 
-from cse.export.files import EXPORT
-from cse.files import write_folder
+from cse.publishing.export_files import EXPORT
+from cse.storage.writing import write_folder
 from cse.vectors import unit_rows
 from index import VectorIndex
 from index.export import fill

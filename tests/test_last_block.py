@@ -7,7 +7,7 @@ import torch
 from conftest import SENTENCES
 from test_encoder import make
 
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
 
 
 def states(encoder: Encoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:

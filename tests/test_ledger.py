@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cse.benchmark.ledger import markdown, read_ledger, write_ledger
-from cse.benchmark.ledger_entry import Comparison, LedgerEntry, judged
 from cse.benchmark.published import ROWS
+from cse.papers.ledger import markdown, read_ledger, write_ledger
+from cse.papers.ledger_entry import Comparison, LedgerEntry, judged
 
 ROW = next(row for row in ROWS if not row.copied)
 HEAD = {

@@ -5,9 +5,9 @@ from pathlib import Path
 from test_scripts import refused, run
 
 import cse
-from cse.benchmark.listings import LISTINGS, WORD_SENTENCES
-from cse.benchmark.overview import overview, state
 from cse.benchmark.published import ROWS
+from cse.papers.listings import LISTINGS, WORD_SENTENCES
+from cse.papers.overview import overview, state
 
 
 def cells(paper: str, table: str) -> list[list[str]]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import cse
-from cse import long_texts
-from cse.encoder import Encoder
-from cse.methods import METHODS
+from cse.encoding import long_texts
+from cse.encoding.encoder import Encoder
+from cse.methods.method import METHODS
 from tests.conftest import SENTENCES, WORDS
 
 SEED = 20261123

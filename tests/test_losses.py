@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from cse.losses import energy_hinge, info_nce, mlm_weight, nt_xent
+from cse.training.losses import energy_hinge, info_nce, mlm_weight, nt_xent
 
 
 def slow_info_nce(

@@ -5,10 +5,10 @@ from dataclasses import fields
 
 import pytest
 
-from cse.method_json import from_json, to_json
-from cse.methods import METHODS, SUPERVISED, UNTRAINED, When
-from cse.presets import PUBLISHED, backbone_key, preset
-from cse.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, When
+from cse.methods.presets import PUBLISHED, backbone_key, preset
+from cse.methods.serialise import from_json, to_json
+from cse.methods.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 

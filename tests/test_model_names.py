@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.errors import ArtefactError
-from cse.model_names import Kind, resolve
+from cse.models.names import Kind, resolve
 from scripts import build_index, search
 from ui.corpora import index_columns
 from ui.models import Models

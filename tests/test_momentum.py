@@ -11,11 +11,11 @@ from test_encoder import make
 from test_losses import slow_info_nce
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.backbone import set_dropout
-from cse.encoder import Encoder
-from cse.momentum import MomentumQueue
-from cse.training import train
-from cse.training_step import contrast, step_inputs, step_rows
+from cse.encoding.backbone import set_dropout
+from cse.encoding.encoder import Encoder
+from cse.training.loop import train
+from cse.training.momentum import MomentumQueue
+from cse.training.step import contrast, step_inputs, step_rows
 
 
 def esimcse(folder: object, queue: int = 6) -> Encoder:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import cse
-from cse.benchmark.obtained import obtained
 from cse.benchmark.published import rows
-from cse.benchmark.reproduction import Plan
 from cse.evaluation.sts import TASKS
+from cse.papers.obtained import obtained
+from cse.papers.reproduction import Plan
 
 ROW = next(row for row in rows("promptbert", "5") if row.key.endswith(" mean"))
 

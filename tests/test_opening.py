@@ -9,9 +9,9 @@ import pytest
 from app_models import GOOD, write_model
 from conftest import ROOT
 
-from cse.faithfulness import continuity, trustworthiness
-from cse.model_names import BUNDLED_NAMES
-from cse.rankings import overlap
+from cse.analysis.faithfulness import continuity, trustworthiness
+from cse.analysis.rankings import overlap
+from cse.models.names import BUNDLED_NAMES
 from ui.canvas import map_of
 from ui.clusters import PER_TOPIC, demo_points
 from ui.corpora import VECTORS
@@ -136,7 +136,7 @@ def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:
     """With a sentence of theirs pinned, for example."""
     state = open_state(BUNDLED_NAMES, ())
     page(state)
-    monkeypatch.setattr("cse.projection.embed", None)  # would fail if anything were drawn
+    monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn
     (maps,) = draw_maps(state, demo_points(state, PER_TOPIC, pin=3), seed=0)
     assert list(maps) == list(BUNDLED_NAMES)
     with pytest.raises(TypeError, match="not callable"):

@@ -11,11 +11,12 @@ import torch
 from conftest import SENTENCES
 from test_encoder import make
 
-from cse import encoder as encoder_module
-from cse import packed, prompted_backbone
-from cse.encoder import Encoder
-from cse.overlap import ahead, to_device
-from cse.packed import pack
+from cse.encoding import encoder as encoder_module
+from cse.encoding import packed
+from cse.encoding import prompted as prompted_backbone
+from cse.encoding.encoder import Encoder
+from cse.encoding.overlap import ahead, to_device
+from cse.encoding.packed import pack
 
 
 def test_items_come_in_order_each_made_while_the_one_before_is_used() -> None:

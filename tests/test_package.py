@@ -21,7 +21,7 @@ from wheels import PACKAGED, build_wheel
 
 import app
 import cse
-from cse.space import Hardware, SpaceRequest, stage
+from cse.publishing.space import Hardware, SpaceRequest, stage
 from scripts.__main__ import app as group
 
 FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))

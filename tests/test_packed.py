@@ -16,9 +16,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import DistilBertConfig, DistilBertForMaskedLM
 
 import cse
-from cse.methods import UNTRAINED
-from cse.packed import PACKED, Packing, pack, read_in
-from cse.xray import prefix_attention
+from cse.analysis.prefix import prefix_attention
+from cse.encoding.packed import PACKED, Packing, pack, read_in
+from cse.methods.method import UNTRAINED
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from conftest import DATA
 
-from cse.data import scored_pairs
 from cse.evaluation.pair_map import drawn_pairs, pair_map
+from cse.text.sentences import scored_pairs
 
 
 def test_ten_pairs_of_each_exact_grade_are_drawn_the_same_every_time() -> None:

@@ -8,10 +8,10 @@ import torch
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM
 
-from cse import parts
-from cse.backbone import load_backbone
+from cse.encoding.backbone import load_backbone
 from cse.errors import ArtefactError
-from cse.weights import find_weights, read_tensors, stored_keys
+from cse.storage import parts
+from cse.storage.weights import find_weights, read_tensors, stored_keys
 
 TENSORS = {"table": torch.arange(70.0).reshape(10, 7), "bias": torch.arange(7.0), "none": torch.zeros(0, 7)}
 LIMIT = 3 * 7 * 4  # bytes of three rows

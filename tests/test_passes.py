@@ -8,9 +8,9 @@ import torch
 from conftest import SENTENCES, WORDS
 from test_encoder import ALL, make, reading
 
-from cse import encoder as encoder_module
-from cse.encoder import Encoder
-from cse.methods import UNTRAINED, When
+from cse.encoding import encoder as encoder_module
+from cse.encoding.encoder import Encoder
+from cse.methods.method import UNTRAINED, When
 
 TEXTS = [
     *SENTENCES, "", "a", "dog " * 200,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.perturbations import PERTURBATIONS
+from cse.analysis.perturbations import PERTURBATIONS
 
 APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS}
 

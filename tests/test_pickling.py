@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import cse
-from cse.backbone import load_backbone
-from cse.encoder import Encoder
-from cse.methods import METHODS
-from cse.packed import pack
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.encoding.packed import pack
+from cse.methods.method import METHODS
 
 OPEN = """
 import sys, joblib, numpy as np

@@ -12,12 +12,12 @@ from test_export import encoder_of
 from test_sentence_transformers import POOLING, TRANSFORMER, with_pipeline
 
 import cse
-from cse.checkpoint import save
 from cse.errors import ArtefactError
-from cse.export.writing import export_model
-from cse.model_names import resolve
-from cse.portable import copy_checkpoint, copy_model
-from cse.storage import Storage
+from cse.models.checkpoint import save
+from cse.models.names import resolve
+from cse.models.storage import Storage
+from cse.publishing.copying import copy_checkpoint, copy_model
+from cse.publishing.export import export_model
 
 
 def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert_folder: Path, tmp_path: Path) -> None:

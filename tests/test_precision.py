@@ -10,9 +10,9 @@ from conftest import SENTENCES
 from test_encoder import ALL, make
 from test_scripts import refused, run
 
-from cse import precision
-from cse.precision import computes_in_bf16, in_precision
-from cse.training_state import start_accelerator
+from cse.encoding import precision
+from cse.encoding.precision import computes_in_bf16, in_precision
+from cse.training.state import start_accelerator
 
 CPU = torch.device("cpu")
 

@@ -8,9 +8,9 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoTokenizer
 
+from cse.methods.templates import PLAIN, render
 from cse.pretraining.batches import IGNORED, TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
 from cse.pretraining.corpus import TokenFile
-from cse.templates import PLAIN, render
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from conftest import ROOT, SENTENCES
 from pretraining_runs import CONFIG, curve, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.backbone import load_backbone
+from cse.encoding.backbone import load_backbone
 from cse.errors import ArtefactError
-from cse.flops import training_flops
-from cse.model_names import BUNDLED
+from cse.methods.templates import MEANS, render
+from cse.models.names import BUNDLED
 from cse.pretraining.batches import BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.objectives import bag_loss, forward_logits
-from cse.templates import MEANS, render
+from cse.training.flops import training_flops
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pretraining_runs import CONFIG as NEW
 from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from cse.backbone import load_backbone, mlm_head
+from cse.encoding.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.corpus import TokenFile

@@ -8,10 +8,10 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from cse.methods.templates import render
 from cse.pretraining.batches import IGNORED, TEMPLATES, BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.objectives import SIF_CONSTANT, bag_loss, forward_logits, masked_lm_loss, sif_weights
-from cse.templates import render
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
 from cse.errors import ArtefactError
-from cse.swap import HERE
+from cse.storage.replace import HERE
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def corpus(tmp_path: Path) -> Path:
 def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import cse.training_state
+    import cse.training.state
 
-    save, calls = cse.training_state.save_file, []
+    save, calls = cse.training.state.save_file, []
 
     def full(tensors: dict, path: Path) -> None:
         calls.append(path)
@@ -32,7 +32,7 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
             raise OSError(errno.ENOSPC, "No space left on device")
         save(tensors, path)
 
-    monkeypatch.setattr(cse.training_state, "save_file", full)
+    monkeypatch.setattr(cse.training.state, "save_file", full)
     with pytest.raises(OSError, match=r"state: cannot be written .*No space left.*free some space"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4)
     monkeypatch.undo()

@@ -7,8 +7,8 @@ import pytest
 import torch
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
-from cse.backbone import load_backbone, mlm_head
-from cse.flops import training_flops
+from cse.encoding.backbone import load_backbone, mlm_head
+from cse.training.flops import training_flops
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from conftest import SENTENCES, WORDS
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from transformers import AutoTokenizer
 
-from cse.backbone import load_backbone
+from cse.encoding.backbone import load_backbone
 from cse.errors import ArtefactError
 from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
 

@@ -5,8 +5,8 @@ import pytest
 from app_models import GOOD, MARKUP, write_model
 
 import cse
-from cse.calibration import random_cosines
-from cse.disagreement import Disagreement
+from cse.analysis.calibration import random_cosines
+from cse.analysis.disagreement import Disagreement
 from ui.models import Failure
 from ui.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
 from ui.state import AppState, open_state

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from cse import products
-from cse.flops import matrix_rate
-from cse.machine import family, vendor
+from cse.encoding import products
+from cse.encoding.machine import family, vendor
+from cse.training.flops import matrix_rate
 
 CPU = torch.device("cpu")
 
@@ -107,7 +107,7 @@ def test_few_rows_other_numbers_and_mixed_precision_stay_with_pytorch(taken) -> 
 def test_it_is_for_amd_with_whole_avx512(maker, kind, flags, faster, monkeypatch, tmp_path) -> None:
     told = f"processor\t: 0\nvendor_id\t: {maker}\ncpu family\t: {kind}\nmodel\t\t: 17\nflags\t\t: {flags}\n"
     (tmp_path / "cpuinfo").write_text(told)
-    monkeypatch.setattr("cse.machine.CPU", tmp_path / "cpuinfo")
+    monkeypatch.setattr("cse.encoding.machine.CPU", tmp_path / "cpuinfo")
     assert (vendor(), family()) == (maker, kind)
     assert products.onednn_is_faster.__wrapped__() == (faster and hasattr(torch.ops.mkldnn, "_linear_pointwise"))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial import procrustes
 
-from cse.faithfulness import trustworthiness
-from cse.projection import align, centred, squared
-from cse.projection import project as projected
+from cse.analysis.faithfulness import trustworthiness
+from cse.analysis.projection import align, centred, squared
+from cse.analysis.projection import project as projected
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:

@@ -10,10 +10,10 @@ from conftest import SENTENCES
 from test_encoder import make, reading
 
 import cse
-from cse.backbone import first_position, load_backbone, set_dropout
-from cse.encoder import Encoder
-from cse.methods import METHODS, UNTRAINED, When
-from cse.templates import OPTI, Template
+from cse.encoding.backbone import first_position, load_backbone, set_dropout
+from cse.encoding.encoder import Encoder
+from cse.methods.method import METHODS, UNTRAINED, When
+from cse.methods.templates import OPTI, Template
 
 
 @pytest.mark.parametrize("specials", [True, False])

@@ -13,11 +13,11 @@ import torch
 from conftest import ROOT, SENTENCES
 
 import cse
-from cse.data import scored_pairs
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
+from cse.encoding.protocol import SentenceModel
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
-from cse.protocol import SentenceModel
+from cse.text.sentences import scored_pairs
 from cse.vectors import PRECISIONS, quantised
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")

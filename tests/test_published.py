@@ -3,8 +3,8 @@
 import pytest
 
 from cse.benchmark.published import PAPERS, ROWS, SETS, published, rows
-from cse.families import PUBLISHED_IDS
-from cse.methods import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
+from cse.models.families import PUBLISHED_IDS
 
 RUNNABLE = [row for row in ROWS if not row.copied]
 

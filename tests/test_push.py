@@ -19,11 +19,11 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
-from cse import hub
-from cse.checkpoint import save
 from cse.errors import ArtefactError
-from cse.model_names import BUNDLED
-from cse.storage import Storage
+from cse.models.checkpoint import save
+from cse.models.names import BUNDLED
+from cse.models.storage import Storage
+from cse.storage import hub
 from index import BuildSettings, VectorIndex
 from scripts.push import app
 from scripts.search import app as search

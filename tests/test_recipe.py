@@ -8,11 +8,11 @@ import pytest
 from conftest import SENTENCES
 from typer.testing import CliRunner
 
-from cse.checkpoint import read_checkpoint_config
-from cse.method_json import to_json
-from cse.presets import preset
-from cse.recipe import read_recipe
-from cse.training_run import TrainRequest
+from cse.methods.presets import preset
+from cse.methods.serialise import to_json
+from cse.models.checkpoint import read_checkpoint_config
+from cse.training.recipe import read_recipe
+from cse.training.run import TrainRequest
 from scripts.train import app
 
 

@@ -17,7 +17,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, BertModel
 
 import cse
 from cse.errors import ArtefactError
-from cse.model_names import Kind, resolve, resolve_backbone
+from cse.models.names import Kind, resolve, resolve_backbone
 
 Tensors = dict[str, torch.Tensor]
 WIDTH = 32

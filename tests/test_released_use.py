@@ -15,10 +15,10 @@ from released import convert, into_cache, release, trainer_keys, write
 from test_scripts import refused, run
 
 import cse
-from cse.checkpoint import save
 from cse.errors import ArtefactError
-from cse.families import PUBLISHED_IDS
-from cse.model_names import Kind, RecordedModel, resolve, resolve_again
+from cse.models.checkpoint import save
+from cse.models.families import PUBLISHED_IDS
+from cse.models.names import Kind, RecordedModel, resolve, resolve_again
 from ui.corpora import index_columns
 from ui.models import Failure, Models
 

@@ -12,10 +12,10 @@ from conftest import DATA, SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.backbone import load_backbone
 from cse.benchmark.representations import glove, top_k_tokens, word_tokens
-from cse.encoder import Encoder
-from cse.methods import UNTRAINED
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.methods.method import UNTRAINED
 
 K = 7
 VECTORS = "the 1 0\nman 0 2\nMan 0 4\nn't 6 6\n. . 9 9\n, -1 -1\n"

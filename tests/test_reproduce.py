@@ -20,9 +20,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("scripts."), *parts[3:]).exit_code)
 
     # the module as the ledger sees it: others start processes of their own
-    monkeypatch.setattr(
-        "cse.benchmark.reproduction.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL)
-    )
+    monkeypatch.setattr("cse.papers.reproduction.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL))
     return ran
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from cse.benchmark.published import ROWS, TEMPLATES, rows
-from cse.benchmark.reproduction import Plan, run_command
-from cse.benchmark.template_search import SearchSettings, TemplateScores
-from cse.files import write_json
+from cse.papers.reproduction import Plan, run_command
+from cse.papers.template_search import SearchSettings, TemplateScores
+from cse.storage.writing import write_json
 
 
 def test_other_settings_are_other_work(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_template_search_that_was_stopped_is_gone_on_with(tmp_path: Path, monk
         ran.append(parts)
         return subprocess.CompletedProcess(parts, 0)
 
-    monkeypatch.setattr("cse.benchmark.reproduction.subprocess", SimpleNamespace(run=note, DEVNULL=None))
+    monkeypatch.setattr("cse.papers.reproduction.subprocess", SimpleNamespace(run=note, DEVNULL=None))
     plan, row, lines = Plan(tmp_path, tmp_path / "out", None, None, "bundled", (1,), ""), rows("promptbert", "4")[0], []
     (command,) = plan.commands(row)
     settings = SearchSettings("bundled", "0" * 12, "dev.tsv", 10, False, True)

@@ -16,8 +16,8 @@ from cse.benchmark.results import (
     read_results,
     save_results,
 )
-from cse.checksums import DIGEST
-from cse.files import file_digest
+from cse.storage.checksums import DIGEST
+from cse.storage.writing import file_digest
 
 
 def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path: Path) -> None:

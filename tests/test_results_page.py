@@ -4,7 +4,7 @@ import pytest
 from conftest import ROOT
 from results_page import TABLES, rows, training
 
-from cse.model_names import BUNDLED_NAMES
+from cse.models.names import BUNDLED_NAMES
 
 PAGE = (ROOT / "docs" / "results.md").read_text()
 

@@ -10,7 +10,7 @@ from cse.benchmark.results import ModelRecord, Protocol, Results, save_results
 from cse.benchmark.scoreboard import Figure, read_scoreboards, scoreboard
 from cse.evaluation import sts
 from cse.evaluation.tasks import TASKS
-from cse.model_names import BUNDLED
+from cse.models.names import BUNDLED
 
 SHIPPED = BUNDLED / "results"
 

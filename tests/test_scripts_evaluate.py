@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save_file
 from test_scripts import refused, run
 
 import cse
-from cse.checksums import with_digest
-from cse.data import scored_pairs
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import TASKS
+from cse.storage.checksums import with_digest
+from cse.text.sentences import scored_pairs
 
 
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
 ) -> None:
     from test_encoder import make
 
-    from cse.checkpoint import save
+    from cse.models.checkpoint import save
 
     encoder = make(str(bert_folder), "promptbert", True)
     save(encoder, tmp_path / "supervised", {})
@@ -227,7 +227,7 @@ def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
 ) -> None:
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "config.json").write_text("{")
-    monkeypatch.setattr("cse.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
+    monkeypatch.setattr("cse.encoding.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
     words = [str(tmp_path / "damaged") if word == "HERE" else word for word in words]
     path = tmp_path / "results.json"
     task, data = ("retrieval", toy_retrieval(tmp_path)) if "--store" in words else ("sts", sts)

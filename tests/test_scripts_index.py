@@ -33,7 +33,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that were opened, by name."""
-    from cse import loading
+    from cse.models import loading
 
     opened: list[str] = []
     really = loading.open_model

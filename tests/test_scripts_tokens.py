@@ -7,7 +7,7 @@ import pytest
 from test_scripts import refused, run
 
 import cse
-from cse.templates import Template
+from cse.methods.templates import Template
 
 
 def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:

@@ -13,7 +13,7 @@ import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
 from cse.evaluation.task import TaskData
-from cse.sentence_transformers import RecordedPooling, recorded_pooling
+from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
 
 TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
 POOLING = {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}

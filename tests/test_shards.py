@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from test_scripts import refused, run
 
-from cse import shards
-from cse.errors import ArtefactError
-from cse.shards import (
+from cse.encoding import shards
+from cse.encoding.shards import (
     ShardPlan,
     begin,
     encode_in_parts,
@@ -23,7 +22,8 @@ from cse.shards import (
     with_texts,
     write_parts,
 )
-from cse.swap import Replacement
+from cse.errors import ArtefactError
+from cse.storage.replace import Replacement
 
 TEXTS = [f"sentence {number}" for number in range(23)]
 COUNT, SHA256 = survey(TEXTS)

@@ -7,9 +7,9 @@ import pytest
 
 from cse.benchmark.published import ROWS
 from cse.benchmark.scoreboard import read_scoreboards
-from cse.benchmark.shipped_ledger import shipped_ledger
 from cse.evaluation.tasks import find_task
-from cse.model_names import BUNDLED
+from cse.models.names import BUNDLED
+from cse.papers.shipped_ledger import shipped_ledger
 from ui.ledger import ledger_html
 from ui.models import Failure
 from ui.state import RESULTS, open_boards, open_state

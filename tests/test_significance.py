@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.benchmark.significance import (
+from cse.evaluation.significance import (
     Difference,
     Sample,
     margin,

@@ -13,13 +13,13 @@ from conftest import ROOT
 from index_corpus import build
 from test_encoder import make
 
-import cse.swap
+import cse.storage.replace
 import index.swap
-from cse.checkpoint import save
-from cse.loading import load
+from cse.models.checkpoint import save
+from cse.models.loading import load
 from index import VectorIndex
 
-PACKAGES = pytest.mark.parametrize("swap", [cse.swap, index.swap], ids=["cse", "index"])
+PACKAGES = pytest.mark.parametrize("swap", [cse.storage.replace, index.swap], ids=["cse", "index"])
 
 # Replaces `out/place` again and again, killed before its first, second, ... audited call (which are all that reach the
 # system for a file), until one comes through; after each kill the folder is opened. Run alone: it forks.
@@ -36,7 +36,7 @@ if not exchange:
 
 def write(text, folder=folder):
     if package == "cse":
-        from cse.files import write_folder
+        from cse.storage.writing import write_folder
         write_folder(folder, lambda fresh: (fresh / "manifest.json").write_text(text))
     else:
         from index.folder import replacing

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.data import examples, sentences
+from cse.text.sentences import examples, sentences
 
 
 def written(path: Path, content: str | bytes) -> Path:

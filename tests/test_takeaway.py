@@ -10,7 +10,7 @@ import sys
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
-from cse.spreadsheet import guard
+from cse.text.spreadsheet import guard
 from ui.corpora import Corpus
 from ui.takeaway import Taken, as_csv, as_json, curl_code, python_code, stem
 from ui.tidy import TABLES

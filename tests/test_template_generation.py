@@ -8,11 +8,11 @@ import torch
 from conftest import SENTENCES
 from test_template_search import run
 
-from cse.benchmark import template_generation
-from cse.benchmark.template_generation import PAIRS, generated, load_seq2seq, template_of
-from cse.benchmark.template_search import published_score, read_templates
 from cse.errors import ArtefactError
-from cse.templates import Template
+from cse.methods.templates import Template
+from cse.papers import template_generation
+from cse.papers.template_generation import PAIRS, generated, load_seq2seq, template_of
+from cse.papers.template_search import published_score, read_templates
 
 GAPS = ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
 WRITTEN = [GAPS[0], "Also", "called", GAPS[1], ".", GAPS[2], "</s>"]

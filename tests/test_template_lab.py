@@ -10,9 +10,9 @@ from conftest import SENTENCES
 from scipy.stats import spearmanr
 
 import cse
-from cse.benchmark.template_lab import Question, compare, template_of, under
-from cse.encoder import Encoder
-from cse.templates import Template
+from cse.analysis.template_lab import Question, compare, template_of, under
+from cse.encoding.encoder import Encoder
+from cse.methods.templates import Template
 from cse.vectors import cosines
 
 OTHER = Template('"[X]" is a [MASK] one')

@@ -12,9 +12,12 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.backbone import load_backbone
 from cse.benchmark.published import TEMPLATES
-from cse.benchmark.template_search import (
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.methods.method import UNTRAINED, When
+from cse.methods.templates import MEANS, Template
+from cse.papers.template_search import (
     SearchSettings,
     TemplateScores,
     dev_score,
@@ -25,11 +28,8 @@ from cse.benchmark.template_search import (
     read_templates,
     resumed,
 )  # fmt: skip
-from cse.checksums import with_digest
-from cse.data import scored_pairs
-from cse.encoder import Encoder
-from cse.methods import UNTRAINED, When
-from cse.templates import MEANS, Template
+from cse.storage.checksums import with_digest
+from cse.text.sentences import scored_pairs
 from cse.vectors import cosines
 from scripts.search_templates import app
 

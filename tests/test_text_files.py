@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cse import data, text_files
-from cse.data import examples, scored_pairs, sentences
-from cse.files import file_digest
-from cse.text_files import LONGEST_LINE, text_lines
+from cse.storage.writing import file_digest
+from cse.text import files as text_files
+from cse.text import sentences as data
+from cse.text.files import LONGEST_LINE, text_lines
+from cse.text.sentences import examples, scored_pairs, sentences
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices, 2026-11-23")

@@ -6,9 +6,9 @@ import sys
 import pytest
 from conftest import ROOT
 
-from cse import machine
 from cse.benchmark.timing import Timing, beside_first, beside_lines, interleaved, ratio
-from cse.machine import describe_machine, machine_line, with_peak_memory
+from cse.encoding import machine
+from cse.encoding.machine import describe_machine, machine_line, with_peak_memory
 
 
 def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
@@ -46,7 +46,7 @@ def test_works_are_told_beside_the_first() -> None:
 
 
 PEAKS = """
-from cse.machine import with_peak_memory
+from cse.encoding.machine import with_peak_memory
 print(*[with_peak_memory(lambda: len(b"x" * size)) for size in (1, 2**28, 1)])
 """
 

@@ -7,8 +7,8 @@ import torch
 from conftest import SENTENCES
 
 from cse.benchmark.train_speed import PEER, lines, measure_training, peer_steps
-from cse.flops import contrastive_flops, encoding_flops
-from cse.training_run import TrainRequest, prepare
+from cse.training.flops import contrastive_flops, encoding_flops
+from cse.training.run import TrainRequest, prepare
 
 
 @pytest.fixture

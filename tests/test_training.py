@@ -17,16 +17,16 @@ from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from test_encoder import ALL, make
 
-from cse import training
-from cse.backbone import set_dropout
-from cse.encoder import Encoder
+from cse.encoding.backbone import set_dropout
+from cse.encoding.encoder import Encoder
+from cse.encoding.overlap import ahead
 from cse.errors import ArtefactError
-from cse.files import partial_folder
-from cse.overlap import ahead
-from cse.presets import TrainConfig
-from cse.training import train
-from cse.training_run import Run
-from cse.training_step import contrast
+from cse.methods.presets import TrainConfig
+from cse.storage.writing import partial_folder
+from cse.training import loop as training
+from cse.training.loop import train
+from cse.training.run import Run
+from cse.training.step import contrast
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(2 * i) % 7]) for i in range(12)]

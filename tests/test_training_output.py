@@ -7,12 +7,12 @@ import pytest
 from test_encoder import make
 from test_training import Killed, losses, run_of
 
-from cse.checkpoint import LOG
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.files import partial_folder, write_folder
-from cse.swap import Replacement
-from cse.training import train
+from cse.models.checkpoint import LOG
+from cse.storage.replace import Replacement
+from cse.storage.writing import partial_folder, write_folder
+from cse.training.loop import train
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed
 ) -> None:
     output, work = tmp_path / "out", tmp_path / "out.partial"
     with monkeypatch.context() as patched:
-        patched.setattr("cse.training_output._drop", stop)
+        patched.setattr("cse.training.output._drop", stop)
         with pytest.raises(Killed):
             train(encoder, run_of(encoder), output)
     for name in {"all": (), "half": ("best",), "mark": ("best", "state", LOG), "nothing": ("",)}[left]:
@@ -161,7 +161,7 @@ def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
         train(encoder, run_of(encoder), output)
     with monkeypatch.context() as patched:
         patched.setattr(
-            "cse.training_output.write_folder",
+            "cse.training.output.write_folder",
             lambda folder, *given: stop() if folder == output else write_folder(folder, *given),
         )
         with pytest.raises(Killed):

@@ -7,10 +7,10 @@ import pytest
 import torch
 from conftest import SENTENCES
 
-from cse.presets import preset
-from cse.training import train
-from cse.training_plan import plan
-from cse.training_run import TrainRequest, prepare
+from cse.methods.presets import preset
+from cse.training.loop import train
+from cse.training.plan import plan
+from cse.training.run import TrainRequest, prepare
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.files import write_folder
+from cse.storage.writing import write_folder
 
 
 def old_folder(tmp_path: Path) -> Path:
@@ -86,7 +86,7 @@ def test_a_failed_swap_puts_the_old_folder_back(tmp_path: Path, monkeypatch: pyt
             raise OSError("gone")
         rename(source, target)
 
-    monkeypatch.setattr("cse.swap._exchange", lambda one, other: False)
+    monkeypatch.setattr("cse.storage.replace._exchange", lambda one, other: False)
     monkeypatch.setattr("os.rename", broken)
     with pytest.raises(OSError, match=r"cannot be written \(gone\); give another folder"):
         write_folder(folder, lambda target: (target / "other").write_text("new"))

@@ -9,10 +9,10 @@ import torch
 from test_encoder import ALL, make
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.losses import energy_hinge, info_nce, nt_xent
-from cse.methods import METHODS, Pooling
-from cse.training import train
-from cse.training_step import contrast, draw_templates, step_inputs, step_rows, view_texts
+from cse.methods.method import METHODS, Pooling
+from cse.training.loop import train
+from cse.training.losses import energy_hinge, info_nce, nt_xent
+from cse.training.step import contrast, draw_templates, step_inputs, step_rows, view_texts
 
 
 def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:

@@ -9,10 +9,10 @@ import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
-from cse.attribution import Attribution
-from cse.benchmark.significance import Difference
-from cse.benchmark.template_lab import Comparison, Trial
-from cse.words import words
+from cse.analysis.attribution import Attribution
+from cse.analysis.template_lab import Comparison, Trial
+from cse.analysis.words import words
+from cse.evaluation.significance import Difference
 from index import Hit
 from ui import html, validation
 from ui.all_pairs import AllPairs, pairs_value

@@ -13,9 +13,9 @@ from app_models import write_model
 from index_corpus import FACTORIES, in_batches
 from typer.testing import CliRunner, Result
 
-from cse.encoder import Encoder
-from cse.swap import Replacement
-from cse.unfinished_build import UnfinishedBuild
+from cse.encoding.encoder import Encoder
+from cse.storage.replace import Replacement
+from cse.training.unfinished_build import UnfinishedBuild
 from index import BuildSettings, VectorIndex, engine, states
 from scripts import build_index, encode
 
@@ -201,7 +201,7 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
 def test_a_build_of_encoded_parts_goes_on_from_the_state(
     corpus: Path, tmp_path: Path, models: dict[str, Path], always_written: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cse.shards.BLOCK", BLOCK)
+    monkeypatch.setattr("cse.encoding.shards.BLOCK", BLOCK)
     monkeypatch.setattr(engine, "TRAINING_FLOOR", 1)
     monkeypatch.setattr(engine, "TRAINING_CAP", 1)
     parts = ("--model", models["simcse"], "--input", corpus, "--output", tmp_path / "parts", "--shards", 2)

@@ -9,10 +9,10 @@ from app_models import write_model
 from conftest import SENTENCES
 
 import cse
-from cse.encoder import Encoder
-from cse.methods import NEGATIVE, POSITIVE
-from cse.prototypes import has_prototypes, prototypes
-from cse.xray import prefix_attention, without_prefix
+from cse.analysis.prefix import prefix_attention, without_prefix
+from cse.analysis.prototypes import has_prototypes, prototypes
+from cse.encoding.encoder import Encoder
+from cse.methods.method import NEGATIVE, POSITIVE
 
 SENTENCE = SENTENCES[2]
 
@@ -119,7 +119,7 @@ def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone
 
 
 def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_path, bert_folder) -> None:
-    from cse.families import FAMILIES
+    from cse.models.families import FAMILIES
 
     encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")))
     whole = prototypes(encoder, SENTENCE)

@@ -7,9 +7,9 @@ import pytest
 from app_models import MARKUP, write_model
 
 import cse
-from cse.calibration import random_cosines
-from cse.prototypes import Prototype, prototypes
-from cse.xray import PrefixAttention, prefix_attention, without_prefix
+from cse.analysis.calibration import random_cosines
+from cse.analysis.prefix import PrefixAttention, prefix_attention, without_prefix
+from cse.analysis.prototypes import Prototype, prototypes
 from ui.models import Failure
 from ui.state import AppState, open_state
 from ui.xray import Ablation, XRay, layer_choices, layers_of, opened_xray, plain_xray, xray_html, xrays

@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse import hub
-from cse.model_names import BACKBONE, BUNDLED_NAMES, CONFIG
+from cse.models.names import BACKBONE, BUNDLED_NAMES, CONFIG
+from cse.storage import hub
 from ui import validation
 
 LONGEST = 200  # characters of a name

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gradio as gr
 import numpy as np
 
-from cse.calibration import percentiles
-from cse.progress import Report, silent
+from cse.analysis.calibration import percentiles
+from cse.training.progress import Report, silent
 from ui import validation
 from ui.components import heading, script, submit
 from ui.events import HIDDEN, PROGRESS, private, reporter
@@ -20,7 +20,7 @@ from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 LEAST, MOST = 2, 40
 LIST = """A man is playing a guitar on stage.
@@ -35,7 +35,7 @@ SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
 
 
 class AllPairs(NamedTuple):
-    """A model's (N, N) cosines of N sentences, and the percentile of each, 0 to 100 (`cse.calibration`)."""
+    """A model's (N, N) cosines of N sentences, and the percentile of each, 0 to 100 (`cse.analysis.calibration`)."""
 
     cosines: np.ndarray
     percentiles: np.ndarray

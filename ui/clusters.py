@@ -62,7 +62,7 @@ def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Poin
 
 def graded_points() -> Points:
     """Both sentences of each graded pair after one another."""
-    from cse.data import scored_pairs
+    from cse.text.sentences import scored_pairs
 
     pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
     texts = [sentence for _, first, second in pairs for sentence in (first, second)]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.model_names import BACKBONE, BUNDLED, canonical_name
+from cse.models.names import BACKBONE, BUNDLED, canonical_name
 from ui.models import Column, Models, free_name
 from ui.recent import Recent
 from ui.remembered import fingerprint_of, number_of
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
     from index import BuildSettings
     from index.manifest import Manifest
     from index.places import Index, Place
@@ -73,7 +73,7 @@ class Demo:
 
     def random_cosines(self, encoder: Encoder) -> np.ndarray:
         """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
-        from cse.calibration import random_cosines
+        from cse.analysis.calibration import random_cosines
 
         reference = self._random.get(number_of(encoder))
         if reference is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cse.calibration import BINS, HIGHEST, LOWEST
+from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from ui import html
 from ui.models import Failure, divided
 
@@ -18,7 +18,7 @@ EXPLANATION = (
 
 
 class Placed(NamedTuple):
-    """A cosine among those of random pairs: its percentile, 0 to 100, and their histogram (`cse.calibration`)."""
+    """A cosine among those of random pairs: its percentile, 0 to 100, and their histogram (`cse.analysis.calibration`)."""
 
     cosine: float
     percentile: float

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
-from cse.progress import Report
+from cse.training.progress import Report
 from ui.recent import Recent
 from ui.visitors import MOST_VISITORS
 

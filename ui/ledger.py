@@ -8,7 +8,7 @@ from ui import html
 from ui.models import Failure
 
 if TYPE_CHECKING:
-    from cse.benchmark.ledger_entry import LedgerEntry
+    from cse.papers.ledger_entry import LedgerEntry
     from ui.state import AppState
 
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")
@@ -21,7 +21,7 @@ READING = (
 
 def ledger_entries(state: AppState) -> list[LedgerEntry]:
     """The entries of all boards. Raises ValueError where the shipped results cannot be read."""
-    from cse.benchmark.shipped_ledger import shipped_ledger
+    from cse.papers.shipped_ledger import shipped_ledger
 
     if isinstance(state.boards, Failure):
         raise ValueError(state.boards.reason)

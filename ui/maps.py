@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
-from cse.progress import Report, silent
+from cse.analysis.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
+from cse.training.progress import Report, silent
 from ui import validation
 from ui.canvas import ModelMap
 from ui.models import Column, Failure, divided
@@ -16,7 +16,7 @@ from ui.remembered import fingerprint_of
 from ui.state import AppState
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 MOST_SEED = 2**32 - 1
 
@@ -40,7 +40,7 @@ def draw_maps(
     state: AppState, points: Points, seed: int, report: Report = silent
 ) -> Iterator[dict[str, ModelMap | Failure]]:
     """Each model's map of the points: those done so far, as each is done; maps drawn lately come all at once."""
-    from cse.projection import project
+    from cse.analysis.projection import project
 
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
 

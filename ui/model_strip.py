@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from cse.methods import Method, Pooling
-from cse.model_names import BACKBONE, START, location
+from cse.methods.method import Method, Pooling
+from cse.models.names import BACKBONE, START, location
 from ui import html
 from ui.components import result
 from ui.events import Run, guarded
@@ -19,7 +19,7 @@ from ui.state import AppState
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 WIDTH = 15.0  # rem of a model's cell
 TITLES = {

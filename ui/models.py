@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import cse
-from cse import hub
-from cse.model_names import Kind, canonical_name, resolve_among
-from cse.progress import Report, silent
+from cse.models.names import Kind, canonical_name, resolve_among
+from cse.storage import hub
+from cse.training.progress import Report, silent
 from ui.recent import Recent
 from ui.remembered import MOST_TEXTS, Reader
 from ui.turns import Asked, Turns
@@ -24,7 +24,7 @@ from ui.visitors import Added, gone
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 T = TypeVar("T")
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cse.benchmark.significance import Difference
-from cse.benchmark.template_lab import Comparison, Trial
-from cse.disagreement import Disagreement
-from cse.files import read_json
-from cse.model_names import BUNDLED_NAMES
+from cse.analysis.disagreement import Disagreement
+from cse.analysis.template_lab import Comparison, Trial
+from cse.evaluation.significance import Difference
+from cse.models.names import BUNDLED_NAMES
+from cse.storage.writing import read_json
 from ui.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from ui.canvas import ModelMap, map_of, map_value
 from ui.clusters import PER_TOPIC, demo_points

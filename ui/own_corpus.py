@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.tables import DELIMITED
+from cse.text.tables import DELIMITED
 from ui import validation
 from ui.corpora import OWN_KEY, Corpus, Opener, fleeting_index
 from ui.models import Column, Failure, Models, told
 from ui.own_corpora import Built, Step
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
     from index.store import VectorIndex
 
 MOST_SENTENCES, MOST_BYTES = 5_000, 5 * 2**20
@@ -35,7 +35,7 @@ def opened(path: str) -> tuple[list[str], list[list[str]], str | None]:
     There are no columns where there is nothing to choose: in a text file, and in a table of one column of sentences.
     Raises ValueError for a file that cannot be read, in the name it had, without the folder it lies in here.
     """
-    from cse.data import first_rows, usual_column
+    from cse.text.sentences import first_rows, usual_column
 
     file = Path(path)
     with named(file):
@@ -83,7 +83,7 @@ def named(file: Path) -> Iterator[None]:
 
 def bounded(file: Path, column: str | None = None) -> list[str]:
     """The sentences of a file, where there are some and not too many."""
-    from cse.data import sentences
+    from cse.text.sentences import sentences
 
     found = list(islice(sentences(file, column), MOST_SENTENCES + 1))
     if not found:

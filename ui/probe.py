@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import gradio as gr
 import numpy as np
 
-from cse.disagreement import Disagreement, disagreements
-from cse.perturbations import PERTURBATIONS, Perturbation
-from cse.progress import Report, silent
+from cse.analysis.disagreement import Disagreement, disagreements
+from cse.analysis.perturbations import PERTURBATIONS, Perturbation
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO
@@ -22,7 +22,7 @@ from ui.state import AppState
 from ui.xray import XRay, xray_section
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 SENTENCES = [
     "Anna will not meet Peter in Rome on 12 May.",
@@ -47,7 +47,7 @@ PLACES = (
 
 
 class Moved(NamedTuple):
-    """The `changed` sentence of a perturbation, and how far it `moved` by model (`cse.calibration.displacement`)."""
+    """The `changed` sentence of a perturbation, and how far it `moved` by model (`cse.analysis.calibration.displacement`)."""
 
     name: str
     keeps: bool
@@ -63,7 +63,7 @@ def changes_of(sentence: str) -> list[tuple[Perturbation, str]]:
 
 def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[list[Moved], dict[str, Failure]]:
     """How far every perturbation of a sentence moves it in each model, and the models that have no answer."""
-    from cse.calibration import displacement
+    from cse.analysis.calibration import displacement
     from cse.vectors import cosines
 
     text = validation.sentence(sentence, "The sentence")
@@ -128,7 +128,7 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
 def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
     """The pairs to compare: the graded ones, or those in `lines`, a pair a line with "|" or a tab between."""
     if validation.one_of(source, "The source", SOURCES) == "graded":
-        from cse.data import scored_pairs
+        from cse.text.sentences import scored_pairs
 
         return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
     found = []

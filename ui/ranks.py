@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cse.rankings import agreements, rank_biased_overlap, shared
+from cse.analysis.rankings import agreements, rank_biased_overlap, shared
 from ui import html
 from ui.models import Failure, divided
 

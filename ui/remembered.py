@@ -14,7 +14,7 @@ import numpy as np
 from ui.recent import Recent
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 MOST_TEXTS = 8192  # of all models together: 12 MB of vectors of 384 numbers
 LONGEST = 1000  # characters of a text that is kept

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from cse.methods import UNTRAINED
-from cse.model_names import START
+from cse.methods.method import UNTRAINED
+from cse.models.names import START
 from ui import html
 from ui.components import script
 from ui.events import Run

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cse.reservation import hold
+from cse.storage.reservation import hold
 
 PREFIX, LOCK = "cse-run-", "lock"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from cse.progress import Report, silent
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO_KEY, OWN_KEY, Corpus
@@ -23,7 +23,7 @@ from ui.state import AppState
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
     from index.hits import Hit
 
 DEFAULT = 5
@@ -49,7 +49,7 @@ def find_all(
 
     The `threshold` is the percentile among the model's random pairs that a result has to have, 0 to 100.
     """
-    from cse.calibration import cosine_at
+    from cse.analysis.calibration import cosine_at
 
     wanted = validation.sentence(query, "The query")
     count = validation.whole(k, "k", 1, MOST)

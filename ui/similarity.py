@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from cse.input_notes import input_notes
-from cse.progress import Report, silent
+from cse.analysis.notes import input_notes
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.all_pairs import AllPairs, list_section
 from ui.components import heading, result, submit
@@ -22,7 +22,7 @@ from ui.words import ASK, words_section
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 PAIRS: dict[str, tuple[str, str]] = {
     "paraphrase": ("A man is playing a guitar on stage.", "Someone plays the guitar for an audience."),
@@ -48,7 +48,7 @@ def placed(
     state: AppState, s1: str, s2: str, report: Report = silent
 ) -> tuple[dict[str, Placed | Failure], dict[str, list[str]]]:
     """Each model's cosine of the two sentences among those of random pairs, and notes on each sentence."""
-    from cse.calibration import histogram, percentile
+    from cse.analysis.calibration import histogram, percentile
 
     pair = validation.pair(s1, s2)
     notes: dict[str, dict[str, list[str]]] = {what: {} for what in validation.PAIR}

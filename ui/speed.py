@@ -12,7 +12,7 @@ from ui.models import Column, divided
 from ui.remembered import fingerprint_of
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
     from ui.state import AppState
 
 SENTENCE = "A man is playing a guitar on stage in front of a large audience."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.model_names import BUNDLED
+from cse.models.names import BUNDLED
 from ui.admission import Admission
 from ui.canvas import ModelMap
 from ui.corpora import Corpus, Demo, indexed_corpora

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import cse
-from cse.spreadsheet import csv_text
+from cse.text.spreadsheet import csv_text
 from ui.tidy import TABLES, divided_answer
 
 ADD = "add_model"  # the endpoint that adds a model to a session

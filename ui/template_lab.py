@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from cse.benchmark.template_lab import Comparison, Question, Trial, compare, template_of
-from cse.progress import Report, silent
-from cse.templates import MANUAL, MEANS, MEANS_OF
+from cse.analysis.template_lab import Comparison, Question, Trial, compare, template_of
+from cse.methods.templates import MANUAL, MEANS, MEANS_OF
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.corpora import DEMO
@@ -21,8 +21,8 @@ from ui.state import AppState
 from ui.tokens import MOST, SENTENCES, template_html, token_list
 
 if TYPE_CHECKING:
-    from cse.benchmark.significance import Difference
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
+    from cse.evaluation.significance import Difference
 
 LONGEST = 300  # characters of a template
 WORDS = 6
@@ -43,7 +43,7 @@ def try_template(
     state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
 ) -> dict[str, Comparison | Failure]:
     """What each model makes of a sentence and of the graded pairs, under its own template and under another."""
-    from cse.data import scored_pairs
+    from cse.text.sentences import scored_pairs
 
     spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
     if len(text) > LONGEST:

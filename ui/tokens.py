@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
-from cse.progress import Report, silent
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.events import PROGRESS, private, reporter
@@ -17,7 +17,7 @@ from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 MOST, DEFAULT = 30, 8
 WIDTH = 28.0  # rem of a model's three lists

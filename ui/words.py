@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 import numpy as np
 
-from cse.progress import Report, silent
-from cse.words import words
+from cse.analysis.words import words
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import result
 from ui.events import PROGRESS, private, reporter
@@ -18,8 +18,8 @@ from ui.ramps import DIFFERENCES, signed, tint
 from ui.refusals import refusing
 
 if TYPE_CHECKING:
-    from cse.attribution import Attribution
-    from cse.encoder import Encoder
+    from cse.analysis.attribution import Attribution
+    from cse.encoding.encoder import Encoder
 
 WIDTH = 30.0  # rem of a model's two sentences
 ASK = html.hint("Which words? leaves out each word in turn, and shows what it adds to the cosine in every model.")
@@ -32,7 +32,7 @@ MEANING = (
 
 def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, Attribution | Failure]:
     """What the words of two sentences add to their cosine, by model."""
-    from cse.attribution import attribute, words_within
+    from cse.analysis.attribution import attribute, words_within
 
     pair = validation.pair(s1, s2)
     for what, text in zip(validation.PAIR, pair, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 
-from cse.progress import Report, silent
+from cse.training.progress import Report, silent
 from ui import html, validation
 from ui.components import heading, result, submit
 from ui.events import PROGRESS, private, reporter
@@ -17,9 +17,9 @@ from ui.refusals import refusing
 from ui.state import AppState
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
-    from cse.prototypes import Prototype
-    from cse.xray import PrefixAttention
+    from cse.analysis.prefix import PrefixAttention
+    from cse.analysis.prototypes import Prototype
+    from cse.encoding.encoder import Encoder
 
 PAIRS = {
     "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),
@@ -66,9 +66,9 @@ def xrays(
     chosen = layers_of(off)
 
     def look(column: Column, encoder: Encoder) -> XRay:
-        from cse.prototypes import has_prototypes, prototypes
+        from cse.analysis.prefix import prefix_attention
+        from cse.analysis.prototypes import has_prototypes, prototypes
         from cse.vectors import cosines
-        from cse.xray import prefix_attention
 
         vectors = encoder.encode(pair)
         cosine = float(cosines(vectors[:1], vectors[1:])[0])
@@ -83,9 +83,9 @@ def xrays(
 
 def ablations(encoder: Encoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
     """Each layer off alone, all of them, and the chosen ones; `reference` are the cosines of random pairs."""
-    from cse.calibration import displacement
+    from cse.analysis.calibration import displacement
+    from cse.analysis.prefix import layer_count, without_prefix
     from cse.vectors import cosines
-    from cse.xray import layer_count, without_prefix
 
     every = tuple(range(1, layer_count(encoder) + 1))
     own = encoder.encode(pair[:1])
@@ -202,8 +202,8 @@ def plain_xray(found: XRay) -> dict[str, Any]:
 
 def opened_xray(value: dict[str, Any]) -> XRay:
     """The model of `plain_xray`."""
-    from cse.prototypes import Prototype
-    from cse.xray import PrefixAttention
+    from cse.analysis.prefix import PrefixAttention
+    from cse.analysis.prototypes import Prototype
 
     found = value.get("attention")
     return XRay(

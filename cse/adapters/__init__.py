@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from cse.adapters.langchain_embeddings import EncoderEmbeddings
-    from cse.encode_options import PromptedOptions
-    from cse.encoder import Encoder
+    from cse.encoding.encode_options import PromptedOptions
+    from cse.encoding.encoder import Encoder
 
 __all__ = ["langchain", "mteb"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from langchain_core.embeddings import Embeddings
 
 if TYPE_CHECKING:
-    from cse.encode_options import PromptedOptions
-    from cse.encoder import Encoder
+    from cse.encoding.encode_options import PromptedOptions
+    from cse.encoding.encoder import Encoder
 
 
 class EncoderEmbeddings(Embeddings):

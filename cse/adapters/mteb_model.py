@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mteb.models import ModelMeta
     from mteb.types import PromptType
 
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 ENGLISH = ("eng-Latn",)
 

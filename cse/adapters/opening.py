@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import cse
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 
 def opened(model: str | Encoder) -> Encoder:
     """The encoder itself, or what `cse.load` opens by a name, folder or id."""
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
     return model if isinstance(model, Encoder) else cse.load(model)
 

@@ -19,15 +19,15 @@ import numpy as np
 import torch
 
 from cse.benchmark.timing import ROUNDS, Clock, Timing, interleaved, ratio
-from cse.data import sentences as sentences_of
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
+from cse.encoding.packed import read_in
+from cse.encoding.precision import computes_in_bf16, in_precision
 from cse.evaluation.labelled_data import labelled_rows
-from cse.flops import encoding_flops, matrix_rate
-from cse.methods import Pooling, When
-from cse.model_names import BUNDLED
-from cse.packed import read_in
-from cse.precision import computes_in_bf16, in_precision
-from cse.templates import PLAIN
+from cse.methods.method import Pooling, When
+from cse.methods.templates import PLAIN
+from cse.models.names import BUNDLED
+from cse.text.sentences import sentences as sentences_of
+from cse.training.flops import encoding_flops, matrix_rate
 
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 PEERS = (SENTENCE_TRANSFORMERS,)
@@ -74,7 +74,7 @@ def measure_encoding(
     """The speed of an encoder over sentences in turn with copies in bf16, where `precision` means that, and `passes`.
 
     With `against` sentence-transformers takes its turn too. Raises ValueError for a peer that is unknown, not installed
-    or without such a method, or whose vectors are others, and where `cse.packed.read_in` does.
+    or without such a method, or whose vectors are others, and where `cse.encoding.packed.read_in` does.
     """
     texts, copies = list(sentences), _copies(encoder, precision, passes)
     works: dict[str, Encode] = {name: copy.encode for name, copy in copies.items()}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.files import write_file
+from cse.storage.writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

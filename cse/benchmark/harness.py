@@ -23,12 +23,12 @@ from cse.benchmark.results import (
     provenance,
     save_results,
 )
-from cse.benchmark.significance import compare
 from cse.benchmark.token_access import token_access
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
+from cse.evaluation.significance import compare
 from cse.evaluation.sts import with_final_period
 from cse.evaluation.task import Task, TaskData
-from cse.files import file_digest
+from cse.storage.writing import file_digest
 
 if TYPE_CHECKING:
     from cse.benchmark.representations import TextEncoder

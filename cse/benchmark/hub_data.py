@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse import hub
-from cse.files import write_file
+from cse.storage import hub
+from cse.storage.writing import write_file
 
 PAIR = ("score", "sentence1", "sentence2")
 LABELLED = ("label", "text")

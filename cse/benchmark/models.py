@@ -10,19 +10,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cse import hub
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
-from cse.checkpoint import read_checkpoint_config
-from cse.data import sentences
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.families import PUBLISHED_IDS
-from cse.files import digest
-from cse.loading import open_model
-from cse.method_json import to_json
-from cse.methods import UNTRAINED, When
-from cse.model_names import Kind, ModelReference, check_name, location, resolve, resolve_among
-from cse.weights import available
+from cse.methods.method import UNTRAINED, When
+from cse.methods.serialise import to_json
+from cse.models.checkpoint import read_checkpoint_config
+from cse.models.families import PUBLISHED_IDS
+from cse.models.loading import open_model
+from cse.models.names import Kind, ModelReference, check_name, location, resolve, resolve_among
+from cse.storage import hub
+from cse.storage.weights import available
+from cse.storage.writing import digest
+from cse.text.sentences import sentences
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
 POOLINGS = (*UNTRAINED, *TOP_TOKENS)

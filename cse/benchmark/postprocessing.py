@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.backbone import tensor_digest
 from cse.benchmark.representations import Representation, TextEncoder
+from cse.encoding.backbone import tensor_digest
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the rates below
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch

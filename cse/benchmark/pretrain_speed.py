@@ -8,7 +8,7 @@ from cse.benchmark.timing import ROUNDS, interleaved
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.loop import Training, start_training, take_step
 from cse.pretraining.setup import prepare
-from cse.training_step import step_rate
+from cse.training.step import step_rate
 
 
 def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = ROUNDS) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cse.benchmark.published_row import SETS, PublishedRow
-from cse.families import PUBLISHED_IDS
+from cse.models.families import PUBLISHED_IDS
 
 SIMCSE, PROMPTBERT, PROMCSE = "SimCSE's README", "PromptBERT's README", "PromCSE's README"
 BEST = f"{PROMPTBERT}, the best of 10 seeds"

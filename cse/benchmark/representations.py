@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cse.data import text_lines
-from cse.files import digest, file_digest
+from cse.storage.writing import digest, file_digest
+from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
     import torch
 
-    from cse.encoder import Encoder
+    from cse.encoding.encoder import Encoder
 
 # Words (hyphens inside belong to them), English contractions apart as in the Penn Treebank ("do", "n't"), and runs of
 # one punctuation sign; what is already tokenised that way stays as it is.

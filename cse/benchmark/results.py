@@ -10,9 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cse.checksums import check_digest, with_digest
 from cse.evaluation.task import LOGISTIC
-from cse.files import file_digest, write_json
+from cse.storage.checksums import check_digest, with_digest
+from cse.storage.writing import file_digest, write_json
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
@@ -27,7 +27,7 @@ DAMAGED = f"copy it again or remove its digest, or {CURE}"
 class Protocol:
     """Every option that decides a task's scores, beside the model.
 
-    `data` and `tokenised` are digests of folders (`cse.files.file_digest`), `sentences` and `fit` what
+    `data` and `tokenised` are digests of folders (`cse.storage.writing.file_digest`), `sentences` and `fit` what
     `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too;
     `classifier` is transfer's.
     """

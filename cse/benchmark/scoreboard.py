@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.benchmark.results import ModelRecord, Results, read_results
-from cse.benchmark.significance import Sample, margin, over_seeds, seed_groups
 from cse.benchmark.tables import Column, columns
+from cse.evaluation.significance import Sample, margin, over_seeds, seed_groups
 from cse.evaluation.tasks import TASKS, find_task
-from cse.methods import UNTRAINED
+from cse.methods.method import UNTRAINED
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores

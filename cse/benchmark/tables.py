@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from cse.benchmark.published import published
-from cse.benchmark.significance import over_seeds, seed_groups, seeds_differ
+from cse.evaluation.significance import over_seeds, seed_groups, seeds_differ
 
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cse.encoder import Encoder
+from cse.encoding.encoder import Encoder
+from cse.encoding.tokenising import plain_ids
 from cse.evaluation.task import TokenAccess
 from cse.evaluation.token_bias import StaticEmbeddings
-from cse.tokenising import plain_ids
 
 if TYPE_CHECKING:
     import numpy as np

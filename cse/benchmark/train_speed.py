@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cse.benchmark.timing import ROUNDS, interleaved, ratio
-from cse.overlap import beside
-from cse.training import TrainingLoop
-from cse.training_run import TrainRequest, prepare
-from cse.training_state import start_accelerator
-from cse.training_step import step_rate
+from cse.encoding.overlap import beside
+from cse.training.loop import TrainingLoop
+from cse.training.run import TrainRequest, prepare
+from cse.training.state import start_accelerator
+from cse.training.step import step_rate
 
 if TYPE_CHECKING:
-    from cse.encoder import Encoder
-    from cse.training_run import Run
+    from cse.encoding.encoder import Encoder
+    from cse.training.run import Run
 
 PEER = "sentence-transformers"
 

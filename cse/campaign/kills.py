@@ -10,7 +10,7 @@ from random import Random
 from cse.campaign.report import Verdict
 from cse.campaign.subjects import Subject, content, fresh_folder, litter, must_run
 from cse.campaign.system import Disturbance, run, warm_up
-from cse.swap import recover
+from cse.storage.replace import recover
 
 
 @dataclass(frozen=True)

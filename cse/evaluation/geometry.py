@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.data import scored_pairs
-from cse.data import sentences as read_sentences
 from cse.evaluation import sts
 from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
@@ -26,6 +24,8 @@ from cse.evaluation.token_bias import (
     token_groups,
 )
 from cse.evaluation.token_removal import removal_curve
+from cse.text.sentences import scored_pairs
+from cse.text.sentences import sentences as read_sentences
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _bucket(place: int, inside: np.ndarray) -> Scores:
 def units(data: TaskData) -> dict[str, Unit]:
     """What is measured on STS-B test, rounded to four decimals, and with `tokens` on all seven STS tasks.
 
-    Each task is read as `sts.sources` says. `sentences` is a file of any kind `cse.data.sentences` reads, whose first
+    Each task is read as `sts.sources` says. `sentences` is a file of any kind `cse.text.sentences.sentences` reads, whose first
     100,000 take STS-B's place for the anisotropy. `removal` and `static-bias` are averages over the seven tasks, so
     none of them may be missing. Raises ValueError where STS-B test, or that file, is missing, and as `sts.sources`.
     """

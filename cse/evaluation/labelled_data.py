@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.data import text_lines
+from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
     from sklearn.model_selection import StratifiedKFold

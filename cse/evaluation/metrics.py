@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.data import Pair
+from cse.text.sentences import Pair
 from cse.vectors import cosines
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.data import Pair, scored_pairs
 from cse.evaluation.isotropy import DIGITS
+from cse.text.sentences import Pair, scored_pairs
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:

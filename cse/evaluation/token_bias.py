@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cse.data import Pair
 from cse.evaluation.isotropy import DIGITS, anisotropy
 from cse.evaluation.metrics import distinct_texts
 from cse.evaluation.token_removal import Tokenise, most_frequent, task_scores
+from cse.text.sentences import Pair
 
 FREQUENT = 36  # PromptBERT section 3
 # The released code's sets; the paper's Table 11 prints the same ones.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cse.data import Pair
 from cse.evaluation.metrics import check_grades, correlation_or_none, distinct_texts, mean_or_none
+from cse.text.sentences import Pair
 from cse.vectors import cosines
 
 Tokenise = Callable[[list[str]], list[list[int]]]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.masking import mask_tokens
-from cse.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate, render
+from cse.methods.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate, render
+from cse.training.masking import mask_tokens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

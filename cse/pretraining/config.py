@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from cse.files import file_digest
+from cse.storage.writing import file_digest
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output
@@ -65,8 +65,8 @@ class PretrainRequest:
     masked-LM head is given one. `blend` is an encoder of the same shape and vocabulary to average into it first, below
     the head. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
     Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
-    bf16 (`cse.training_state.start_accelerator`). With `file_size` no file of the model is larger than that many MB,
-    and a matrix that is comes in parts that this project alone can open (`cse.parts`).
+    bf16 (`cse.training.state.start_accelerator`). With `file_size` no file of the model is larger than that many MB,
+    and a matrix that is comes in parts that this project alone can open (`cse.storage.parts`).
     """
 
     corpora: Sequence[Path]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.checksums import write_checksums
-from cse.data import text_lines
-from cse.files import write_folder
+from cse.storage.checksums import write_checksums
+from cse.storage.writing import write_folder
+from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer

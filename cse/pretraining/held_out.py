@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.backbone import row_limit
+from cse.encoding.backbone import row_limit
+from cse.encoding.products import quick_products
+from cse.methods.templates import PLAIN, render
 from cse.pretraining.batches import MaskedBatch, masked_inputs
 from cse.pretraining.objectives import forward_logits, masked_lm_loss
-from cse.products import quick_products
-from cse.templates import PLAIN, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from cse.backbone import backbone_tensors, describe, row_limit
-from cse.flops import matrix_rate, training_flops
-from cse.model_names import resolve_backbone
+from cse.encoding.backbone import backbone_tensors, describe, row_limit
+from cse.encoding.products import quick_products
+from cse.models.names import resolve_backbone
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.held_out import evaluate
@@ -26,9 +26,9 @@ from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
-from cse.products import quick_products
-from cse.reservation import reserved
-from cse.training_state import check_folder, load_state, save_state, start_accelerator
+from cse.storage.reservation import reserved
+from cse.training.flops import matrix_rate, training_flops
+from cse.training.state import check_folder, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

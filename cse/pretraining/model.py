@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbone import HEADS, backbone_tensors, compile_blocks
+from cse.encoding.backbone import HEADS, backbone_tensors, compile_blocks
 from cse.errors import ArtefactError
 from cse.pretraining.word_vectors import word_vectors
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.backbone import mlm_head
+from cse.encoding.backbone import mlm_head
 from cse.pretraining.batches import IGNORED
 
 if TYPE_CHECKING:

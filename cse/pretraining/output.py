@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cse.backbone import set_dropout
-from cse.checksums import write_checksums
-from cse.files import read_json, write_folder, write_json
-from cse.model_names import location
-from cse.parts import save_parts
+from cse.encoding.backbone import set_dropout
+from cse.models.names import location
 from cse.pretraining.config import MODEL_FOLDER
-from cse.swap import sweep
-from cse.training_state import STATE_FOLDER, check_folder, check_resume
-from cse.weights import SINGLE, read_tensors
+from cse.storage.checksums import write_checksums
+from cse.storage.parts import save_parts
+from cse.storage.replace import sweep
+from cse.storage.weights import SINGLE, read_tensors
+from cse.storage.writing import read_json, write_folder, write_json
+from cse.training.state import STATE_FOLDER, check_folder, check_resume
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

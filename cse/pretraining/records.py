@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict, final
 
-from cse.backbone import ModelDescription
+from cse.encoding.backbone import ModelDescription
 
 if TYPE_CHECKING:
     from typing import NotRequired

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.backbone import backbone_tensors, load_backbone, set_dropout
-from cse.checksums import check_checksums, write_checksums
+from cse.encoding.backbone import backbone_tensors, load_backbone, set_dropout
 from cse.errors import ArtefactError
-from cse.files import write_folder
-from cse.model_names import location
+from cse.models.names import location
 from cse.pretraining.config import NEW_VOCABULARY
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
 from cse.pretraining.model import add_mlm_head, average_in, freeze_lowest, lacks_mlm_head, new_model
 from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
-from cse.swap import recover
+from cse.storage.checksums import check_checksums, write_checksums
+from cse.storage.replace import recover
+from cse.storage.writing import write_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -18,8 +18,8 @@ from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity, gelu, layer_norm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.encoder import Encoder
-from cse.training_step import contrast, step_inputs
+from cse.encoding.encoder import Encoder
+from cse.training.step import contrast, step_inputs
 
 TEXTS = [SENTENCES[0], "dog " * 40, SENTENCES[5]]
 COLUMNS = {"0": TEXTS, "1": SENTENCES[1:4], "2": [SENTENCES[4], "the cat", SENTENCES[6]]}

@@ -11,10 +11,10 @@ from reference import QUERY, TEXTS, Reference, info_nce, pair
 from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
 
-from cse.encoder import Encoder
-from cse.methods import Contrast
-from cse.templates import Row
-from cse.training_step import contrast, step_inputs, step_rows
+from cse.encoding.encoder import Encoder
+from cse.methods.method import Contrast
+from cse.methods.templates import Row
+from cse.training.step import contrast, step_inputs, step_rows
 
 
 def step(encoder: Encoder, reference: Reference) -> tuple[list[list[Row]], torch.Tensor]:

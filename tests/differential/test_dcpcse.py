@@ -5,7 +5,7 @@ import torch
 from reference import TEXTS, Reference, check, pair
 from torch.nn.functional import cross_entropy
 
-from cse.training_step import masked_language_loss
+from cse.training.step import masked_language_loss
 
 
 def states(reference: Reference, ids: list[int]) -> torch.Tensor:

@@ -17,11 +17,11 @@ import sentence_transformers
 from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
-from cse.backbone import load_backbone
-from cse.encoder import Encoder
-from cse.methods import UNTRAINED
-from cse.model_names import location
-from cse.similarity import FUNCTIONS
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.encoding.similarity import FUNCTIONS
+from cse.methods.method import UNTRAINED
+from cse.models.names import location
 
 BACKBONE = location("bundled")
 THEIRS = sentence_transformers.SentenceTransformer

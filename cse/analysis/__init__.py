@@ -1,0 +1,1 @@
+"""Explanations of a model: calibration, attribution, perturbations, maps, prefixes, prototypes."""

@@ -1,0 +1,42 @@
+"""What a reader of a result should know of its input: what a model did not read, and what it does not know."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from cse.encoding.tokenising import plain_ids
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+
+FOREIGN = 0.3  # share of letters outside the Latin script
+BROKEN, FEWEST = 1.6, 4  # pieces a word, and words; so many have 3 in 100 of the STS sentences
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def input_notes(encoder: Encoder, text: str) -> list[str]:
+    """Sentences on a text whose vector says less than it seems to; none for an ordinary one."""
+    pieces = plain_ids(encoder.tokenizer, text)["input_ids"]
+    notes = []
+    if len(pieces) > encoder.max_content:
+        notes.append(f"only the first {encoder.max_content} of its {len(pieces):,} word pieces are read")
+    unknown = sum(piece == encoder.tokenizer.unk_token_id for piece in pieces)
+    if unknown == len(pieces):
+        notes.append("no piece of it is in the vocabulary, so the vector says nothing")
+    elif unknown:
+        notes.append(f"{unknown} of its {len(pieces):,} word pieces are not in the vocabulary")
+    words = len(WORD.findall(text))
+    if foreign_share(text) > FOREIGN:
+        notes.append("it is in a script that an English model hardly knows")
+    elif words >= FEWEST and not unknown and len(pieces) / words >= BROKEN:
+        each = f"{len(pieces) / words:.1f} pieces each"
+        notes.append(f"its words break into {each}: rare words, or a language that an English model hardly knows")
+    return notes
+
+
+def foreign_share(text: str) -> float:
+    """The share of the letters of a text that are not Latin; 0 of no letters."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(not unicodedata.name(letter, "").startswith("LATIN") for letter in letters) / max(1, len(letters))

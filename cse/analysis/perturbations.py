@@ -1,0 +1,143 @@
+"""Small changes of a sentence that keep its meaning or turn it, to see what a model hears. All are deterministic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cse.analysis.words import without
+
+AUXILIARIES = frozenset(
+    "am is are was were can could will would shall should may might must has have had do does did".split()
+)
+CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall", "ain't": "am"}
+STARTERS = AUXILIARIES | frozenset(
+    "a an the this that these those there here i he she it we you they my your his her its our their who what when "
+    "where why how which if in on at by for from to of with as and but or so no not yes all some every each".split()
+)
+WORD = re.compile(r"\w+(?:'\w+)?")
+NUMBER = re.compile(r"\d[\d.,]*(?<=\d)")
+AROUND = '.,;:!?"()'
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """A change by `name`; `apply` gives the changed sentence, or None where it has nothing to change.
+
+    `keeps` says whether the sentence still means the same, so that a good model should hardly notice.
+    """
+
+    name: str
+    keeps: bool
+    apply: Callable[[str], str | None]
+
+
+def negate(text: str) -> str | None:
+    """The sentence with a "not" behind its first auxiliary verb, or without the "not" that it has."""
+    words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
+    bare = [word.lower().strip(AROUND) for word in words]
+    for place, (word, lower) in enumerate(zip(words, bare, strict=True)):
+        if lower == "not":
+            return " ".join(words[:place] + words[place + 1 :])
+        positive = CONTRACTED.get(lower) or (lower.removesuffix("n't") if lower.endswith("n't") else "")
+        if positive:
+            return " ".join([*words[:place], _like(positive, word), *words[place + 1 :]])
+    for place, word in enumerate(words):
+        name = place > 0 and word[0].isupper()  # the month of May
+        if word.lower() in AUXILIARIES and not name:
+            return " ".join([*words[: place + 1], "not", *words[place + 1 :]])
+    return None
+
+
+def change_numbers(text: str) -> str | None:
+    """The sentence with the last digit of every number one higher, a 0 after a 9."""
+    changed = NUMBER.sub(lambda found: found.group()[:-1] + str((int(found.group()[-1]) + 1) % 10), text)
+    return changed if changed != text else None
+
+
+def swap_names(text: str) -> str | None:
+    """The sentence with two of its capitalised words exchanged: the first two after its beginning.
+
+    What a sentence begins with is capitalised anyway; where there is but one other, it is taken for a name unless it is
+    among the commonest words that sentences begin with.
+    """
+    spans = [found.span() for found in WORD.finditer(text) if found.group()[0].isupper() and found.group() != "I"]
+    inner = [span for span in spans if span[0] > 0]
+    names = [span for span in spans if text[slice(*span)].lower() not in STARTERS]
+    chosen = inner[:2] if len(inner) > 1 else names
+    if len(chosen) < 2 or text[slice(*chosen[0])] == text[slice(*chosen[1])]:
+        return None
+    (a, b), (c, d) = chosen
+    return text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
+
+
+def reverse_words(text: str) -> str | None:
+    """The words in the opposite order, the final punctuation still at the end."""
+    body, end = _end(text)
+    words = body.split()
+    return " ".join(reversed(words)) + end if words != words[::-1] else None
+
+
+def drop_word(text: str) -> str | None:
+    """The sentence without its longest word."""
+    span = _longest(text)
+    shortened = without(text, [span]) if span else ""
+    return shortened if WORD.search(shortened) else None
+
+
+def double_word(text: str) -> str | None:
+    """The sentence with its longest word twice."""
+    span = _longest(text)
+    return f"{text[: span[1]]} {text[slice(*span)]}{text[span[1] :]}" if span else None
+
+
+def misspell(text: str) -> str | None:
+    """The sentence with two inner letters of its longest word exchanged; numbers are left alone."""
+    span = _longest(text, str.isalpha)
+    if span is None:
+        return None
+    word = text[slice(*span)]
+    place = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
+    if place is None:
+        return None
+    changed = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    return text[: span[0]] + changed + text[span[1] :]
+
+
+def shout(text: str) -> str | None:
+    """The sentence in capitals; an uncased model cannot tell."""
+    return text.upper() if text != text.upper() else None
+
+
+def change_end(text: str) -> str | None:
+    """The sentence without its final punctuation, or with a full stop where it has none."""
+    body, end = _end(text)
+    return body if end else f"{text}."
+
+
+PERTURBATIONS = (
+    Perturbation("final punctuation", True, change_end),
+    Perturbation("capitals", True, shout),
+    Perturbation("typing error", True, misspell),
+    Perturbation("word doubled", True, double_word),
+    Perturbation("longest word dropped", False, drop_word),
+    Perturbation("names exchanged", False, swap_names),
+    Perturbation("numbers changed", False, change_numbers),
+    Perturbation("words reversed", False, reverse_words),
+    Perturbation("negated", False, negate),
+)
+
+
+def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
+    spans = [found.span() for found in WORD.finditer(text) if kind(found.group())]
+    return max(spans, key=lambda span: span[1] - span[0], default=None)
+
+
+def _end(text: str) -> tuple[str, str]:
+    body = text.rstrip().rstrip(".!?")
+    return body, text.rstrip()[len(body) :]
+
+
+def _like(word: str, model: str) -> str:
+    return word.capitalize() if model[:1].isupper() else word

@@ -1,0 +1,123 @@
+"""Inside a prefix model (DCPCSE): how much attention each layer pays to the prefix, and what is left without it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cse.errors import ArtefactError
+
+if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read
+    import numpy as np
+    import torch
+    from torch import nn
+
+    from cse.encoding.encoder import Encoder
+
+
+class PrefixAttention(NamedTuple):
+    """The share of attention on the prefix by layer, a mean over heads: the `read` token's, and the `mean` over tokens.
+
+    `even` is the share that attention spread evenly over prefix and tokens would have.
+    """
+
+    read: tuple[float, ...]
+    mean: tuple[float, ...]
+    even: float
+
+
+def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
+    """How much of its attention a sentence pays to the prefix. Raises ValueError for a model without a prefix."""
+    length = prefix_length(encoder)
+    template = encoder.views[0][0]
+    row = template.row(encoder.tokenise([sentence], [template])[0])
+    seen: list[torch.Tensor] = []
+
+    def watch(module: nn.Module, inputs: Any, output: tuple[torch.Tensor, torch.Tensor]) -> None:
+        seen.append(output[1][0, ..., :length].sum(-1).mean(0))  # (1, heads, L, P + L) -> (L,)
+
+    with _eager(encoder) as layers:
+        hooks = [layer.register_forward_hook(watch) for layer in layers]
+        try:
+            with encoder.inference():
+                encoder.hidden([row])
+        finally:
+            _remove(hooks)
+    read, mean = (tuple(map(float, shares)) for shares in ([s[row.pool_at] for s in seen], [s.mean() for s in seen]))
+    return PrefixAttention(read, mean, length / (length + len(row.ids)))
+
+
+def without_prefix(encoder: Encoder, sentences: Sequence[str], layers: Collection[int]) -> np.ndarray:
+    """(N, d) float32 vectors of N sentences with the prefix switched off in some `layers`, the first of which is 1.
+
+    Where a layer is off, nothing attends to its prefix. With all of them off there is no prefix, so that the sentence
+    stands at the first positions again: the backbone, read as the model is. Raises ValueError for a model without a
+    prefix, and for a layer that it does not have.
+    """
+    import torch
+
+    length, count = prefix_length(encoder), layer_count(encoder)
+    if wrong := sorted(set(layers) - set(range(1, count + 1))):
+        raise ValueError(f"{encoder.name} has no layer {wrong[0]}; choose from 1 to {count}")
+    if len(set(layers)) == count:
+        return _bare(encoder).encode(sentences)
+
+    def hide(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        states, mask = inputs[0], named["attention_mask"]
+        hidden = states.new_zeros(1, 1, 1, length + states.shape[1]) if mask is None else mask.clone()
+        hidden[..., :length] = torch.finfo(hidden.dtype).min
+        return inputs, {**named, "attention_mask": hidden}
+
+    with _eager(encoder) as attention:
+        hooks = [attention[layer - 1].register_forward_pre_hook(hide, with_kwargs=True) for layer in layers]
+        try:
+            return encoder.encode(list(sentences))
+        finally:
+            _remove(hooks)
+
+
+def prefix_length(encoder: Encoder) -> int:
+    """The positions of a model's prefix. Raises ValueError where it has none."""
+    if not encoder.method.prefix:
+        raise ValueError(f"{encoder.name} has no prefix to look into")
+    return encoder.method.prefix
+
+
+def layer_count(encoder: Encoder) -> int:
+    """The layers of a model's backbone."""
+    return int(encoder.model.config.num_hidden_layers)
+
+
+def _bare(encoder: Encoder) -> Encoder:
+    """The encoder without its prefix, which cuts sentences where the encoder does."""
+    from cse.encoding.encoder import Encoder
+
+    method = replace(encoder.method, prefix=0)
+    bare = Encoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
+    bare.max_row_length = encoder.max_content + encoder.views[0][0].length
+    return bare
+
+
+@contextmanager
+def _eager(encoder: Encoder) -> Iterator[list[nn.Module]]:
+    """The layers' attention modules, which meanwhile compute their weights; fused attention has none.
+
+    Raises ArtefactError for a family whose layers have no such modules.
+    """
+    model = encoder.model
+    modules = [module for module in model.base_model.modules() if getattr(module, "layer_idx", None) is not None]
+    if len(modules) != layer_count(encoder):
+        raise ArtefactError(f"{encoder.name}: the attention of a {model.config.model_type} model cannot be looked into")
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        yield modules
+    finally:
+        model.set_attn_implementation(before)
+
+
+def _remove(hooks: Sequence[torch.utils.hooks.RemovableHandle]) -> None:
+    for hook in hooks:
+        hook.remove()

@@ -1,0 +1,59 @@
+"""ConPVP's prototypes of a sentence: what it says in each positive and negative template, beside its own vector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cse.methods.method import METHODS
+from cse.methods.templates import render
+from cse.vectors import cosines
+
+if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read
+    from cse.encoding.encoder import Encoder
+    from cse.methods.method import View
+
+
+class Prototype(NamedTuple):
+    """A `template` of those that training draws from, of the positive view or not, and its cosine with the sentence."""
+
+    template: str
+    positive: bool
+    cosine: float
+
+
+def has_prototypes(encoder: Encoder) -> bool:
+    """Whether the model was trained against templates that are drawn from a set."""
+    return bool(_sets(encoder))
+
+
+def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
+    """A sentence's prototypes, the nearest first (ConPVP, section 3.1).
+
+    Compared are the vectors that its loss compares, less the head of training, which no checkpoint keeps: states at
+    [MASK], each minus what its template alone says there. Raises ValueError for a model without prototypes.
+    """
+    sets = _sets(encoder)
+    if not sets:
+        raise ValueError(f"{encoder.name} was trained without prototypes")
+    drawn = [(template, view == 0) for view, templates in enumerate(sets) for template in templates]
+    templates = [encoder.views[0][0], *(render(template, encoder.tokenizer) for template, _ in drawn)]
+    contents = encoder.tokenise([sentence] * len(templates), templates)
+    with encoder.inference():
+        spoken = encoder.read([template.row(ids) for template, ids in zip(templates, contents, strict=True)])
+        vectors = (spoken - encoder.bias(templates, list(map(len, contents)))).cpu().numpy()
+    near = cosines(vectors[:1].repeat(len(drawn), 0), vectors[1:])
+    found = [
+        Prototype(template.text, positive, float(cosine))
+        for (template, positive), cosine in zip(drawn, near, strict=True)
+    ]
+    return sorted(found, key=lambda prototype: -prototype.cosine)
+
+
+def _sets(encoder: Encoder) -> tuple[View, ...]:
+    """The positive templates and, where it has any, the negative ones.
+
+    A published checkpoint is read with its first view alone; the others are those of its method.
+    """
+    method = encoder.method
+    views = method.views if len(method.views) > 1 else getattr(METHODS.get(method.name), "views", ())
+    return views[1:] if any(len(view) > 1 for view in views[1:]) else ()

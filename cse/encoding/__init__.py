@@ -1,0 +1,1 @@
+"""From text to vector: rows, batches, backbone, heads and the encoder."""

@@ -1,0 +1,250 @@
+"""A backbone with a method's learned slots and prefix: rows of token ids in, states, vectors and biases out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from cse.encoding.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
+from cse.encoding.heads import INIT_STD
+from cse.encoding.last_block import FUSED, can_read_at
+from cse.encoding.overlap import to_device
+from cse.encoding.packed import PACKED, Packing, is_packed, pack
+from cse.encoding.products import quick_products
+from cse.encoding.row_groups import FORWARD_COST, row_groups
+from cse.methods.method import Method, Pooling
+from cse.methods.templates import HARD, Row, TokenTemplate, render
+from cse.training.augmentation import zero_cut
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Self
+
+BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
+
+
+class Tokens(NamedTuple):
+    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding."""
+
+    ids: torch.Tensor
+    slots: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+
+
+class PromptedBackbone(nn.Module):
+    """A masked language model that reads rows: word embeddings with soft slots, behind a key/value prefix.
+
+    `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
+    (P, layers * 2 * d), `slots` (S, d); each is None where the method has none. In training no forward has more than
+    `chunk` rows, and the backward pass computes it anew, so that the states of one at a time are kept. With `reads_at`
+    the last block is computed only where it is read (`cse.encoding.last_block`).
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
+        super().__init__()
+        self.model: Any = model  # untyped: its parts differ between families
+        self.tokenizer, self.method = tokenizer, method
+        self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
+        self.dim = int(model.config.hidden_size)
+        if method.prefix >= row_limit(model):  # before so many rows are made
+            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
+        self.prefix = nn.Parameter(prefix) if method.prefix else None
+        self.slots = self._initial_slots()
+        self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
+        self.chunk: int | None = None
+        self.reads_at = can_read_at(model)
+        self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
+        self._biases_of = -1
+
+    def _initial_slots(self) -> nn.Parameter | None:
+        anchor = self.views[0][0]
+        if any(template.slot_ids and template != anchor for view in self.views for template in view):
+            raise ValueError(f"{self.method.name}: only the anchor's template may have learned slots")
+        if not anchor.slot_ids:
+            return None
+        words = self.model.get_input_embeddings().weight.detach()
+        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.model.get_input_embeddings().weight.device
+
+    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
+        return self._grouped(rows, self._pool)
+
+    def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        pooling = (self.training and self.method.training_pooling) or self.method.pooling
+        if pooling is Pooling.TOKEN:
+            return self.read(rows)
+        if pooling is Pooling.STATIC:
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
+        if pooling is Pooling.STATIC_OUTPUT:
+            mlm_head(self.model)  # says what is missing where there is none
+            tokens = self._collate(rows)
+            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
+        states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
+        return _mean(torch.stack(states).mean(0), mask)
+
+    def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
+        """(B, ...) what `read` makes of the numbers of rows of these `lengths` (B), in training of some at a time.
+
+        Rows of like length go together on a CPU, where padding takes as long as tokens do, and at most `chunk`. Where
+        that is given the backward pass computes each group anew, with the same dropout (GradCache, Gao et al. 2021).
+        """
+        if not self.training:
+            return read(range(len(lengths)))
+        cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
+        groups = row_groups(lengths, self.chunk, cost)
+        values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
+        return torch.cat(values)[np.argsort(np.concatenate(groups))]
+
+    def _grouped(self, rows: Sequence[Row], read: Callable[[Sequence[Row]], torch.Tensor]) -> torch.Tensor:
+        return self.grouped([len(row.ids) for row in rows], lambda part: read([rows[number] for number in part]))
+
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Meanwhile dropout is off and no gradient is recorded; then the mode is what it was."""
+        mode = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.train(mode)
+
+    def read(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, d) float32: the last hidden state where each row's template says to read."""
+        pool_at = to_device(np.array([row.pool_at for row in rows]), self.device)
+        if self.reads_at and self.model.config._attn_implementation in (FUSED, PACKED):
+            return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
+        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
+
+    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
+        """(B, L, d) last hidden states of rows padded to the longest."""
+        return self._run(rows)[0][-1]
+
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
+        embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
+        if self.slots is None:
+            return embeddings
+        return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
+
+    def _run(
+        self, rows: Sequence[Row], beside: int | None = None, **read_at: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L).
+
+        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.encoding.last_block`).
+        """
+        if self._may_learn():
+            self.forget_biases()
+        tokens = self._collate(rows)
+        if is_packed(self.model) and not self._may_learn():
+            return self._run_packed(rows, tokens, beside, **read_at), tokens.mask
+        inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
+        if self.prefix is not None:
+            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
+            inputs["past_key_values"] = prefix_cache(self.model, prefix)
+            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
+        with zero_cut(self.model.base_model.embeddings, rows), quick_products(self.device, tokens.ids.numel()):
+            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
+            output = self.model.base_model(**inputs)
+        return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
+
+    def _run_packed(
+        self, rows: Sequence[Row], tokens: Tokens, beside: int | None, read_at: torch.Tensor | None = None
+    ) -> list[torch.Tensor]:
+        """The states of `_run`, computed of all rows as one sequence."""
+        packing = Packing([len(row.ids) for row in rows], self.method.prefix, self.device)
+        packed = Tokens(*map(packing.pack, tokens))
+        prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
+        return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, beside, read_at)
+
+    def _collate(self, rows: Sequence[Row]) -> Tokens:
+        """The rows as tensors, padded to the longest."""
+        lengths = np.array([len(row.ids) for row in rows])
+        there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
+
+        def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
+            filled = np.full(there.shape, fill)
+            filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
+            return to_device(filled, self.device)
+
+        return Tokens(
+            ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
+            slots=table((row.slots for row in rows), HARD),
+            positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
+            mask=to_device(there.astype(np.int64), self.device),
+        )
+
+    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
+        """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
+        """
+        keys = list(zip(templates, lengths, strict=True))
+        known = self._remembered_biases()
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            known.update(zip(new, self._grouped(rows, self.read), strict=True))
+        return torch.stack([known[key] for key in keys]).to(self.device)
+
+    def forget_biases(self) -> None:
+        """Remember the biases of inference anew, apart from what a shallow copy of this module remembers."""
+        self._biases = {}
+
+    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
+        """The biases of inference so far; none where a pass may learn.
+
+        They are forgotten by any pass in training mode or with gradients, when the module is moved or cast, and when
+        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
+        """
+        if self._may_learn():
+            return {}
+        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+        if version != self._biases_of:
+            self._biases, self._biases_of = {}, version
+        return self._biases
+
+    def _may_learn(self) -> bool:
+        return self.training or torch.is_grad_enabled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a deep copy holds: all but the biases, which depend on how often weights were written."""
+        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**kept, "_biases": {}, "_biases_of": -1}
+
+    def __copy__(self) -> Self:
+        """Another encoder of the same modules, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
+        return copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a pickle holds, and let transformers of this process know the model's classes and attention."""
+        super().__setstate__(state)
+        if is_packed(self.model):
+            pack(self.model)
+        with torch.device("meta"):
+            type(self.model)(self.model.config)  # a constructor records which states a class can give
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Self:
+        self.forget_biases()  # they are on another device, or of another precision
+        return super()._apply(*args, **kwargs)
+
+
+def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask[..., None].to(hidden.dtype)
+    return ((hidden * weights).sum(1) / weights.sum(1)).float()

@@ -1,0 +1,246 @@
+"""The names by which sentence-transformers' users call a model: texts in, vectors and similarities out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from cse.encoding.card_data import ModelCardData
+from cse.encoding.devices import device_of
+from cse.encoding.encode_options import also_sentences, by_name, check_options
+from cse.encoding.prompted import PromptedBackbone
+from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
+from cse.encoding.similarity import Similarities
+from cse.vectors import quantised
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Unpack
+
+    from cse.encoding.encode_options import EncodeOptions
+    from cse.methods.method import Method
+
+
+class SentenceModel(Prompts, Similarities, PromptedBackbone):
+    """A prompted backbone that sentence-transformers' evaluators and tools take for one of their models.
+
+    `truncate_dim` is how many numbers `encode` keeps where it is not told. `max_row_length` counts tokens, where a
+    model reads fewer than it has positions for.
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, name: str) -> None:
+        super().__init__(model, tokenizer, method)
+        self.name = name
+        self.prompts: dict[str, str] = {"query": "", "document": ""}
+        self.truncate_dim: int | None = None
+        self.max_row_length: int | None = None
+
+    @overload
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_numpy: Literal[True] = ...,
+        convert_to_tensor: Literal[False] = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> np.ndarray: ...
+
+    @overload
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_numpy: bool = ...,
+        convert_to_tensor: Literal[True],
+        **options: Unpack[EncodeOptions],
+    ) -> torch.Tensor: ...
+
+    @overload
+    def encode(
+        self,
+        inputs: Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_numpy: Literal[False],
+        convert_to_tensor: Literal[False] = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> list[torch.Tensor]: ...
+
+    @also_sentences
+    def encode(
+        self,
+        inputs: Any,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str = "sentence_embedding",
+        precision: str | None = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | torch.device | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
+        **others: Any,
+    ) -> Any:
+        """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
+
+        Arguments are those of sentence-transformers 6, in its order; it has `sentences` for `inputs` too.
+        `prompt`, else that of `prompts` called `prompt_name`, is put before each sentence. At most `batch_size`
+        sentences are read in one pass; None leaves that to their lengths and the device. `truncate_dim` keeps the first
+        numbers, before rows are made unit; `precision` then stores them as `cse.vectors.quantised` does. `device` moves
+        the model there, where it stays. numpy, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with
+        neither, on the CPU in any case.
+        A text is read as `cse.encoding.tokenising.readable` gives it: NUL as a space, half of a surrogate pair as "?".
+        Raises ValueError for anything that is not text, for an argument that is not supported, and where a number is
+        not finite.
+        """
+        single = isinstance(inputs, str)
+        texts = [inputs] if single else list(inputs)
+        if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
+            raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
+        kept = self.truncate_dim if truncate_dim is None else truncate_dim
+        check_options(output_value, precision, kept, device, pool, others)
+        before = self.named_prompt(prompt_name) if prompt is None else prompt
+        if device is not None:
+            self.to(device_of(device))
+        vectors = self._encode_all([before + text for text in texts], batch_size, bool(show_progress_bar))
+        if not bool(vectors.isfinite().all()):
+            raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
+        vectors = vectors[:, :kept].contiguous()
+        if normalize_embeddings:
+            vectors = normalize(vectors, dim=-1)
+        if precision is not None:
+            vectors = torch.from_numpy(quantised(vectors.numpy(), precision))
+        if not (convert_to_tensor or convert_to_numpy):
+            return vectors[0] if single else list(vectors)
+        found = vectors if convert_to_tensor else vectors.numpy()
+        return found[0] if single else found
+
+    @overload
+    def encode_query(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[False] = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> np.ndarray: ...
+
+    @overload
+    def encode_query(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[True],
+        **options: Unpack[EncodeOptions],
+    ) -> torch.Tensor: ...
+
+    @also_sentences
+    def encode_query(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
+    ) -> Any:
+        """The vectors that `encode` gives of sentences that search; the prompt "query" unless one is given."""
+        own = self.own_prompt(prompt_name, prompt, QUERY)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
+
+    @overload
+    def encode_document(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[False] = ...,
+        **options: Unpack[EncodeOptions],
+    ) -> np.ndarray: ...
+
+    @overload
+    def encode_document(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = ...,
+        prompt: str | None = ...,
+        *,
+        convert_to_tensor: Literal[True],
+        **options: Unpack[EncodeOptions],
+    ) -> torch.Tensor: ...
+
+    @also_sentences
+    def encode_document(
+        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
+    ) -> Any:
+        """The vectors that `encode` gives of texts that are found; prompts are "document", else "passage", "corpus"."""
+        own = self.own_prompt(prompt_name, prompt, DOCUMENT)
+        encode: Any = self.encode
+        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="document", **by_name(args), **options)
+
+    @property
+    def model_card_data(self) -> ModelCardData:
+        """What stands in for a model's card."""
+        return ModelCardData(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digits that change with any number that vectors depend on."""
+        raise NotImplementedError
+
+    @property
+    def max_content(self) -> int:
+        """Tokens of a sentence that are read beside its template."""
+        raise NotImplementedError
+
+    @property
+    def max_seq_length(self) -> int:
+        """Tokens of the longest sentence that is read whole, its template and specials included.
+
+        Set to fewer than the model has room for, sentences are cut there; a larger number or None uses all the room.
+        Setting it raises ValueError where no token of a sentence would be left.
+        """
+        return self.max_content + self.views[0][0].length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        fewest = self.views[0][0].length + 1
+        if value is not None and value < fewest:
+            raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
+        self.max_row_length = None
+        if value is not None and value < self.max_seq_length:
+            self.max_row_length = value
+
+    def get_embedding_dimension(self) -> int:
+        """The numbers of a vector."""
+        return self.dim if self.truncate_dim is None else min(self.dim, self.truncate_dim)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The same, under its older name."""
+        return self.get_embedding_dimension()
+
+    @contextmanager
+    def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """Meanwhile `encode` keeps the first `truncate_dim` numbers of a vector where it is not told how many."""
+        before, self.truncate_dim = self.truncate_dim, truncate_dim
+        try:
+            yield
+        finally:
+            self.truncate_dim = before
+
+    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
+        """(N, d) float32 vectors on the CPU: the model's own path from text to vector."""
+        raise NotImplementedError

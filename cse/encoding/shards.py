@@ -1,0 +1,245 @@
+"""A corpus encoded in parts, each a file of its own: processes share the work, and a killed run goes on.
+
+The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, and
+`manifest.json`. While the run is on, `plan.json` says what it makes, and a `.json` beside each part that it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.errors import ArtefactError
+from cse.storage.checksums import checksum
+from cse.storage.replace import sweep
+from cse.storage.writing import read_json, write_file, write_json
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
+PLAN, MANIFEST = "plan.json", "manifest.json"
+EARLIER: dict[str, Any] = {"passes": "padded", "batch_size": None}  # what a plan that does not say these has
+BLOCK = 4096  # sentences encoded at a time
+CURE = "encode it again"
+
+Encode = Callable[[list[str]], np.ndarray]
+Report = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """What is encoded, by which model and in how many parts; runs of equal plans on one machine give the same bytes.
+
+    `model`, `pooling` and `family` open the model again, `fingerprint` is what it then has. `sha256` is of the `count`
+    sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of `cse.encoding.packed.PASSES`) and
+    `batch_size` are those of the model, which change the last bits.
+    """
+
+    model: str
+    pooling: str | None
+    family: str | None
+    fingerprint: str
+    dimension: int
+    normalized: bool
+    count: int
+    sha256: str
+    shards: int
+    passes: str = EARLIER["passes"]
+    batch_size: int | None = EARLIER["batch_size"]
+    format: str = "cse-vectors"
+    version: int = 1
+
+    def rows(self, shard: int) -> range:
+        """The numbers of the sentences in part `shard`, from 0; parts differ by at most one sentence."""
+        return range(self.count * shard // self.shards, self.count * (shard + 1) // self.shards)
+
+    def name(self, shard: int) -> str:
+        """The file of part `shard`."""
+        return f"part-{shard:05}-of-{self.shards:05}.npy"
+
+
+def processes() -> PartialState:
+    """The processes of an `accelerate launch` or `torchrun`, each on a GPU of its own where there are any."""
+    import torch
+    from accelerate import PartialState
+
+    return PartialState(cpu=not torch.cuda.is_available())
+
+
+def encode_in_parts(
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Report
+) -> None:
+    """Encode `texts`, all sentences of the plan, into `folder`; every process of a launch takes its share of the parts.
+
+    Raises ValueError as `begin` and `write_parts` do.
+    """
+    state = processes()
+    if state.is_main_process:
+        begin(folder, plan, resume)
+    state.wait_for_everyone()
+    write_parts(folder, plan, texts, encode, range(state.process_index, plan.shards, state.num_processes), report)
+    state.wait_for_everyone()
+    if state.is_main_process:
+        finish(folder, plan)
+
+
+def survey(texts: Iterable[str]) -> tuple[int, str]:
+    """The number of sentences and the sha256 of them all, each followed by a newline."""
+    digest, count = hashlib.sha256(), 0
+    for text in texts:
+        digest.update(text.encode() + b"\n")
+        count += 1
+    return count, digest.hexdigest()
+
+
+def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
+    """Make `folder` that of `plan`, new or, with `resume`, as an unfinished run of the same plan left it.
+
+    Raises ValueError where it holds anything else, a finished run included, and where `shards` does not fit the text.
+    """
+    if not plan.count:
+        raise ValueError("the text has no sentences; give one that has")
+    if not 1 <= plan.shards <= plan.count:
+        raise ValueError(f"`shards` is {plan.shards}, but there are {plan.count} sentences; give at most as many")
+    if folder.is_file():
+        raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
+    if (folder / MANIFEST).exists():
+        raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
+    sweep(folder / PLAN)  # what a kill left of its first writing
+    if folder.is_dir() and any(folder.iterdir()):
+        _check_same(folder, plan, resume)
+    write_json(folder / PLAN, asdict(plan))
+
+
+def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
+    if not (folder / PLAN).is_file():
+        raise ValueError(f"{folder}: holds something else; give another `output`")
+    begun = {**EARLIER, **read_json(folder / PLAN)}
+    if not resume:
+        raise ValueError(f"{folder}: holds an unfinished run; `resume` goes on with it, or give another `output`")
+    wanted = asdict(plan)
+    if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
+        raise ValueError(
+            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or give "
+            "another `output`"
+        )
+
+
+def write_parts(
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Report
+) -> None:
+    """Encode the parts `mine` that are not there yet; `texts` are all sentences, of which the others are passed over.
+
+    `report` gets the number of sentences of each block, those found encoded included. Raises ValueError where there are
+    fewer sentences than planned.
+    """
+    stream, position = iter(texts), 0
+    for shard in sorted(mine):
+        rows, path = plan.rows(shard), folder / plan.name(shard)
+        if _is_whole(path):
+            report(len(rows))
+            continue
+        for _ in islice(stream, rows.start - position):
+            pass
+        position = rows.stop
+        part = Part(plan.dimension, len(rows), islice(stream, len(rows)))
+        write_file(path, partial(part.write, encode=encode, report=report))
+        write_json(path.with_suffix(".json"), record(path))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part before it is there: its number of `rows` of `dimension` numbers, and its sentences."""
+
+    dimension: int
+    rows: int
+    texts: Iterator[str]
+
+    def write(self, path: Path, encode: Encode, report: Report) -> None:
+        """Encode the sentences into the new file `path`, a block at a time."""
+        array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), (self.rows, self.dimension))
+        done = 0
+        while block := list(islice(self.texts, BLOCK)):
+            array[done : done + len(block)] = encode(block)
+            done += len(block)
+            report(len(block))
+        if done != self.rows:
+            raise ValueError(f"the text changed while it was read: {self.rows - done} sentences are missing; {CURE}")
+        array.flush()
+
+
+def record(path: Path) -> dict[str, Any]:
+    """What tells a file that is there as it was written from a damaged one."""
+    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a part is there as it was written; a damaged one is written again."""
+    written = path.with_suffix(".json")
+    return written.is_file() and path.is_file() and read_json(written) == record(path)
+
+
+def finish(folder: Path, plan: ShardPlan) -> None:
+    """Write the manifest of a folder whose parts are all there, in place of the files of the run."""
+    names = [plan.name(shard) for shard in range(plan.shards)]
+    parts = {name: read_json((folder / name).with_suffix(".json")) for name in names}
+    write_json(folder / MANIFEST, {**asdict(plan), "parts": parts})
+    for path in (folder / PLAN, *((folder / name).with_suffix(".json") for name in names)):
+        path.unlink()
+
+
+def read_plan(folder: Path) -> ShardPlan:
+    """What a finished folder holds. Raises ArtefactError where it is none, is unfinished or lacks a part."""
+    if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
+        raise ArtefactError(f"{folder}: is an unfinished run; go on with it by scripts.encode with `resume`")
+    values = {**EARLIER, **read_json(folder / MANIFEST)}
+    names = [field.name for field in fields(ShardPlan)]
+    missing = [name for name in (*names, "parts") if name not in values]
+    if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
+        raise ArtefactError(f"{folder}: its {MANIFEST} is not that of encoded parts; give a folder of scripts.encode")
+    plan = ShardPlan(**{name: values[name] for name in names})
+    for shard in range(plan.shards):
+        path = folder / plan.name(shard)
+        recorded = values["parts"].get(path.name, {}).get("bytes")
+        if not path.is_file() or path.stat().st_size != recorded:
+            raise ArtefactError(f"{path}: is missing or damaged; {CURE}")
+    return plan
+
+
+def read_blocks(folder: Path) -> Iterator[np.ndarray]:
+    """The rows (n, d) float32 of a finished folder in order, at most `BLOCK` at a time, memory-mapped.
+
+    Raises ArtefactError as `read_plan` does, and where a part is not what the manifest says.
+    """
+    plan, recorded = read_plan(folder), read_json(folder / MANIFEST)["parts"]
+    for shard in range(plan.shards):
+        path = folder / plan.name(shard)
+        if checksum(path) != recorded[path.name]["sha256"]:
+            raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {CURE}")
+        part = np.load(path, mmap_mode="r", allow_pickle=False)
+        for first in range(0, len(part), BLOCK):
+            yield part[first : first + BLOCK]
+
+
+def with_texts(folder: Path, texts: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+    """The rows of a finished folder, a block at a time, with the sentences they are of.
+
+    Raises ValueError at the end where `texts` are not the sentences that were encoded; what was made of the blocks is
+    then to be dropped.
+    """
+    plan, stream, digest = read_plan(folder), iter(texts), hashlib.sha256()
+    for rows in read_blocks(folder):
+        block = list(islice(stream, len(rows)))
+        for text in block:
+            digest.update(text.encode() + b"\n")
+        if len(block) == len(rows):
+            yield block, rows
+    if digest.hexdigest() != plan.sha256 or next(stream, None) is not None:
+        raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")

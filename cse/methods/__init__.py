@@ -1,0 +1,1 @@
+"""Methods as values: templates, views, switches and published settings; nothing here imports torch."""

@@ -1,0 +1,141 @@
+"""The settings that methods were published with, by backbone, and which method a name means on a backbone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from cse.methods.method import METHODS, SUPERVISED, Method
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
+
+    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10. `chunk`
+    is the most rows of a forward, each of which the backward pass then computes anew: a batch of any size fits.
+    """
+
+    batch_size: int = 64
+    learning_rate: float = 3e-5
+    epochs: int = 1
+    max_steps: int | None = None
+    max_length: int = 32
+    temperature: float = 0.05
+    eval_every: int = 125
+    clip: float = 1.0
+    dropout: float | None = None  # None: the backbone's own rates
+    freeze_embeddings: bool = False
+    hinge: float = 0.0
+    chunk: int | None = None
+    seed: int = 42
+
+
+# The least and the most that may be asked for of a setting of a run, or of its method.
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("epochs", "max_steps", "max_length", "eval_every", "chunk", "prefix"), (1, math.inf)),
+    **dict.fromkeys(("learning_rate", "clip", "hinge", "mlm_weight"), (0.0, math.inf)),
+    "batch_size": (2, math.inf), "temperature": (1e-4, math.inf), "dropout": (0.0, 0.9), "seed": (0, math.inf),
+}  # fmt: skip
+
+
+# (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
+PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
+    # SimCSE, released training scripts
+    ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("simcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-base"): {"batch_size": 512, "learning_rate": 1e-5},
+    ("simcse", False, "roberta-large"): {"batch_size": 512, "learning_rate": 3e-5},
+    ("simcse", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "bert-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    ("simcse", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("simcse", True, "roberta-large"): {"batch_size": 512, "learning_rate": 1e-5, "epochs": 3},
+    # ESimCSE, released training scripts
+    ("esimcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
+    ("esimcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
+    ("esimcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 1e-5, "repetition": 0.30},
+    ("esimcse", False, "roberta-large"): {
+        "batch_size": 64,
+        "learning_rate": 1e-5,
+        "dropout": 0.15,
+        "repetition": 0.28,
+        "queue": 128,
+    },
+    # ConSERT, released training script
+    ("consert", False, "bert-base"): {
+        "batch_size": 96,
+        "learning_rate": 5e-7,
+        "epochs": 10,
+        "max_length": 64,
+        "temperature": 0.1,
+        "dropout": 0.0,
+    },
+    # PromptBERT, appendix A and the released settings
+    ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", False, "bert-large"): {"batch_size": 256, "learning_rate": 3e-5},  # the author's, in its issue 3
+    ("promptbert", False, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-5},
+    ("promptbert", True, "bert-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("promptbert", True, "roberta-base"): {"batch_size": 512, "learning_rate": 5e-5, "epochs": 3},
+    ("optiprompt", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-5, "epochs": 5, "eval_every": 1000},
+    # DCPCSE, Table 4
+    ("dcpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 16},
+    ("dcpcse", False, "bert-large"): {"batch_size": 256, "learning_rate": 3e-2, "prefix": 10},
+    ("dcpcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 3e-2, "prefix": 14, "mlm_weight": 0.1},
+    ("dcpcse", False, "roberta-large"): {"batch_size": 64, "learning_rate": 1e-2, "prefix": 10, "mlm_weight": 0.1},
+    ("dcpcse", True, "bert-base"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "bert-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 12},
+    ("dcpcse", True, "roberta-base"): {"batch_size": 256, "learning_rate": 1e-2, "epochs": 10, "prefix": 10},
+    ("dcpcse", True, "roberta-large"): {"batch_size": 256, "learning_rate": 5e-3, "epochs": 10, "prefix": 10},
+    ("scpcse", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-3, "epochs": 5},  # DCPCSE, appendix A
+    # ConPVP, Table 2
+    ("conpvp", False, "bert-base"): {"batch_size": 128, "learning_rate": 3e-5},
+    ("conpvp", False, "bert-large"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-base"): {"batch_size": 128, "learning_rate": 1e-5},
+    ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
+    # This project, chosen on STS-B dev with the bundled backbone (docs/decisions.md)
+    ("simcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.1},
+    ("esimcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.1},
+    ("consert", False, "bert-small"): {"batch_size": 96, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.0},
+    ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.1},
+    ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
+    ("dcpcse", False, "bert-small"): {
+        "batch_size": 64,
+        "learning_rate": 1e-2,
+        "temperature": 0.1,
+        "dropout": 0.05,
+        "prefix": 4,
+    },
+    ("scpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-3},
+    ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.05},
+}
+
+
+# What an ablation changes of its method's published settings.
+ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
+
+
+def backbone_key(model_type: str, hidden: int) -> str:
+    """The backbone's row in the published tables: its family and size, such as `bert-base`."""
+    family = "roberta" if "roberta" in model_type else "bert"
+    return f"{family}-{'large' if hidden >= 1024 else 'base' if hidden >= 512 else 'small'}"
+
+
+def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
+    """The method and the settings it was published with on `backbone` (a `backbone_key`).
+
+    Where a paper has no row for the backbone, its row for the base model of the family or of BERT stands in; the
+    ablations use their method's. Raises ValueError for an unknown method and for one without a supervised form.
+    """
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")
+    if supervised and name not in SUPERVISED:
+        raise ValueError(f"{name} has no supervised form; choose from {', '.join(SUPERVISED)}")
+    method = (SUPERVISED if supervised else METHODS)[name]
+    family = backbone.split("-")[0]
+    method = method.on_roberta() if family == "roberta" else method
+    keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
+    settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
+    of_training = {field.name for field in fields(TrainConfig)} & settings.keys()
+    config = TrainConfig(**{key: settings.pop(key) for key in of_training})
+    return replace(method, **settings), config

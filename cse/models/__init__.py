@@ -1,0 +1,1 @@
+"""What a model name means, and opening and saving what it names."""

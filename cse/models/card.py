@@ -1,0 +1,110 @@
+"""The cards of what is passed on: front matter that the hub reads, what is in the folder, and how it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cse.models.config import EMBEDDED, CheckpointConfig
+from cse.models.names import BACKBONE, START
+from cse.storage.hub import split_revision
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
+
+LIBRARY, TASK = "cse", "sentence-similarity"
+BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What the files do not say: the name they are opened by, their licence, hub ids of the data they were made from.
+
+    No licence leaves that of the bundled backbone to checkpoints made on it, and the others without one.
+    """
+
+    name: str = "THIS_FOLDER"
+    licence: str | None = None
+    datasets: Sequence[str] = ()
+
+
+def model_card(config: CheckpointConfig, facts: CardFacts | None = None) -> str:
+    """A checkpoint's card in the hub's form, with its dev score as a `model-index` result."""
+    from huggingface_hub import ModelCardData
+
+    facts = facts or CardFacts()
+    bundled = config.backbone.name == BACKBONE
+    results = _results(config)
+    data = ModelCardData(
+        base_model=base_model(config.backbone.name), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
+        datasets=list(facts.datasets) or None, pipeline_tag=TASK, library_name=LIBRARY,
+        model_name=_title(config) if results else None, eval_results=results or None,
+    )  # fmt: skip
+    return f"---\n{data.to_yaml()}\n---\n{_body(config, facts)}"
+
+
+def _title(config: CheckpointConfig) -> str:
+    return f"{config.method.name}{' (supervised)' if config.method.supervised else ''}"
+
+
+def base_model(backbone: str) -> str | None:
+    """The hub id of the model that a backbone is or was made from; None for a folder and for one not recorded."""
+    if backbone == BACKBONE:
+        return BUNDLED_FROM
+    repository, _ = split_revision(backbone)
+    return (repository or None) if not repository.startswith((".", "/")) and repository.count("/") <= 1 else None
+
+
+def _results(config: CheckpointConfig) -> list[EvalResult]:
+    """The dev score that the state was selected by, with its protocol; none of a run without dev pairs."""
+    from huggingface_hub import EvalResult
+
+    settings, dev = config.training.get("settings", {}), config.training.get("dev", {})
+    if "best" not in dev:
+        return []
+    protocol = {
+        "seed": settings.get("seed"), "step": dev.get("best_step"), "selection": config.training.get("selection"),
+        "note": "the state was selected on these pairs",
+    }  # fmt: skip
+    result = EvalResult(
+        task_type=TASK, dataset_type="scored-pairs", dataset_split="dev",
+        dataset_name=f"{settings.get('dev_pairs', 'all')} scored dev pairs of the run",
+        metric_type="spearman_cosine", metric_name="Spearman x 100 of cosines", metric_value=dev["best"],
+        metric_args={key: value for key, value in protocol.items() if value is not None},
+    )  # fmt: skip
+    return [result]
+
+
+def _body(config: CheckpointConfig, facts: CardFacts) -> str:
+    method, backbone = config.method, config.backbone
+    recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
+    place = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    return "\n".join(
+        [
+            f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
+            f"Backbone: {place} ({backbone.fingerprint}). Learned numbers in this folder: {config.learned_numbers:,}.",
+            "", *([START, ""] if backbone.name == BACKBONE else []),
+            "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
+            'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
+            "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
+            "```", "", "Settings and dev scores (Spearman x 100):", "",
+            *(f"- {key}: {value}" for key, value in recorded.items()), "",
+        ]
+    )  # fmt: skip
+
+
+def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:
+    """The card of an index: `rows` sentences as vectors of `model` in a FAISS index of type `factory`."""
+    from huggingface_hub import DatasetCardData
+
+    data = DatasetCardData(
+        license=facts.licence, tags=["cse-index", TASK], source_datasets=list(facts.datasets) or None
+    )
+    return "\n".join(
+        [
+            "---", data.to_yaml(), "---", "# A search index", "",
+            f"{rows:,} sentences and their vectors by {model} in a FAISS index ({factory}); the sentences are in it.",
+            "", "```bash", f'python -m scripts.search {facts.name} "A man is playing a guitar." -k 3', "```", "",
+        ]
+    )  # fmt: skip

@@ -1,0 +1,134 @@
+"""Checkpoints: exactly the learned tensors and a configuration.
+
+A folder holds `config.json`, `model.safetensors` (in shards where it is large) and a model card. The backbone is
+referred to by id or folder and by the fingerprint it had; `cse.publishing.copying` puts it into the folder `backbone`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from cse.encoding.backbone import backbone_tensors, fingerprint, load_backbone
+from cse.encoding.encoder import Encoder
+from cse.encoding.heads import copy_tensor
+from cse.errors import ArtefactError
+from cse.models.card import model_card
+from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig, TrainingRecord
+from cse.models.names import CONFIG, location, read_config
+from cse.models.storage import Storage, pack, unpack
+from cse.storage.checksums import checksums, verify
+from cse.storage.weights import INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_tensors
+from cse.storage.writing import FolderKind, write_folder
+
+CURE = "copy or train it again"
+LOG = "train_log.jsonl"  # a JSON line per training step
+CHECKPOINT = FolderKind(
+    "a checkpoint", CONFIG, ("method", "format"),
+    (
+        CONFIG, SINGLE, SHARD, INDEX, "README.md", LOG,
+        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "*_Pooling")),
+    ),
+)  # fmt: skip
+
+
+def save(
+    encoder: Encoder,
+    folder: Path,
+    training: TrainingRecord,
+    *,
+    storage: Storage = Storage.FLOAT32,
+    max_shard_size: str | None = None,
+) -> None:
+    """Write a checkpoint folder, replacing an earlier one at once; `training` goes into its config.
+
+    No file is larger than `max_shard_size`: of int8 ones, which are made to travel, what hosts take without Git LFS.
+
+    Raises ValueError where `folder` holds anything but a checkpoint, ArtefactError where int8 differences are asked
+    for and the backbone cannot be opened again.
+    """
+    from huggingface_hub import save_torch_state_dict
+
+    learned = encoder.learned()
+    revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    tensors = pack(learned, read_start(encoder) if storage is Storage.INT8 else {}, storage)
+    config = CheckpointConfig(
+        encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint),
+        encoder.freeze_embeddings, sum(tensor.numel() for tensor in learned.values()), storage, training,
+    )  # fmt: skip
+
+    def fill(target: Path) -> None:
+        shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
+        save_torch_state_dict(tensors, target, max_shard_size=shard)
+        recorded = replace(config, sha256=checksums(target))
+        (target / CONFIG).write_text(json.dumps(recorded.to_json(), indent=1))
+        (target / "README.md").write_text(model_card(config))
+
+    write_folder(folder, fill, CHECKPOINT)
+
+
+def read_start(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
+    """The tensors of the backbone that an encoder began from, read again.
+
+    Raises ArtefactError where it cannot be opened or is another by now.
+    """
+    model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
+    if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
+        raise ArtefactError(
+            f"{encoder.backbone}: was {encoder.backbone_fingerprint} when training began and is {found} now, so no "
+            "difference from it can be stored; restore it, or store float16"
+        )
+    return backbone_tensors(model)
+
+
+def read_checkpoint_config(folder: Path) -> CheckpointConfig:
+    """What a checkpoint folder says about itself. Raises ArtefactError where that is missing or damaged."""
+    try:
+        return CheckpointConfig.from_json(read_config(folder))
+    except ArtefactError:
+        raise
+    except ValueError as error:
+        raise ArtefactError(f"{folder}: {CONFIG}: {error}; train it again") from error
+
+
+def weight_layouts(config: CheckpointConfig) -> tuple[str, ...]:
+    """Which of `SAFE` hold a checkpoint's weights: those that it recorded, or any where the first versions did not.
+
+    A copy over an earlier one may have left the other, with old weights.
+    """
+    return tuple(name for name in SAFE if name in config.sha256) or SAFE
+
+
+def load_checkpoint(folder: Path, name: str) -> Encoder:
+    """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
+    config = read_checkpoint_config(folder)
+    files, origin = find_weights(str(folder), weight_layouts(config)), config.backbone
+    verify(folder, config.sha256, CURE)
+    tensors = read_tensors(files)
+    check_finite(tensors, str(folder), CURE)
+    place = str(Path(folder) / EMBEDDED) if origin.name == f"./{EMBEDDED}" else origin.name
+    backbone = load_backbone(location(place), revision=origin.revision)
+    encoder = Encoder(*backbone, config.method, name=name, backbone=place)
+    if (found := encoder.backbone_fingerprint) != origin.fingerprint:
+        raise ArtefactError(
+            f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {found}; restore that backbone"
+        )
+    encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
+    _copy_learned(tensors, encoder, folder)
+    return encoder
+
+
+def _copy_learned(stored: dict[str, torch.Tensor], encoder: Encoder, folder: Path) -> None:
+    learned = encoder.learned()
+    try:
+        tensors = unpack(stored, learned)  # which still are the backbone's
+    except ArtefactError as error:
+        raise ArtefactError(f"{folder}: {error}; train it again") from error
+    if tensors.keys() != learned.keys():
+        odd = sorted(tensors.keys() ^ learned.keys())[0]
+        raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd!r}; train it again")
+    for key, tensor in learned.items():
+        copy_tensor(tensors[key], tensor, f"{folder}: {key}")

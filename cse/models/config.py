@@ -1,0 +1,102 @@
+"""What a checkpoint says about itself: a frozen record that becomes `config.json`; `cse.models.card` words it."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Any, TypedDict
+
+from cse.methods.method import Method
+from cse.methods.serialise import from_json, to_json
+from cse.models.storage import Storage
+from cse.storage.checksums import DIGEST, content_digest
+
+FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
+
+EMBEDDED = "backbone"  # a folder in the checkpoint's own, where a backbone of one machine travels with it
+
+
+class DevScores(TypedDict, total=False):
+    """Spearman x 100 on the dev pairs: before the first step, at the last evaluation, and the best with its step."""
+
+    start: float
+    last: float
+    best: float
+    best_step: int
+
+
+class TrainingRecord(TypedDict, total=False):
+    """What a training adds to its checkpoint: the settings, how the state was selected, its dev scores."""
+
+    settings: dict[str, Any]
+    selection: str
+    dev: DevScores
+
+
+@dataclass(frozen=True)
+class BackboneRecord:
+    """The backbone a checkpoint was trained on: folder or hub id, hub commit, and the fingerprint it had."""
+
+    name: str
+    revision: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds.
+
+    `sha256` has the checksums of the files of weights by name; the first versions recorded none, and no digest of the
+    rest of the object, without which a changed template or setting would be taken.
+    """
+
+    method: Method
+    backbone: BackboneRecord
+    frozen_embeddings: bool
+    learned_numbers: int
+    storage: Storage
+    training: TrainingRecord
+    sha256: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in `config.json`, with the versions of the libraries that write it."""
+        versions = {name: version(name) for name in ("torch", "transformers")}
+        value = {
+            "format": FORMATS[self.storage], "storage": self.storage.value,
+            "method": to_json(self.method), "backbone": asdict(self.backbone),
+            "frozen_embeddings": self.frozen_embeddings, "learned_numbers": self.learned_numbers, **self.training,
+            **({"sha256": self.sha256} if self.sha256 else {}),
+            "versions": {"python": platform.python_version(), **versions},
+        }  # fmt: skip
+        return {**value, DIGEST: _own_digest(value)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
+        """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
+        if value.get("format") not in FORMATS.values():
+            raise ValueError(f"checkpoint format {value.get('format')}, this version reads 1 and 2")
+        if DIGEST in value and value[DIGEST] != _own_digest(value):
+            raise ValueError("damaged (its digest is not the one recorded)")
+        try:
+            method, origin = from_json(value["method"]), value["backbone"]
+            backbone = BackboneRecord(str(origin["name"]), origin.get("revision"), origin["fingerprint"])
+            training: TrainingRecord = {
+                "settings": dict(value.get("settings", {})),
+                "selection": value.get("selection", ""),
+                "dev": DevScores(**(value.get("dev") or {})),
+            }
+            storage = Storage(value.get("storage", Storage.FLOAT32))  # which the first versions did not record
+            learned = int(value.get("learned_numbers", 0))
+            sums = {str(name): str(checksum) for name, checksum in value.get("sha256", {}).items()}
+            return cls(method, backbone, bool(value.get("frozen_embeddings")), learned, storage, training, sums)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"not a checkpoint of this project ({error})") from error
+
+
+def _own_digest(value: dict[str, Any]) -> str:
+    """The digest of what `config.json` says, but of itself and of where the backbone lies, which may be moved."""
+    backbone = value.get("backbone")
+    if isinstance(backbone, dict):
+        backbone = {key: item for key, item in backbone.items() if key != "name"}
+    return content_digest({**value, "backbone": backbone})

@@ -1,0 +1,221 @@
+"""What a model name means: decided here once, for `cse.load`, the evaluation, the app and the index alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from cse.errors import ArtefactError
+from cse.methods.method import UNTRAINED
+from cse.models import families
+from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
+from cse.storage import hub
+from cse.storage.replace import recover
+from cse.storage.weights import find_weights, stored_keys
+from cse.storage.writing import read_json
+
+BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
+BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
+BACKBONE = "bundled"  # this project's own backbone
+START = (
+    "The bundled backbone began as all-MiniLM-L6-v2, which has seen more than a billion sentence pairs, labelled ones "
+    "among them. So no score made on it is an unsupervised result: compare it only with scores of the other bundled "
+    "models and with those of the untrained backbone."
+)
+CONFIG = "config.json"
+EXPORT_RECORD = "cse_export.json"  # in a folder that was made for another tool
+DEFAULT_POOLING = "mean"
+
+
+class Kind(str, Enum):
+    """What is behind a name."""
+
+    CHECKPOINT = "checkpoint"  # made by this project's training, bundled or in a folder
+    BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
+    SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
+    PUBLISHED = "published checkpoint"  # made by other training code, read as its family in `families.FAMILIES` is
+    EXPORT = "export"  # made by `cse.export` for another tool
+    WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
+
+
+@dataclass(frozen=True)
+class ModelReference:
+    """A model by the `name`, the `pooling` and the `family` that open it again from any working folder.
+
+    `pooling` is None where the model itself says how it is read; `recorded` is what a sentence-transformers model says,
+    `family` what a published checkpoint is.
+    """
+
+    name: str
+    kind: Kind
+    pooling: str | None = None
+    recorded: RecordedPooling | None = None
+    family: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What tables and pages call it: the last part of its name, and its pooling where it has one."""
+        pooling = self.recorded.pooling if self.recorded else self.pooling
+        return "-".join(part for part in (Path(self.name).name, pooling) if part)
+
+
+@dataclass(frozen=True)
+class RecordedModel:
+    """What an index remembers of the model that built it: what `resolve` opens it again by."""
+
+    name: str
+    pooling: str | None = None
+    family: str | None = None
+
+
+def resolve(model: str, pooling: str | None = None, family: str | None = None) -> ModelReference:
+    """What `model` is: a bundled name, a checkpoint of this project or of others, a backbone, a sentence-transformers
+    model or word vectors.
+
+    `pooling` reads a backbone, or the backbone of a sentence-transformers model, in that way instead of the mean or of
+    what is recorded; `family` says what a published checkpoint is where neither its keys nor its id do. Reads
+    configurations and the names of weights; a hub id's weights are downloaded for that. Raises ArtefactError, with the
+    choices, for a name behind which there is no model, and for a checkpoint whose family cannot be told; ValueError for
+    an unknown pooling or family and for one that contradicts what the model says.
+    """
+    return _resolved(model, pooling, family, ask=True)
+
+
+def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool) -> ModelReference:
+    """`resolve`, where the caller has a pooling without the error that asks for the family of a possible checkpoint."""
+    _check_reading(pooling, family)
+    name, own_way = _own_way(model)
+    if own_way:
+        if given := "pooling" if pooling else "family" if family else "":
+            raise ValueError(f"{model} is a {own_way.value} and pools its own way; leave out `{given}`")
+        return ModelReference(name, own_way)
+    keys = stored_keys(find_weights(location(name)))
+    found = None if pooling else families.identify(name, keys, family)
+    if found:
+        return ModelReference(name, Kind.PUBLISHED, family=found.name)
+    key, possible = families.marked(keys)
+    if key:
+        raise ValueError(f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`")
+    reference = _plain(name, pooling)
+    if ask and pooling is None and reference.kind is Kind.BACKBONE:
+        families.check_plain(name, keys)
+    return reference
+
+
+def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
+    """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
+
+    A published checkpoint passes as one, whatever its `family`, where no key marks it: its backbone is then all it is.
+    Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
+    ValueError for a wrong family.
+    """
+    name, own_way = _own_way(model)
+    if family:
+        _resolved(model, None, family, ask=False)
+    if own_way is Kind.WORD_VECTORS:
+        raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
+    key = "" if own_way else families.marked(stored_keys(find_weights(location(name))))[0]
+    if own_way or key:
+        what = f"trained checkpoint{key and f' ({key})'}"
+        raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
+    return _plain(name, None)
+
+
+def resolve_among(model: str, family: str | None, poolings: Sequence[str] = ()) -> ModelReference:
+    """`resolve` where `family` is meant for whichever of several models is neither this project's nor word vectors.
+
+    With `poolings` a model that could be a plain backbone is one.
+    """
+    _check_reading(None, family)
+    name, own_way = _own_way(model)
+    return _resolved(model, None, None if own_way or name == BACKBONE else family, ask=not poolings)
+
+
+def resolve_again(
+    recorded: RecordedModel, model: str | None, pooling: str | None, family: str | None
+) -> ModelReference:
+    """The `recorded` model, or `model` read by the `pooling` or `family` asked for where these are given.
+
+    What is recorded holds for the recorded model where nothing else is asked for.
+    """
+    if pooling is None and family is None and (model is None or canonical_name(model) == recorded.name):
+        pooling, family = recorded.pooling, recorded.family
+    return resolve(model or recorded.name, pooling, family)
+
+
+def check_name(model: str) -> None:
+    """Raise ArtefactError, as `resolve` does, for a name behind which there is no model; no weights are read for it."""
+    _own_way(model)
+
+
+def canonical_name(model: str) -> str:
+    """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
+    path = Path(model)
+    if model in (*BUNDLED_NAMES, BACKBONE):
+        return model
+    recover(path)  # or a model whose replacement was killed would seem to be none
+    if not path.exists():
+        return model
+    path = path.resolve()
+    if path.parent == BUNDLED and path.name in (*BUNDLED_NAMES, "backbone"):
+        return BACKBONE if path.name == "backbone" else path.name
+    return str(path)
+
+
+def location(name: str) -> str:
+    """The folder or hub id behind a name."""
+    if name == BACKBONE:
+        return str(BUNDLED / "backbone")
+    return str(BUNDLED / name) if name in BUNDLED_NAMES else name
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The object in a model folder's `config.json`. Raises ArtefactError where it is missing or damaged."""
+    return read_json(folder / CONFIG)
+
+
+def _check_reading(pooling: str | None, family: str | None) -> None:
+    for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, families.FAMILIES)):
+        if value is not None and value not in known:
+            raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
+    if pooling and family:
+        raise ValueError("a family pools its own way; give `pooling` or `family`")
+
+
+def _own_way(model: str) -> tuple[str, Kind | None]:
+    """The canonical name of `model`, and its kind where that alone says how it is read."""
+    if not isinstance(model, str | PathLike):
+        raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
+    if not str(model).strip():
+        raise ArtefactError(f"no model given; choose {_choices()}")
+    name = canonical_name(str(model))
+    if Path(name).is_file():
+        return name, Kind.WORD_VECTORS
+    if name not in (*BUNDLED_NAMES, BACKBONE) and hub.cached_file(name, EXPORT_RECORD):
+        return name, Kind.EXPORT
+    return name, Kind.CHECKPOINT if _is_checkpoint(name) else None
+
+
+def _plain(name: str, pooling: str | None) -> ModelReference:
+    recorded = None if pooling else recorded_pooling(location(name))
+    if recorded:
+        return ModelReference(name, Kind.SENTENCE_TRANSFORMERS, recorded=recorded)
+    return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)
+
+
+def _is_checkpoint(name: str) -> bool:
+    if name in (*BUNDLED_NAMES, BACKBONE):
+        return name != BACKBONE
+    config_file = Path(name) / CONFIG if Path(name).is_dir() else hub.cached_file(name, CONFIG)
+    if config_file is None:
+        reason = "" if hub.reachable() else " (no such folder, and the model hub cannot be reached)"
+        raise ArtefactError(f"no model {name!r}; choose {_choices()}{reason}")
+    return "method" in read_config(config_file.parent)
+
+
+def _choices() -> str:
+    return f"{', '.join((*BUNDLED_NAMES, BACKBONE))}, a model folder or a hub id"

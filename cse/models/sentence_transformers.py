@@ -1,0 +1,86 @@
+"""What a sentence-transformers folder or hub id says about how its backbone is read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from cse.errors import ArtefactError
+from cse.storage import hub
+
+POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+
+
+@dataclass(frozen=True)
+class RecordedCalls:
+    """What `encode` and `similarity` do where a caller says nothing: prompts by name, the default one's name, the
+    numbers of a vector that are kept, the function of similarity, and the tokens that its tokenizer cuts to.
+    """
+
+    prompts: tuple[tuple[str, str], ...] = ()
+    default_prompt_name: str | None = None
+    truncate_dim: int | None = None
+    similarity_fn_name: str | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class RecordedPooling:
+    """How a sentence-transformers model pools, the tokens it was cut to, specials included, and how it is called."""
+
+    pooling: str
+    max_length: int | None
+    calls: RecordedCalls = RecordedCalls()
+
+
+def recorded_pooling(name: str) -> RecordedPooling | None:
+    """The pipeline recorded beside a model; None for a plain transformers model.
+
+    Vectors are not normalised here, whether or not the pipeline ends so. Raises ArtefactError for a pipeline with
+    more than a backbone, a mean or first-token pooling and normalisation.
+    """
+    modules = _read(name, "modules.json")
+    if modules is None:
+        return None
+    try:
+        kinds = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in modules}
+        chosen = _read(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
+        modes = [key for key, on in (chosen or {}).items() if key.startswith("pooling_mode_") and on is True]
+        modes = [chosen["pooling_mode"]] if chosen and "pooling_mode" in chosen else modes
+        transformer = kinds.get("Transformer", "")
+        config = _read(name, "sentence_bert_config.json") or {}
+        length, lowers = config.get("max_seq_length"), config.get("do_lower_case")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
+    if kinds.keys() - {"Transformer", "Pooling", "Normalize"} or len(modes) != 1 or modes[0] not in POOLINGS:
+        raise ArtefactError(
+            f"{name}: its pipeline ({', '.join(kinds)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
+            "backbone with mean or cls pooling; give `pooling` to read the backbone alone"
+        )
+    if transformer or lowers:
+        odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
+        raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
+    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, _recorded_calls(name))
+
+
+def _recorded_calls(name: str) -> RecordedCalls:
+    file = "config_sentence_transformers.json"
+    value = _read(name, file) or {}
+    try:
+        prompts = tuple((str(key), str(text or "")) for key, text in (value.get("prompts") or {}).items())
+        default, kept, function = map(value.get, ("default_prompt_name", "truncate_dim", "similarity_fn_name"))
+    except AttributeError as error:
+        raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
+    if default is not None and default not in dict(prompts):
+        raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
+    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # where version 6 records a length
+    return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
+
+
+def _read(name: str, file: str) -> Any:
+    path = hub.cached_file(name, file)
+    try:
+        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArtefactError(f"{name}: {file} is damaged ({error})") from error

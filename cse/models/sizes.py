@@ -1,0 +1,75 @@
+"""What a model's config.json may ask for: blocks of a family that is read here, no larger than its weights are.
+
+Modules are built before their weights are read, so a damaged or hostile configuration could ask for any memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from cse.errors import ArtefactError
+from cse.storage.writing import read_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+SIZE = re.compile(
+    r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)"
+)  # names of numbers that something is made of
+LAYER = re.compile(r"\blayers?\.(\d+)\.")
+MOST = 2  # times the numbers of its weights has no model, whose file may lack the head or tied words
+CURE = "copy the model again, with the files that belong together"
+
+
+def check_sizes(path: Path, weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise ArtefactError where a size in a config.json is larger than any in the shapes of the weights beside it.
+
+    This goes before transformers reads the file, which makes lists as long as it says.
+    """
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name, value in read_json(path).items():
+        if SIZE.fullmatch(name) and isinstance(value, int | float) and value > largest:
+            raise ArtefactError(f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {CURE}")
+
+
+def check_family(config: PreTrainedConfig) -> None:
+    """Raise ArtefactError unless the blocks take embeddings, positions and cached keys and values as BERT's do."""
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING
+
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    bare: Any = MODEL_MAPPING
+    if type(config) not in whole:
+        raise ValueError(f"a {config.model_type} model is no masked language model")
+    missing = {"inputs_embeds", "attention_mask", "position_ids", "past_key_values"} - set(
+        inspect.signature(bare[type(config)].forward).parameters
+    )
+    if missing:
+        raise ArtefactError(
+            f"a {config.model_type} model is not supported (its blocks take no {', '.join(sorted(missing))}); "
+            "give a model of the BERT or RoBERTa family"
+        )
+
+
+def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise ArtefactError where a model of `config` has more layers or many more numbers than its weights.
+
+    The model is built without memory (PyTorch's meta device) once its layers are known to be no more than are stored.
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING
+
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    layers = len({found[1] for key in weights if (found := LAYER.search(key))})
+    if (asked := int(config.num_hidden_layers)) > layers:
+        raise ArtefactError(f"{place}: its config.json asks for {asked:,} layers, its weights have {layers}; {CURE}")
+    with torch.device("meta"):
+        numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
+    if numbers > MOST * (stored := sum(tensor.numel() for tensor in weights.values())):
+        raise ArtefactError(
+            f"{place}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
+        )

@@ -1,0 +1,1 @@
+"""The papers' tables run again: commands, ledgers, listings, template search."""

@@ -1,0 +1,82 @@
+"""What the runs of published rows gave: the number of each, and the figure of a whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.benchmark.results import read_results
+from cse.benchmark.task_figures import draw, draw_sweep, draw_templates
+from cse.evaluation.tasks import find_task
+from cse.papers.template_search import read_scores
+
+if TYPE_CHECKING:
+    from cse.benchmark.published import PublishedRow
+    from cse.benchmark.results import ModelRecord
+    from cse.papers.reproduction import Plan
+
+
+def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
+    """The number of one run of a row, the task's average or what `row.read` leads to; None where sets are missing.
+
+    Raises ValueError where its results file is damaged or holds no record of the run's model.
+    """
+    if row.task == "templates":
+        return read_scores(plan.template_scores).scores.get(row.name)
+    record = run_record(row, plan, seed)
+    if not row.read:
+        return find_task(row.task).average(record.scores)
+    value: Any = record.scores
+    for key in row.read:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
+    """The record of a run in its results file, which may hold outdated ones beside it.
+
+    It is the one of the run's model by name. Where several have this name (its weights were other ones once) or none
+    (its folder was written as another path), the model is opened and its fingerprint decides. Raises ValueError for a
+    file without it.
+    """
+    from cse.benchmark.models import ModelSelection
+
+    path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
+    records = list(read_results(path).models.values())
+    named = [record for record in records if record.model == model]
+    if len(named) == 1:
+        return named[0]
+    poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
+    (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
+    fingerprint = candidate.open().encoder.fingerprint
+    found = next((record for record in records if record.fingerprint == fingerprint), None)
+    if found is None:
+        known = ", ".join(filter(None, [pooling, fingerprint]))
+        raise ValueError(f"{path}: no record of {model} ({known}); delete it and run this again")
+    return found
+
+
+def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
+    """Draw what a whole table shows, a figure of the papers' or PromptBERT's Table 4; the files' paths come back.
+
+    `runs` are the numbers of each row's runs; a row whose number is missing is left out of a figure made of numbers.
+    """
+    first, name = rows[0], Path(plan.backbone_of(rows[0])).name
+    stem = plan.output / "figures" / f"{first.paper}-{first.table}"
+    whole = [(row, found) for row, values in zip(rows, runs, strict=True) if (found := _present(values))]
+    if first.task == "templates" and whole:
+        scores = {row.name: found[0] for row, found in whole}
+        return [draw_templates(scores, name, stem.with_suffix(".png"))]
+    if first.prefix is not None and whole:  # DCPCSE's Figure 2
+        lengths = {row.prefix: found for row, found in whole if row.prefix is not None}
+        return [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
+    if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
+        labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
+        models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
+        return draw(find_task(first.task), models, stem)
+    return []
+
+
+def _present(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

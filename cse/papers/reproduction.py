@@ -1,0 +1,174 @@
+"""The reproduction of a published row: the project's own commands it needs, and where their artefacts lie."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.benchmark.published import TEMPLATES
+from cse.evaluation.tasks import find_task
+from cse.models.checkpoint import CHECKPOINT
+from cse.papers.template_search import read_scores
+from cse.storage.writing import digest, write_file
+
+if TYPE_CHECKING:
+    from cse.benchmark.published import PublishedRow
+
+TEMPLATES_FILE = "templates.txt"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds.
+
+    `data` has the folder of each task beneath it, and in `sts_senteval` the text that the papers scored in place of
+    that in `sts`; `train_data` is the text of trained rows, `triplets` that of supervised ones, either a file or a hub
+    id; `train_options` are further options of `scripts.train`; `sentences` is the text of PromptBERT's anisotropy.
+    """
+
+    data: Path
+    output: Path
+    train_data: str | None
+    triplets: str | None
+    backbone: str | None
+    seeds: Sequence[int]
+    train_options: str
+    sentences: Path | None = None
+
+    @property
+    def tokenised(self) -> Path:
+        """Where SentEval's tokenised text of the STS tasks is looked for."""
+        return self.data / "sts_senteval"
+
+    def source(self, row: PublishedRow) -> str | None:
+        """The text a trained row learns from."""
+        return self.triplets if row.supervised else self.train_data
+
+    def backbone_of(self, row: PublishedRow) -> str:
+        """The model to open; a published checkpoint is its own."""
+        return row.backbone if row.checkpoint else self.backbone or row.backbone
+
+    def commands(self, row: PublishedRow) -> list[str]:
+        """Every command of a row, in order; none for a copied one."""
+        if row.copied:
+            return []
+        if row.task == "templates":
+            return [self.templates()]
+        trained = [self.train(row, seed) for seed in self.seeds] if row.method else []
+        return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
+
+    def model(self, row: PublishedRow, seed: int | None) -> str:
+        """What is evaluated: the checkpoint of a trained row's seed, or the backbone."""
+        return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
+
+    def pooling(self, row: PublishedRow) -> str | None:
+        """How an untrained row reads its backbone; None for one that is trained, or published as a checkpoint."""
+        return None if row.method or row.checkpoint else row.reading
+
+    def runs(self, row: PublishedRow) -> Sequence[int | None]:
+        """The seeds of a trained row; one run without a seed for what is not trained."""
+        return self.seeds if row.method else (None,)
+
+    def checkpoint(self, row: PublishedRow, seed: int) -> Path:
+        """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
+        name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
+
+    def _training(self, row: PublishedRow, seed: int) -> list[str]:
+        words = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
+        words += ["--dev", str(self._dev), "--seed", str(seed)]
+        return ["python", "-m", *words, *row.train_options, *shlex.split(self.train_options)]
+
+    def train(self, row: PublishedRow, seed: int) -> str:
+        """The training command of one seed."""
+        return shlex.join([*self._training(row, seed), "--output", str(self.checkpoint(row, seed))])
+
+    def results(self, row: PublishedRow, seed: int | None) -> Path:
+        """The results file of one evaluation."""
+        options = "-".join(option.strip("-") for option in row.evaluate.split())
+        name = self.checkpoint(row, seed).name if seed is not None else row.reading.replace(" ", "-")
+        backbone = self.backbone_of(row)
+        owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
+        text = settings_digest(*given) if (given := self._text(row)) else ""
+        return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options, text])) + ".json")
+
+    def _text(self, row: PublishedRow) -> list[str]:
+        """The options that name the papers' text: SentEval's where it is there, Wikipedia for the anisotropy."""
+        tokenised = "tokenised" in find_task(row.task).options and self.tokenised.is_dir()
+        sampled = self.sentences if row.read[:1] == ("anisotropy",) else None
+        options = ["--tokenised", str(self.tokenised)] if tokenised else []
+        return [*options, *(["--sentences", str(sampled)] if sampled else [])]
+
+    def evaluate(self, row: PublishedRow, seed: int | None) -> str:
+        """The evaluation command of one run."""
+        pooling = [] if (named := self.pooling(row)) is None else ["--pooling", named]
+        words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
+        words += ["--data", str(self.data / find_task(row.task).folder), *self._text(row)]
+        results = self.results(row, seed)
+        drawn = bool(find_task(row.task).figures)
+        figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
+        return shlex.join(["python", "-m", *words, *shlex.split(row.evaluate), *figures, "--json", str(results)])
+
+    def templates(self) -> str:
+        """The command that scores every template of Table 4 on STS-B dev."""
+        words = ["scripts.search_templates", "--model", self._template_backbone, "--final-period"]
+        words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._template_dev)]
+        return shlex.join(["python", "-m", *words, "--json", str(self.template_scores)])
+
+    @property
+    def template_scores(self) -> Path:
+        """Where the template search leaves its scores."""
+        backbone = self._template_backbone
+        text = [str(self.tokenised)] if self.tokenised.is_dir() else []
+        name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data), *text)}.json"
+        return self.output / "results" / name
+
+    @property
+    def _template_backbone(self) -> str:
+        return self.backbone or "bert-base-uncased"
+
+    @property
+    def _template_dev(self) -> Path:
+        tokenised = self.tokenised / "STSB" / "dev.tsv"
+        return tokenised if tokenised.is_file() else self._dev
+
+    @property
+    def _dev(self) -> Path:
+        return self.data / "sts" / "STSB" / "dev.tsv"
+
+
+def settings_digest(*parts: str) -> str:
+    """8 hex digits that keep work done with other settings apart."""
+    return digest("\n".join(parts))[:8]
+
+
+def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
+    """Run a command of a row unless its result is there; an interrupted training or template search goes on.
+
+    `report` gets the command. Raises ValueError where it fails.
+    """
+    words = shlex.split(command)
+    if "scripts.train" in words:
+        checkpoint = Path(words[words.index("--output") + 1])
+        if CHECKPOINT.is_marked(checkpoint):
+            return
+        words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
+    if "scripts.search_templates" in words:
+        if _templates_are_scored(plan):
+            return
+        text = "\n".join(TEMPLATES) + "\n"
+        write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+    report(f"  {command}")
+    done = subprocess.run([sys.executable, *words[1:]], stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
+
+
+def _templates_are_scored(plan: Plan) -> bool:
+    path = plan.template_scores
+    return path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys()

@@ -1,0 +1,58 @@
+"""The ledger of what is shipped: published rows beside what the bundled models scored, from the results files alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cse.benchmark.published import ROWS
+from cse.benchmark.published_row import BASE
+from cse.benchmark.scoreboard import AVERAGE
+from cse.evaluation.significance import Sample
+from cse.papers.ledger_entry import LedgerEntry, compared
+
+if TYPE_CHECKING:
+    from cse.benchmark.published_row import PublishedRow
+    from cse.benchmark.results import Protocol
+    from cse.benchmark.scoreboard import Row, Scoreboard
+
+
+def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
+    """An entry for each published row of the task's average that a model of the board is the counterpart of.
+
+    Counterparts have the same method or pooling; the papers' are on BERT-base. A number that a paper repeats in
+    another table stands here once. A board without an average has no entries.
+    """
+    if not board.columns or board.columns[0].unit != AVERAGE:
+        return []
+    found: dict[tuple[str, float | None], LedgerEntry] = {}
+    for label, row in board.rows.items():
+        for published in ROWS:
+            if is_counterpart(published, row, board.task.name):
+                found.setdefault((label, published.average), entry(board, row, published))
+    return list(found.values())
+
+
+def is_counterpart(published: PublishedRow, row: Row, task: str) -> bool:
+    """Whether the row is what the published one is of, on another backbone."""
+    reading = (row.record.key or "").partition(" ")[2]
+    own = published.task == task and published.key == f"{BASE} {reading}" and published.average is not None
+    return own and not (published.copied or published.checkpoint or published.supervised or published.prefix)
+
+
+def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
+    """The published row with the command of the results file, and the row's mean compared with it."""
+    figure = row.figures[0]
+    own = None if figure is None else compared(Sample(figure.deviation, figure.count), figure.value, published)
+    title = f"{published.name} ({published.paper}, table {published.table})"
+    source = "; ".join(filter(None, [published.source, missing_options(published, board.results.protocol)]))
+    return LedgerEntry(
+        title, published.average, published.deviation, published.seeds, published.backbone, published.task, source,
+        copied=False, commands=(board.results.command,), backbone=(row.record.key or "").partition(" ")[0],
+        seeds=row.seeds, note=None if own else "no number to compare", comparison=own,
+    )  # fmt: skip
+
+
+def missing_options(published: PublishedRow, protocol: Protocol) -> str:
+    """What the published evaluation did that the shipped one did not, in words."""
+    lacking = "--final-period" in published.evaluate and not protocol.final_period
+    return "published with a full stop added to texts that lack one" if lacking else ""

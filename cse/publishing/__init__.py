@@ -1,0 +1,1 @@
+"""Exports to other tools, uploads to the hub, and the Space."""

@@ -1,0 +1,32 @@
+"""Checkpoints that go to the hub: the folder as any reader can open it, with its card."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from cse.models.card import CardFacts, model_card
+from cse.models.checkpoint import CHECKPOINT, LOG
+from cse.publishing.copying import copy_checkpoint
+from cse.publishing.upload import Repository, Uploaded, upload
+
+
+def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
+    """Fill `target` with a checkpoint that opens anywhere, its training log and its card.
+
+    Raises ArtefactError where `source` is damaged, or its backbone is missing or has changed.
+    """
+    config = copy_checkpoint(source, target)
+    if (source / LOG).is_file():
+        shutil.copyfile(source / LOG, target / LOG)
+    (target / "README.md").write_text(model_card(config, facts), encoding="utf-8")
+
+
+def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> Uploaded:
+    """Upload a checkpoint, and with it a backbone that is a folder; raises what `stage_checkpoint` and `upload` do."""
+    with tempfile.TemporaryDirectory() as temporary:
+        staged = Path(temporary) / "checkpoint"
+        stage_checkpoint(source, staged, replace(facts, name=repository.name))
+        return upload(staged, repository, f"Push the checkpoint {source.resolve().name}", owned=CHECKPOINT.files)

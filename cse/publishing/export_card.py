@@ -1,0 +1,108 @@
+"""The README of an export: what it is and was made from, how it is opened, and what to know before it is used."""
+
+from __future__ import annotations
+
+from cse.encoding.encoder import Encoder
+from cse.models.card import BUNDLED_LICENCE, base_model
+from cse.models.names import BACKBONE, START
+from cse.publishing.plain import Reading, plain_model
+
+SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
+PRODUCT = "print(float(vectors[0] @ vectors[1]))"
+ARRAYS = """
+inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
+"""
+Base = tuple[str, str | None]
+NO_BASE: Base = ("", None)
+LIBRARIES = {"sentence-transformers": "sentence-transformers", "peft": "peft", "onnx": "onnx"}
+
+
+def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
+    """The text of the README; `base` is where a peft export has its backbone, and the commit of a hub id."""
+    title = f"# {encoder.name} for {LIBRARIES[to]}"
+    what = (
+        f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
+    )
+    made = [
+        f"- Sentences longer than {encoder.max_seq_length} tokens, the {encoder.views[0][0].length} of the template "
+        "among them, are cut before the template is put around them.",
+        f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
+        f"- Licence: {_licence(encoder)}.",
+        '- `cse.load("THIS_FOLDER")` gives the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
+        *_warnings(encoder, to),
+    ]
+    bundled = ["", START] if encoder.backbone == BACKBONE else []
+    code = ["```python", snippet(encoder, to, base), "```"]
+    return "\n".join([*_front_matter(encoder, to), title, "", what, "", *code, "", *made, *bundled, ""])
+
+
+def snippet(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
+    """Code that opens the export and prints a product of two vectors; it takes `THIS_FOLDER` for the folder."""
+    opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
+    return opening(encoder, base)
+
+
+def _of_sentence_transformers(encoder: Encoder, base: Base) -> str:
+    code = ", trust_remote_code=True" if encoder.prefix is not None else ""
+    return "\n".join([
+        "from sentence_transformers import SentenceTransformer", "", SENTENCES,
+        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRODUCT,
+    ])  # fmt: skip
+
+
+def _of_peft(encoder: Encoder, base: Base) -> str:
+    name, commit = base
+    place = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
+    return "\n".join([
+        "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
+        SENTENCES, f'backbone = AutoModel.from_pretrained({place}, dtype=torch.float32, add_pooling_layer=False)',
+        'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
+        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
+        ARRAYS.format(texts="sentences", kind="pt").strip(),
+        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRODUCT,
+    ])  # fmt: skip
+
+
+def _of_onnx(encoder: Encoder, base: Base) -> str:
+    spaced = plain_model(encoder).spaced
+    return "\n".join([
+        "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
+        'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")',
+        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
+        ARRAYS.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
+        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRODUCT,
+    ])  # fmt: skip
+
+
+def _warnings(encoder: Encoder, to: str) -> list[str]:
+    found = []
+    if to == "sentence-transformers":
+        if plain_model(encoder).reading is Reading.MASK:
+            found.append(
+                "- The vector is read at the template's mask: `1_WordWeights` weighs every other token 0. Servers and "
+                "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead and "
+                "give other, worse vectors."
+            )
+        if encoder.prefix is not None:
+            found.append(
+                "- No module of sentence-transformers has keys and values in front of every layer, so "
+                "`modeling_prefix.py` comes along, and opening the folder runs it (`trust_remote_code=True`)."
+            )
+    if to == "peft":
+        found.append("- The vector is the state of the first token. In half precision it differs in the third digit.")
+    return found
+
+
+def _licence(encoder: Encoder) -> str:
+    return BUNDLED_LICENCE if encoder.backbone == BACKBONE else "that of the backbone and of the training data"
+
+
+def _front_matter(encoder: Encoder, to: str) -> list[str]:
+    from huggingface_hub import ModelCardData
+
+    data = ModelCardData(
+        base_model=base_model(encoder.backbone),
+        license=BUNDLED_LICENCE if encoder.backbone == BACKBONE else None, pipeline_tag="sentence-similarity",
+        library_name=LIBRARIES[to], tags=["cse", encoder.method.name],
+    )  # fmt: skip
+    return ["---", data.to_yaml(), "---"]

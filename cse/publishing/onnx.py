@@ -1,0 +1,75 @@
+"""Encoders as ONNX graphs: token ids and their mask in, the vector out; template, prefix and head are within."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from cse.encoding.backbone import first_position, prefix_cache
+from cse.encoding.encoder import Encoder
+from cse.publishing.export_files import write_record, write_tokenizer
+from cse.publishing.plain import PlainModel, Reading, plain_model
+
+NAME, FILE = "onnx", "model.onnx"
+NEEDED = "onnx"
+OPSET = 18
+INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+SAMPLE = ("a short one", "a sentence that is a little longer than the first")  # of two lengths, so that one is padded
+
+
+class Graph(torch.nn.Module):
+    """What is traced: (B, L) ids and mask to (B, d) vectors."""
+
+    def __init__(self, plain: PlainModel) -> None:
+        super().__init__()
+        encoder = plain.encoder
+        self.reading, self.mask_id = plain.reading, plain.mask_id
+        self.base: Any = copy.deepcopy(encoder.model.base_model)
+        self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
+        self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
+        self.first = first_position(encoder.model) + encoder.method.prefix
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, d) float32 vectors."""
+        positions = torch.arange(input_ids.shape[1])[None] + self.first
+        options: dict[str, Any] = {"position_ids": positions, "attention_mask": attention_mask}
+        if self.prefix is not None:
+            rows = input_ids.shape[0]
+            options["past_key_values"] = prefix_cache(self.base, self.prefix.expand(rows, -1, -1))
+            ones = torch.ones(rows, len(self.prefix), dtype=attention_mask.dtype)
+            options["attention_mask"] = torch.cat([ones, attention_mask], 1)
+        states = self.base(input_ids=input_ids, **options).last_hidden_state
+        pooled = states[:, 0] if self.reading is Reading.FIRST else self._weighted(states, input_ids, attention_mask)
+        return pooled if self.head is None else self.head(pooled)
+
+    def _weighted(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        weights = (ids == self.mask_id) if self.reading is Reading.MASK else mask
+        weights = weights[..., None].to(states.dtype)
+        return (states * weights).sum(1) / weights.sum(1)
+
+
+def fill(encoder: Encoder, target: Path) -> None:
+    """Write an encoder into an empty folder. Raises ValueError for one that has no such form, or without onnx."""
+    if importlib.util.find_spec(NEEDED) is None:
+        raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    plain = plain_model(encoder)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    template = encoder.views[0][0]
+    rows = [torch.tensor(template.row(ids).ids) for ids in encoder.tokenise(SAMPLE, [template] * len(SAMPLE))]
+    ids = pad_sequence(rows, batch_first=True, padding_value=encoder.tokenizer.pad_token_id)
+    mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+    graph = Graph(plain).eval().cpu()
+    axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # about tracing, whose outcome the tests compare
+        torch.onnx.export(
+            graph, (ids, mask), str(target / FILE), input_names=list(INPUTS), output_names=[OUTPUT],
+            dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # by tracing: 15 times faster, and no onnxscript
+        )  # fmt: skip
+    write_record(target, NAME, encoder, spaced=plain.spaced, slots=plain.slots)

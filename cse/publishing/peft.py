@@ -1,0 +1,55 @@
+"""Encoders behind a prefix as peft adapters: prefix tuning of a model whose states are what is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cse.encoding.encoder import Encoder
+from cse.models.names import location
+from cse.publishing.export_files import write_json, write_record, write_tokenizer, write_weights
+from cse.publishing.plain import plain_model
+from cse.storage.hub import split_revision
+from cse.storage.weights import find_weights
+
+NAME = "peft"
+ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"
+BASE = "base"  # the folder within an export that holds a backbone which is no hub id
+
+
+def fill(encoder: Encoder, target: Path) -> None:
+    """Write an encoder into an empty folder. Raises ValueError for one that is no prefix on a frozen backbone."""
+    from safetensors.torch import save_file
+
+    method = encoder.method
+    if encoder.prefix is None or not method.frozen:
+        raise ValueError(f"{encoder.name} has no prefix on a frozen backbone, which is all that `to` peft holds; "
+                         "give `to` sentence-transformers")  # fmt: skip
+    plain = plain_model(encoder)
+    if plain.head is not None:
+        raise ValueError(f"{encoder.name} has a head, which peft's prefixes lack; give `to` sentence-transformers")
+    base, revision = base_of(encoder)
+    if base == BASE:
+        write_weights(target / BASE, plain, {}, {})
+        write_tokenizer(target / BASE, encoder, plain.tokenizer)
+    config: Any = encoder.model.config
+    write_json(target / "adapter_config.json", {
+        "peft_type": "PREFIX_TUNING", "task_type": "FEATURE_EXTRACTION", "base_model_name_or_path": base,
+        "revision": revision, "inference_mode": True, "num_virtual_tokens": method.prefix,
+        "num_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "token_dim": encoder.dim, "encoder_hidden_size": encoder.dim, "num_transformer_submodules": 1,
+        "prefix_projection": False,
+    })  # fmt: skip
+    save_file({PROMPTS: encoder.prefix.detach().float().cpu().contiguous()}, target / ADAPTER)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    write_record(target, NAME, encoder, base=base, revision=revision)
+
+
+def base_of(encoder: Encoder) -> tuple[str, str | None]:
+    """The hub id and commit of a backbone that transformers opens anywhere; `BASE` and None for any other."""
+    place = location(encoder.backbone)
+    own_files = Path(place).is_dir() or any(path.name.startswith("parts") for path in find_weights(place))
+    if own_files:
+        return BASE, None
+    repository, pinned = split_revision(place)
+    return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned

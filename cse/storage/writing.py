@@ -1,0 +1,210 @@
+"""Files of this project: written whole or not at all, replaced only where they are its own, read back, digested."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from cse.errors import ArtefactError
+from cse.storage.replace import Replacement, followed, recover, settle
+
+DIGITS = 12  # of a digest, in hex
+BLOCK = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folder: `noun` with its article, the JSON file `mark`, whose object holds `keys`, and its `files`.
+
+    `files` are patterns of all paths that belong into it, relative and with "/"; a `*` reaches into subfolders.
+    """
+
+    noun: str
+    mark: str
+    keys: tuple[str, ...]
+    files: tuple[str, ...]
+
+    def check_replaceable(self, folder: Path) -> None:
+        """Raise ValueError unless `folder` is absent, empty, or holds this kind and nothing else."""
+        recover(folder)
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: is a file; give {self.noun} another folder")
+        names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+        foreign = next((name for name in names if not any(fnmatch(name, pattern) for pattern in self.files)), None)
+        if foreign:
+            raise ValueError(
+                f"{folder}: holds {foreign}, which is no part of {self.noun}; move it away or give another folder"
+            )
+        if any(folder.iterdir()) and not self.is_marked(folder):
+            raise ValueError(
+                f"{folder}: is not {self.noun} of this project (no {', '.join(self.keys)} in {self.mark}); "
+                "delete it yourself or give another folder"
+            )
+
+    def is_marked(self, folder: Path) -> bool:
+        """Whether `folder` says of itself that it is of this kind."""
+        try:
+            value = json.loads((folder / self.mark).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(value, dict) and value.keys() >= set(self.keys)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
+    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
+
+    With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
+    OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
+    """
+    with named_errors(folder):
+        folder = followed(Path(folder))
+    if kind is not None:
+        kind.check_replaceable(folder)
+    with named_errors(folder):
+        if folder.is_file():
+            raise NotADirectoryError("it is a file")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(folder)
+    try:
+        with named_errors(folder, only_full=True):
+            fill(replacement.fresh)
+        if kind is not None:
+            kind.check_replaceable(folder)
+        with named_errors(folder):
+            for file in filter(Path.is_file, replacement.fresh.rglob("*")):
+                file.chmod(0o644)  # safetensors writes files that only their owner may read
+            replacement.swap()
+    finally:
+        replacement.clear()
+
+
+def partial_folder(output: Path) -> Path:
+    """Where unfinished work on `output` is kept until it takes that name."""
+    place = Path(output).absolute()  # which gives "." a name
+    if not place.name:
+        raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
+    return place.with_name(f"{place.name}.partial")
+
+
+@contextmanager
+def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+    """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""
+    try:
+        yield
+    except Exception as error:
+        full = _disk_is_full(error)
+        if not full and (only_full or not isinstance(error, OSError)):
+            raise
+        cure = f"free some space or give another {what}" if full else f"give another {what}"
+        raise OSError(f"{place}: cannot be written ({error}); {cure}") from error
+
+
+def _disk_is_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    if type(error) is Exception:  # all that the library of tokenizers raises
+        return any(str(error).endswith(f"(os error {number})") for number in FULL)
+    # safetensors reports a failed write in its own type, whose one sign is that it does not speak of reading
+    return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
+
+
+def write_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
+
+    The temporary file is called as `path` is, in a folder beside it. A link stays, and what it points to is written. A
+    failure leaves `path` as it was and nothing beside it; what a kill leaves there the next write removes. Raises
+    OSError naming `path` where it cannot be written, or is no file.
+    """
+    name = path.name
+    with named_errors(path, "file"):
+        path = followed(path)
+        if path.exists() and not path.is_file():
+            raise OSError("it is a folder, a device or a pipe")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(path)
+    try:
+        with named_errors(path, "file"):
+            fresh = replacement.fresh / name
+            fill(fresh)
+            settle(replacement.fresh)
+            fresh.replace(path)
+    finally:
+        replacement.clear()
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON document to `path` as `write_file` does."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a model folder. Raises ArtefactError where it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
+    except (OSError, ValueError, RecursionError) as error:  # the last of lists in lists in lists
+        raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
+    if not isinstance(value, dict):
+        raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
+    return value
+
+
+def check_regular(path: Path) -> None:
+    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing.
+
+    Its name has to be UTF-8, too: it comes into JSON files.
+    """
+    if not is_utf_8(str(path)):
+        raise ValueError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it")
+    if path.is_file():
+        return
+    what = "is a folder, not a file" if path.is_dir() else "is a device or a pipe; give a file"
+    raise ValueError(f"{path}: {what if path.exists() else 'no such file'}")
+
+
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8; a name that the system has as other bytes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def digest(*parts: str) -> str:
+    """12 hex digits of sha256 over texts, one after the other."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode())
+    return sha.hexdigest()[:DIGITS]
+
+
+def file_digest(path: Path) -> str:
+    """12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
+    sha = hashlib.sha256()
+    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        if file != path:
+            sha.update(str(file.relative_to(path)).encode())
+        feed(sha, file)
+    return sha.hexdigest()[:DIGITS]
+
+
+def feed(sha: hashlib._Hash, path: Path) -> None:
+    """Add a file to a hash, a block at a time. Raises ValueError for anything but a regular file."""
+    check_regular(path)
+    with path.open("rb") as content:
+        while block := content.read(BLOCK):
+            sha.update(block)

@@ -1,0 +1,1 @@
+"""Text read from files, tables and hub datasets, and written as CSV."""

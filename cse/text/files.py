@@ -1,0 +1,71 @@
+"""The lines of text files, plain or compressed: regular files alone, UTF-8, none too long for memory."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cse.storage.writing import check_regular
+
+COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold one of gigabytes
+
+
+def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
+    """Every line of a text file (plain, .gz or .xz) without its newline or with it, empty lines included.
+
+    Raises ValueError for anything but a regular file, bytes that are not UTF-8, NUL bytes (a binary file), a line of
+    more than `LONGEST_LINE` bytes and, but in lines that keep their ends, a carriage return inside a line; OSError,
+    which names the file, where it cannot be read.
+    """
+    path = Path(path)
+    check_regular(path)
+    number = 0
+    try:
+        with _opened(path) as file:
+            while raw := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if b"\x00" in raw:
+                    raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
+                if len(raw) > LONGEST_LINE:
+                    raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; break it up")
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield line if keep_ends else _without_end(path, number, line)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
+        ) from error
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
+    except OSError as error:
+        if error.filename:
+            raise
+        raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
+
+
+def _without_end(path: Path, number: int, line: str) -> str:
+    content = line.rstrip("\r\n")
+    if "\r" in content:
+        raise ValueError(
+            f"{path}: line {number} holds a carriage return inside it, as old Macs end lines; convert it, for example "
+            "with tr '\\r' '\\n'"
+        )
+    return content
+
+
+def begins_with_text(path: Path) -> bool:
+    """Whether there is no NUL byte near the beginning of a file. Raises ValueError for a damaged compressed one."""
+    try:
+        with _opened(path) as file:
+            return b"\x00" not in file.read(1 << 16)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file: {error}") from error
+
+
+def _opened(path: Path) -> Any:
+    return COMPRESSED.get(path.suffix.lower(), open)(path, "rb")

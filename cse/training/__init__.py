@@ -1,0 +1,1 @@
+"""The contrastive training loop: settings, steps, losses, output."""

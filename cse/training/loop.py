@@ -1,0 +1,248 @@
+"""The training loop: step, STS-B dev selection, logs and exact resume.
+
+Launched plainly it uses the CPU or one GPU; under `accelerate launch` every process holds a part of each batch and
+the candidates of all are gathered with gradient, so the loss is that of the whole batch.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+import numpy as np
+import torch
+
+from cse.encoding.encoder import Encoder
+from cse.encoding.overlap import beside
+from cse.models.checkpoint import LOG, read_start, save
+from cse.models.config import DevScores, TrainingRecord
+from cse.models.storage import Storage
+from cse.storage.writing import file_digest, partial_folder
+from cse.training.flops import contrastive_flops
+from cse.training.losses import mlm_weight
+from cse.training.momentum import MomentumQueue
+from cse.training.output import BEST, check_best, open_log, publish, reserved_output
+from cse.training.run import Run, dev_score
+from cse.training.state import check_resume, load_state, save_state, start_accelerator
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
+
+if TYPE_CHECKING:
+    from typing import NotRequired
+
+    from accelerate import Accelerator
+
+
+class TrainingState(TypedDict):
+    """What a saved state holds beside tensors: steps done, the recipe, the seconds they took, dev scores.
+
+    `log` is the digest of the training log up to there, which the first versions did not record.
+    """
+
+    step: int
+    recipe: dict[str, Any]
+    seconds: float
+    dev: DevScores
+    log: NotRequired[str]
+
+
+class TrainingSummary(DevScores):
+    """What a finished run comes back with."""
+
+    output: str
+    steps: int
+    seconds: float
+
+
+class LogEntry(TypedDict, total=False):
+    """What is reported of a step: a `note` stands alone, `dev` where the step was evaluated, `best` so far."""
+
+    step: int
+    loss: float
+    dev: float | None
+    sentences_per_second: float
+    mfu: float
+    best: float | None
+    note: str
+
+
+Report = Callable[[LogEntry], None]
+
+
+def train(
+    encoder: Encoder,
+    run: Run,
+    output: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    storage: Storage = Storage.FLOAT32,
+    precision: str = "auto",
+    report: Report = lambda entry: None,
+) -> TrainingSummary:
+    """Train `encoder` and write a checkpoint folder to `output`; a summary with the dev scores comes back.
+
+    With dev pairs the best evaluation is kept, without them the last state. `report` gets one entry per step, and one
+    with a "note" where a resumed run begins again. Until it is done the work lies in `output.partial`; a killed run
+    goes on from its last evaluation with `resume` and ends where it would have ended. `overwrite` replaces a
+    checkpoint and drops an unfinished run; see `check_output` for what is refused.
+    """
+    accelerator = start_accelerator(precision)
+    first = accelerator.is_main_process
+    with reserved_output(output, resume=resume, overwrite=overwrite) if first else nullcontext():
+        if first and storage is Storage.INT8:
+            read_start(encoder)  # before hours are spent on what could not be stored
+        loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
+        if resume:
+            loop.restore(report)
+        if run.dev and "start" not in loop.state["dev"]:
+            loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
+        loop.matrix_rate = step_rate(accelerator)
+        loop.run_steps(storage, report)
+        if first:
+            publish(loop.work, Path(output), overwrite, loop.state["dev"])
+    state = loop.state
+    return {"output": str(output), **state["dev"], "steps": run.steps, "seconds": round(state["seconds"], 1)}
+
+
+@dataclass
+class TrainingLoop:
+    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state, the
+    device's `matrix_rate` in FLOP/s and the `flops` of the last step."""
+
+    encoder: Encoder
+    run: Run
+    work: Path
+    accelerator: Accelerator
+    model: Any
+    optimizer: torch.optim.Optimizer
+    momentum: MomentumQueue | None
+    state: TrainingState
+    matrix_rate: float = np.inf
+    flops: float = 0.0
+
+    @classmethod
+    def start(cls, encoder: Encoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
+        """The loop before its first step. Raises ValueError for a batch that the processes cannot share."""
+        config = run.config
+        if config.batch_size % accelerator.num_processes:
+            raise ValueError(
+                f"batch size {config.batch_size} cannot be shared by {accelerator.num_processes} processes"
+            )
+        set_up(encoder.to(accelerator.device), config)
+        parameters = encoder.learned(training=True).values()
+        optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0, fused=True)
+        model, _ = accelerator.prepare(encoder, optimizer)
+        momentum = MomentumQueue.start(encoder) if encoder.method.queue else None
+        recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
+        state: TrainingState = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": {}}
+        return cls(encoder, run, work, accelerator, model, optimizer, momentum, state)
+
+    def restore(self, report: Report) -> None:
+        """Go on from the saved state, if any; a note says that there is none. Raises ArtefactError as `load_state`."""
+
+        def note(line: str) -> None:
+            if self.accelerator.is_main_process:
+                report({"step": 0, "note": line})
+
+        if check_resume(self.work, True, note):
+            saved = load_state(self.work, self.tensors(), self.optimizer, self.state["recipe"])
+            self.state = cast("TrainingState", saved)
+            if "best" in self.state["dev"]:
+                check_best(self.work)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a resumed run needs beside the optimiser's moments, by name."""
+        return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
+
+    def run_steps(self, storage: Storage, report: Report) -> None:
+        """The remaining steps, each logged; evaluated and saved where that is due."""
+        run, state, first = self.run, self.state, self.accelerator.is_main_process
+        steps, started = range(state["step"], run.steps), time.perf_counter()
+        with open_log(self.work, state, first) as log:
+            for step, data in zip(steps, beside(self.accelerator.device, map(self.data, steps)), strict=True):
+                entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
+                due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
+                improved = due and self.evaluate(step + 1)
+                if due:
+                    entry["dev"] = state["dev"].get("last")
+                seconds = time.perf_counter() - started
+                state["seconds"] += seconds
+                entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
+                entry["mfu"] = round(self.flops / seconds / self.matrix_rate, 3)
+                log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
+                log.flush()
+                if first and improved:
+                    save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
+                if first and due:
+                    state["log"] = file_digest(self.work / LOG)
+                    save_state(self.work, self.tensors(), self.optimizer, dict(state))
+                report({**entry, "best": state["dev"].get("best")})
+                started = time.perf_counter()
+
+    def data(self, step: int) -> StepData:
+        """What a step needs of this process's part of its batch."""
+        rank, processes = self.accelerator.process_index, self.accelerator.num_processes
+        own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
+        batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
+        return step_data(self.encoder, batch, self.run.config, step * processes + rank)
+
+    def step(self, step: int, data: StepData) -> float:
+        """One optimiser step over its data; the loss comes back. Raises ValueError where it is not finite."""
+        config, accelerator = self.run.config, self.accelerator
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.run.learning_rate(step)
+        torch.manual_seed(int(np.random.default_rng((config.seed, step, accelerator.process_index)).integers(2**62)))
+        self.model.train()
+        loss, scaled = self._losses(data, step)
+        accelerator.backward(scaled)
+        accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        value = float(loss.detach())
+        if not np.isfinite(value):
+            raise ValueError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
+        return value
+
+    def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
+        encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
+        contents, templates, rows = (list(chain(*views)) for views in data)
+        self.flops = contrastive_flops(encoder.model, [len(row.ids) for row in rows], method.prefix)
+        vectors = self.model(contents, templates, rows)
+        queue = self.momentum.negatives() if self.momentum else None
+        loss = contrast(vectors, len(data.rows), self.run.config, accelerator, kind=method.contrast, queue=queue)
+        loss = loss * method.loss_weight
+        if self.momentum:
+            self.momentum.advance(data.contents[0], data.templates[0], accelerator.gather)
+        scaled = loss * accelerator.num_processes
+        if not method.mlm_weight:
+            return loss, scaled
+        with accelerator.autocast():
+            masked = masked_language_loss(encoder, contents, templates)
+        masked = masked * mlm_weight(method.mlm_weight, step)
+        return loss + masked, scaled + masked
+
+    def evaluate(self, step: int) -> bool:
+        """Whether the state after `step` is the one to keep; step and dev scores are brought up to date."""
+        self.state["step"] = step
+        if not self.run.dev:
+            return step == self.run.steps
+        dev = self.state["dev"]
+        dev["last"] = dev_score(self.encoder, self.run, step)
+        if not dev["last"] > dev.get("best", -np.inf):
+            return False
+        dev["best"], dev["best_step"] = dev["last"], step
+        return True
+
+
+def training_record(run: Run, state: TrainingState) -> TrainingRecord:
+    """What a checkpoint keeps of its training."""
+    settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
+    selection = "best on dev" if run.dev else "last step; nothing was selected"
+    return {"settings": settings, "selection": selection, "dev": state["dev"]}

@@ -1,0 +1,166 @@
+"""The folder of a run under way: who may begin there or go on, and its log, which one run holds at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from cse.errors import ArtefactError
+from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
+from cse.models.config import DevScores
+from cse.storage.checksums import verify
+from cse.storage.replace import sweep
+from cse.storage.reservation import hold, reserved
+from cse.storage.writing import (
+    FolderKind,
+    digest,
+    file_digest,
+    partial_folder,
+    read_json,
+    write_file,
+    write_folder,
+    write_json,
+)
+from cse.training.state import STATE_FOLDER, check_folder, check_resume
+
+BEST, RUN = "best", "run.json"
+PUBLISHED = "published"  # what `publish` puts into the mark: how the output then begins and how it came about
+ANEW = "begin the run anew with `overwrite`"
+UNFINISHED = FolderKind(
+    "an unfinished run", RUN, ("recipe",),
+    (
+        RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
+        BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
+        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN}.*",  # of a write that was killed
+    ),
+)  # fmt: skip
+
+
+def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
+    """Raise ValueError where a run may not write to `output`, ArtefactError where there is nothing to resume.
+
+    What this project did not write is never replaced, a finished checkpoint only with `overwrite`, an unfinished run
+    in `output.partial` neither dropped without `overwrite` nor gone on with without `resume`.
+    """
+    output, work = Path(output), partial_folder(output)
+    check_folder(output)
+    sweep(output)
+    if _is_left_over(work, output):
+        UNFINISHED.check_replaceable(work)
+        _drop(work)
+    begun = work.exists()
+    if output.is_dir() and any(output.iterdir()):
+        if resume and not begun:
+            raise ValueError(f"{output} is already finished; there is nothing to resume")
+        if not overwrite:
+            raise ValueError(f"{output} already holds something; give another `output` or pass `overwrite`")
+        CHECKPOINT.check_replaceable(output)
+    UNFINISHED.check_replaceable(work)
+    if resume:
+        check_resume(work, begun)
+    elif begun and not overwrite:
+        raise ValueError(f"{work} holds an unfinished run; pass `resume` to go on or `overwrite` to drop it")
+
+
+@contextmanager
+def reserved_output(output: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Keep other runs out of `output` in the block. Raises as `check_output` does, and where one is writing there."""
+    check_folder(output)
+    with reserved(output):
+        check_output(output, resume=resume, overwrite=overwrite)
+        yield
+
+
+def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str]:
+    """The run's log, what was written after the `state`'s step removed; only one of several processes keeps it.
+
+    At step 0 the folder is begun anew, marked by the run's recipe. Raises ArtefactError where lines before are gone or
+    are not those whose digest the state has.
+    """
+    step = state["step"]
+    if not main_process:
+        return Path(os.devnull).open("a")
+    path = work / LOG
+    if path.exists():
+        with path.open() as earlier:
+            hold(earlier)
+    if step == 0:
+        mark = json.dumps({"recipe": state["recipe"]})
+        write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
+    lines = _lines_until(path, step) if path.exists() else []
+    if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
+        raise ArtefactError(f"{path}: damaged; restore it, or delete it to go on without")
+    write_file(path, lambda fresh: fresh.write_text("".join(lines)))
+    log = path.open("a")
+    hold(log)
+    return log
+
+
+def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -> None:
+    """Swap the best checkpoint and the log in for `output`, unless something came there during the run.
+
+    Raises ArtefactError where the best checkpoint is damaged or has not the scores of the run's `dev`.
+    """
+    check_output(output, resume=True, overwrite=overwrite)
+    if check_best(work).get("best_step") != dev.get("best_step"):
+        raise ArtefactError(f"{work / BEST}: of another run; {ANEW}")
+
+    def fill(target: Path) -> None:
+        for file in [*(work / BEST).iterdir(), work / LOG]:
+            shutil.copy2(file, target / file.name)
+
+    write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # a kill may follow
+    write_folder(output, fill, CHECKPOINT)
+    _drop(work)
+
+
+def _digests(checkpoint: Path, logged: Path) -> list[str]:
+    return [file_digest(checkpoint / CHECKPOINT.mark), file_digest(logged / LOG)]
+
+
+def _is_left_over(work: Path, output: Path) -> bool:
+    """Whether a kill came when `output` was there and left `work` to be dropped, or empty, which it is last."""
+    if not all((output / name).is_file() for name in (CHECKPOINT.mark, LOG)):
+        return False
+    if not UNFINISHED.is_marked(work):
+        return work.is_dir() and not any(work.iterdir())
+    return read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
+
+
+def _drop(work: Path) -> None:
+    """Delete an unfinished run, its mark last, so that what a kill leaves of it is still known."""
+    for path in work.iterdir():
+        if path.name != RUN:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(work)
+
+
+def check_best(work: Path) -> DevScores:
+    """The scores of an unfinished run's best checkpoint. Raises ArtefactError where that is missing or damaged."""
+    try:
+        config = read_checkpoint_config(work / BEST)
+    except ArtefactError as error:
+        raise ArtefactError(f"{error}, or {ANEW}") from error
+    verify(work / BEST, config.sha256, ANEW)
+    return config.training["dev"]
+
+
+def _lines_until(path: Path, step: int) -> list[str]:
+    """The lines of the steps up to `step`, each of which follows on the one before."""
+    lines = [line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n")]
+    try:
+        numbers = [json.loads(line)["step"] for line in lines]
+        kept = [number for number in numbers if number <= step]
+        whole = kept == list(range(step + 1 - len(kept), step + 1)) and bool(kept) == bool(step)
+    except (ValueError, TypeError, KeyError):
+        whole = False
+    if not whole:
+        raise ArtefactError(
+            f"{path}: lacks steps before {step}, where the saved state is; restore it, or delete it to go on without"
+        )
+    return lines[: len(kept)]

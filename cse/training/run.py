@@ -1,0 +1,153 @@
+"""What a training run is made of, and how it is put together from what a user asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from cse.encoding.backbone import load_backbone
+from cse.encoding.encoder import Encoder
+from cse.evaluation.metrics import check_grades, correlation, pair_cosines
+from cse.methods.method import Method
+from cse.methods.presets import TrainConfig, backbone_key, preset
+from cse.methods.serialise import to_json
+from cse.models.names import BACKBONE, location, resolve_backbone
+from cse.storage.writing import digest
+from cse.text.sentences import load_examples, scored_pairs
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from cse.text.sentences import Pair
+
+READ = 10_000  # examples at a time
+METHOD_SETTINGS = ("prefix", "mlm_weight")  # fields of `Method` that a run may set
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """A training as it is asked for: a method by name, a backbone, texts, and what differs from the published preset.
+
+    `data` is a file or hub id of which `column` and the first `limit` examples are read; `dev` holds scored pairs.
+    `settings` are fields of `TrainConfig`, and `prefix` and `mlm_weight` of the method; None leaves the preset.
+    """
+
+    method: str
+    data: str
+    backbone: str = BACKBONE
+    supervised: bool = False
+    dev: Path | None = None
+    column: str | None = None
+    limit: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def preset(self, backbone: str) -> tuple[Method, TrainConfig]:
+        """Method and settings on a backbone (a `backbone_key`). Raises ValueError for settings that do not exist."""
+        method, config = preset(self.method, backbone, self.supervised)
+        given = {name: value for name, value in self.settings.items() if value is not None}
+        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
+        if unknown := given.keys() - {each.name for each in fields(TrainConfig)}:
+            raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        if "prefix" in of_method and not method.prefix:
+            raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
+        if given.get("hinge") and not (method.prefix and method.supervised):
+            raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
+        return replace(method, **of_method), replace(config, **given)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is made of besides the encoder: settings, texts (columns "0", "1", "2"), dev pairs, source."""
+
+    config: TrainConfig
+    examples: Dataset
+    dev: Sequence[Pair] | None
+    source: str
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Full batches in one pass; a smaller set of texts makes one batch."""
+        return max(1, len(self.examples) // self.config.batch_size)
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of the whole run."""
+        whole = self.config.epochs * self.steps_per_epoch
+        return min(whole, self.config.max_steps or whole)
+
+    def learning_rate(self, step: int) -> float:
+        """Linear decay to zero without warm-up, as in the released scripts."""
+        return self.config.learning_rate * (1 - step / self.steps)
+
+    def recipe(self, encoder: Encoder) -> dict[str, Any]:
+        """Everything that decides the result, as JSON values."""
+        value = {
+            **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
+            "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
+            "texts": digest(*self._texts(), json.dumps(self.dev)),
+        }  # fmt: skip
+        return json.loads(json.dumps(value))
+
+    def _texts(self) -> Iterator[str]:
+        """The examples in order, as JSON, some thousands at a time."""
+        return (json.dumps(self.examples[at : at + READ]) for at in range(0, len(self.examples), READ))
+
+    def batch(self, step: int) -> dict[str, list[str]]:
+        """The texts of a step by column: a function of the seed and the step alone."""
+        epoch, within = divmod(step, self.steps_per_epoch)
+        order = _order(self.config.seed, epoch, len(self.examples))
+        size = self.config.batch_size
+        return self.examples[order[within * size : (within + 1) * size].tolist()]
+
+
+def dev_score(encoder: Encoder, run: Run, step: int) -> float:
+    """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs after `step` steps, three decimals.
+
+    Raises ValueError where the pairs have no correlation: nothing can be selected by them.
+    """
+    encoder.eval()
+    pairs = run.dev or ()
+    found = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
+    try:
+        return round(correlation(found, [grade for grade, _, _ in pairs], "`dev`"), 3)
+    except ValueError as error:
+        at, cure = (
+            (f"at step {step}", "lower `learning_rate`") if step else ("before the first step", "give other pairs")
+        )
+        raise ValueError(f"{error}, {at}; {cure}") from error
+
+
+@lru_cache(maxsize=1)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    """The order (count,) in which an epoch goes through the examples."""
+    return np.random.default_rng((seed, epoch)).permutation(count)
+
+
+def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: None) -> tuple[Encoder, Run]:
+    """The encoder and the run of a request; `note` gets a line where fewer examples make a smaller batch.
+
+    Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
+    """
+    name = resolve_backbone(request.backbone).name
+    examples = load_examples(request.data, request.column, request.supervised, request.limit)
+    if len(examples) < 2:
+        raise ValueError(f"{request.data}: one example has nothing to be told from; give at least two")
+    dev = scored_pairs(request.dev) if request.dev else None
+    if dev:
+        check_grades(dev, request.dev)
+    model, tokenizer = load_backbone(location(name))
+    method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
+    if len(examples) < config.batch_size:
+        config = replace(config, batch_size=max(2, len(examples)))
+        note(f"only {len(examples)} examples: batch size {config.batch_size}")
+    torch.manual_seed(config.seed)  # the new head, prefix and slots
+    encoder = Encoder(model, tokenizer, method, name=request.method, backbone=name)
+    encoder.select_learned(config.freeze_embeddings)
+    return encoder, Run(config, examples, dev, request.data)

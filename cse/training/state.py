@@ -1,0 +1,125 @@
+"""Resumable state of an optimisation: tensors in safetensors, everything else in JSON, swapped in atomically.
+
+No random state is kept: both loops reseed from (seed, step) at every step, so a step is a function of the
+tensors and its number, and a resumed run repeats the uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from cse.encoding.allocator import bound_kernels, keep_freed_memory
+from cse.encoding.machine import gpu_has_bf16
+from cse.errors import ArtefactError
+from cse.storage.checksums import check_checksums, write_checksums
+from cse.storage.replace import recover
+from cse.storage.weights import check_finite
+from cse.storage.writing import write_folder
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+STATE_FOLDER = "state"
+
+
+def start_accelerator(precision: str) -> Accelerator:
+    """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
+
+    Accelerate keeps one precision per process; the earlier one is forgotten, so runs can follow each other. From here
+    on the process keeps the memory it has had, and fewer kernels (`cse.encoding.allocator`).
+    """
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    if precision == "auto":
+        precision = "bf16" if gpu_has_bf16() else "no"
+    AcceleratorState._reset_state()
+    bound_kernels()
+    keep_freed_memory()
+    return Accelerator(mixed_precision=precision)
+
+
+def check_folder(output: Path) -> None:
+    """Raise ValueError where `output` or a folder above it is a file."""
+    for path in (output, *output.absolute().parents):
+        if path.is_file():
+            raise ValueError(f"{path} is a file; give a folder as `output`")
+
+
+def save_state(
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, meta: Mapping[str, object]
+) -> None:
+    """Write the learned tensors, AdamW's moments and `meta` (step, recipe, history) to `output/state`."""
+    names = {id(tensor): name for name, tensor in tensors.items()}
+    moments = {
+        f"{names[id(parameter)]}|{key}": value.detach().cpu().contiguous()
+        for parameter, entries in optimizer.state.items()
+        for key, value in entries.items()
+    }
+
+    def fill(folder: Path) -> None:
+        save_file(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+            folder / "learned.safetensors",
+        )
+        save_file(moments, folder / "optimizer.safetensors")
+        (folder / "meta.json").write_text(json.dumps(meta))
+        write_checksums(folder)
+
+    write_folder(Path(output) / STATE_FOLDER, fill)
+
+
+def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda line: None) -> bool:
+    """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `note` gets a line.
+
+    Raises ArtefactError where no run was `begun`.
+    """
+    if not begun:
+        raise ArtefactError(f"{folder}: nothing to resume; run once without `resume`")
+    recover(folder / STATE_FOLDER)
+    saved = (folder / STATE_FOLDER).is_dir()
+    if not saved:
+        note(f"{folder}: no saved state; the run begins again")
+    return saved
+
+
+def load_state(
+    output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: Mapping[str, object]
+) -> dict[str, Any]:
+    """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
+
+    Raises ArtefactError when the state is damaged or belongs to another recipe.
+    """
+    folder = Path(output) / STATE_FOLDER
+    check_checksums(folder, "delete it and start again")
+    try:
+        meta = json.loads((folder / "meta.json").read_text())
+        learned = load_file(folder / "learned.safetensors")
+        moments = load_file(folder / "optimizer.safetensors")
+    except (FileNotFoundError, SafetensorError, json.JSONDecodeError) as error:
+        raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
+    for stored in (learned, moments):
+        check_finite(stored, f"{folder}: damaged state", "delete it and start again")
+    different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
+    if different:
+        shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)
+        raise ArtefactError(f"{folder}: made by another recipe ({shown}); repeat its settings or give another `output`")
+    if learned.keys() != tensors.keys():
+        raise ArtefactError(f"{folder}: holds other tensors than this model; give another `output`")
+    fused = optimizer.defaults.get("fused")  # fused AdamW counts its steps on the device
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            tensor.copy_(learned[name])
+            entries = {key.split("|")[1]: value for key, value in moments.items() if key.split("|")[0] == name}
+            if entries:
+                optimizer.state[tensor] = {
+                    key: value.to(tensor.device) if key != "step" or fused else value for key, value in entries.items()
+                }
+    return meta

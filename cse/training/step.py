@@ -1,0 +1,160 @@
+"""One training step: the views of a batch, their token rows, and the loss of their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+
+from cse.encoding.backbone import mlm_head, row_limit, set_dropout
+from cse.encoding.encoder import Encoder
+from cse.methods.method import Contrast
+from cse.methods.presets import TrainConfig
+from cse.training.augmentation import augmented
+from cse.training.flops import matrix_rate
+from cse.training.losses import energy_hinge, info_nce, nt_xent
+from cse.training.masking import mask_tokens
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from cse.methods.templates import Row, TokenTemplate
+
+LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
+
+
+def set_up(encoder: Encoder, config: TrainConfig) -> None:
+    """Give the encoder the dropout and the `chunk` of its training, and gradients to what it learns."""
+    if config.dropout is not None:
+        set_dropout(encoder.model, config.dropout)
+        encoder.dropout.p = config.dropout  # the prefix's, which is no part of the backbone
+    encoder.chunk = config.chunk
+    encoder.select_learned(config.freeze_embeddings)
+
+
+def step_rate(accelerator: Accelerator) -> float:
+    """The matrix rate (FLOP/s) of the device in the precision that steps are computed in."""
+    half = accelerator.mixed_precision == "bf16"
+    return matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
+
+
+def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
+    """The texts of each view: the columns of supervised data, the same sentences for every view otherwise.
+
+    Raises ValueError when supervised data has fewer than two columns.
+    """
+    if not encoder.method.supervised:
+        return [batch["0"]] * len(encoder.views)
+    columns = [batch[name] for name in sorted(batch)][: len(encoder.views)]
+    if len(columns) < 2:
+        raise ValueError("supervised training needs two or three columns: premise, entailed, contradicted")
+    return columns
+
+
+def draw_templates(encoder: Encoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
+    """One template per sentence, drawn evenly from the view's set (ConPVP 3.1); a single one is simply repeated."""
+    choices = encoder.views[view]
+    return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
+
+
+def step_inputs(
+    encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int
+) -> tuple[list[list[list[int]]], list[list[TokenTemplate]]]:
+    """Token ids and templates of every view of a batch."""
+    rng = np.random.default_rng((config.seed, step, 1))
+    texts = view_texts(encoder, batch)
+    templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
+    contents = [
+        encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
+        for column, chosen in zip(texts, templates, strict=True)
+    ]
+    return contents, templates
+
+
+def step_rows(
+    encoder: Encoder,
+    contents: Sequence[Sequence[Sequence[int]]],
+    templates: Sequence[Sequence[TokenTemplate]],
+    config: TrainConfig,
+    step: int,
+) -> list[list[Row]]:
+    """The rows of every view as the method changes them in training: a function of the seed and the step."""
+    rows = [
+        [template.row(ids) for ids, template in zip(*view, strict=True)]
+        for view in zip(contents, templates, strict=True)
+    ]
+    width = encoder.model.get_input_embeddings().embedding_dim
+    room = row_limit(encoder.model) - encoder.method.prefix
+    return augmented(rows, encoder.method, width, room, np.random.default_rng((config.seed, step, 2)))
+
+
+class StepData(NamedTuple):
+    """What a step needs of its batch beside the model: token ids, templates and rows of every view, text by text."""
+
+    contents: list[list[list[int]]]
+    templates: list[list[TokenTemplate]]
+    rows: list[list[Row]]
+
+
+def step_data(encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
+    """The data of a step, which follows from the seed and the step: no step before needs to be done."""
+    contents, templates = step_inputs(encoder, batch, config, step)
+    return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
+
+
+def contrast(
+    vectors: torch.Tensor,
+    views: int,
+    config: TrainConfig,
+    accelerator: Accelerator,
+    *,
+    kind: Contrast = Contrast.INFO_NCE,
+    queue: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The loss of (views * n, d) vectors, view after view, over the batch of all processes.
+
+    The rows of `queue` (K, d) are further negatives of every anchor, beside those of a third view.
+    Every process computes the whole loss, its own vectors alone carrying gradient, as in SimCSE; the sum of the
+    processes' gradients is that of the batch.
+    """
+    parts = vectors.chunk(views)
+    if accelerator.num_processes > 1:
+        parts = tuple(_gather(part, accelerator) for part in parts)
+    if queue is not None:
+        parts = (*parts[:2], torch.cat([*parts[2:], queue]))
+    loss = LOSSES[kind](*parts, temperature=config.temperature)
+    return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
+
+
+def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
+    everyone = list(accelerator.gather(part.detach()).chunk(accelerator.num_processes))
+    everyone[accelerator.process_index] = part
+    return torch.cat(everyone)
+
+
+def masked_language_loss(
+    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+) -> torch.Tensor:
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
+    rows, wanted = [], []
+    for ids, template in zip(contents, templates, strict=True):
+        tokens = torch.tensor(ids, dtype=torch.long)
+        changed, chosen = mask_tokens(tokens, encoder.tokenizer)
+        rows.append(template.row(changed.tolist()))
+        wanted.append([(len(template.before) + int(place), ids[place]) for place in chosen.nonzero()[:, 0]])
+    count = sum(map(len, wanted))
+    if not count:
+        return torch.zeros((), device=encoder.device)
+
+    def surprise(numbers: Sequence[int]) -> torch.Tensor:
+        """(n,) the sum of the cross-entropies of each row's masked tokens."""
+        hidden = encoder.hidden([rows[number] for number in numbers])
+        places = [(at, *place) for at, number in enumerate(numbers) for place in wanted[number]]
+        row, column, labels = torch.tensor(places, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
+        logits = mlm_head(encoder.model)(hidden[row, column]).float()
+        losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+        return losses.new_zeros(len(numbers)).index_add(0, row, losses)
+
+    return encoder.grouped([len(row.ids) for row in rows], surprise).sum() / count
