@@ -12,7 +12,7 @@ from test_training import CONFIG, TEXTS
 
 from cse.encoding.backbone import first_position
 from cse.encoding.encoder import Encoder
-from cse.methods.templates import HARD, Row
+from cse.encoding.rows import HARD, Row
 from cse.training.augmentation import augmented, cut_off, repeated, shuffled
 from cse.training.step import step_inputs, step_rows
 

@@ -8,7 +8,8 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoTokenizer
 
-from cse.methods.templates import PLAIN, render
+from cse.encoding.rows import render
+from cse.methods.templates import PLAIN
 from cse.pretraining.batches import IGNORED, TEMPLATES, BatchSize, MaskedBatch, masked_inputs, sample_batch
 from cse.pretraining.corpus import TokenFile
 

@@ -14,8 +14,9 @@ from pretraining_runs import CONFIG, curve, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoding.backbone import load_backbone
+from cse.encoding.rows import render
 from cse.errors import ArtefactError
-from cse.methods.templates import MEANS, render
+from cse.methods.templates import MEANS
 from cse.models.names import BUNDLED
 from cse.pretraining.batches import BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile

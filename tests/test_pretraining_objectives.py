@@ -8,7 +8,7 @@ import torch
 from pretraining_runs import repeated_sentences
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.methods.templates import render
+from cse.encoding.rows import render
 from cse.pretraining.batches import IGNORED, TEMPLATES, BatchSize, sample_batch
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.objectives import SIF_CONSTANT, bag_loss, forward_logits, masked_lm_loss, sif_weights

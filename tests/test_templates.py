@@ -4,7 +4,8 @@ import pytest
 from conftest import SENTENCES
 from transformers import AutoTokenizer
 
-from cse.methods.templates import CONTINUOUS, MEANS, MEANS_ROBERTA, NEGATIVE, OPTI, PLAIN, POSITIVE, Template, render
+from cse.encoding.rows import render
+from cse.methods.templates import CONTINUOUS, MEANS, MEANS_ROBERTA, NEGATIVE, OPTI, PLAIN, POSITIVE, Template
 
 
 @pytest.mark.parametrize("template", [PLAIN, MEANS, MEANS_ROBERTA, *POSITIVE, *NEGATIVE], ids=lambda t: t.text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from cse.encoding.rows import render
 from cse.methods.method import METHODS
-from cse.methods.templates import render
 from cse.vectors import cosines
 
 if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read

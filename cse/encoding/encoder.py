@@ -20,10 +20,11 @@ from cse.encoding.long_texts import beginning
 from cse.encoding.overlap import beside
 from cse.encoding.packed import is_packed
 from cse.encoding.protocol import SentenceModel
+from cse.encoding.rows import HARD, Row, TokenTemplate, render
 from cse.encoding.tokenising import plain_ids, readable
 from cse.methods.method import Head, Method, When
 from cse.methods.serialise import encoding_json
-from cse.methods.templates import HARD, MEANS, MEANS_ROBERTA, Row, Template, TokenTemplate, render
+from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -19,8 +19,8 @@ from cse.encoding.overlap import to_device
 from cse.encoding.packed import PACKED, Packing, is_packed, pack
 from cse.encoding.products import quick_products
 from cse.encoding.row_groups import FORWARD_COST, row_groups
+from cse.encoding.rows import HARD, Row, TokenTemplate, render
 from cse.methods.method import Method, Pooling
-from cse.methods.templates import HARD, Row, TokenTemplate, render
 from cse.training.augmentation import zero_cut
 
 if TYPE_CHECKING:

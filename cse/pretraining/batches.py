@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.methods.templates import CONTINUOUS, MEANS, PLAIN, TokenTemplate, render
+from cse.encoding.rows import TokenTemplate, render
+from cse.methods.templates import CONTINUOUS, MEANS, PLAIN
 from cse.training.masking import mask_tokens
 
 if TYPE_CHECKING:

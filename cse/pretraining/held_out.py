@@ -9,7 +9,8 @@ import torch
 
 from cse.encoding.backbone import row_limit
 from cse.encoding.products import quick_products
-from cse.methods.templates import PLAIN, render
+from cse.encoding.rows import render
+from cse.methods.templates import PLAIN
 from cse.pretraining.batches import MaskedBatch, masked_inputs
 from cse.pretraining.objectives import forward_logits, masked_lm_loss
 

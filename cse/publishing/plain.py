@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cse.encoding.encoder import Encoder
+from cse.encoding.rows import HARD, TokenTemplate
 from cse.methods.method import Head, Pooling, When
-from cse.methods.templates import HARD, TokenTemplate
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.methods.templates import Row
+from cse.encoding.rows import Row
 
 if TYPE_CHECKING:
     from cse.methods.method import Method

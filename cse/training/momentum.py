@@ -13,7 +13,7 @@ from cse.methods.method import When
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.methods.templates import TokenTemplate
+    from cse.encoding.rows import TokenTemplate
 
 KEPT = 0.995  # of the copy at each step; ESimCSE, section 3.2
 HEAD = "head."

@@ -20,7 +20,7 @@ from cse.training.masking import mask_tokens
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from cse.methods.templates import Row, TokenTemplate
+    from cse.encoding.rows import Row, TokenTemplate
 
 LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 

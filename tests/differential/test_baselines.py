@@ -12,8 +12,8 @@ from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
 
 from cse.encoding.encoder import Encoder
+from cse.encoding.rows import Row
 from cse.methods.method import Contrast
-from cse.methods.templates import Row
 from cse.training.step import contrast, step_inputs, step_rows
 
 

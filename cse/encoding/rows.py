@@ -1,0 +1,125 @@
+"""Rows: a template and a sentence as token ids, the input of a backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cse.encoding.tokenising import plain_ids
+from cse.methods.templates import PARTS, Template
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+HARD = -1  # the slot of a token that is not learned
+SPECIALS = 2  # the first and the last token of every row
+
+
+@dataclass(frozen=True)
+class Row:
+    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot there or -1, `positions` (L,) from 0.
+
+    `cut` names dimensions in which the embeddings of all its tokens are zero.
+    """
+
+    ids: tuple[int, ...]
+    slots: tuple[int, ...]
+    positions: tuple[int, ...]
+    pool_at: int
+    cut: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TokenTemplate:
+    """A template in one tokenizer's ids: what stands before and after the sentence, special tokens included."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    before_slots: tuple[int, ...]
+    after_slots: tuple[int, ...]
+    mask_index: int | None  # within before + after; None reads the first token
+    spaced: bool  # the sentence follows a space, which byte-level tokenizers see
+
+    @property
+    def length(self) -> int:
+        """Tokens the template adds to a sentence."""
+        return len(self.before) + len(self.after)
+
+    @property
+    def slot_ids(self) -> tuple[int, ...]:
+        """The token id behind every learned slot, in slot order."""
+        ids = (*self.before, *self.after)
+        slots = (*self.before_slots, *self.after_slots)
+        return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
+
+    def content_limit(self, max_length: int) -> int:
+        """Tokens of a sentence in a training row of `max_length`: where it stands alone its two specials count.
+
+        SimCSE's and DCPCSE's 32 include them; a prompt, specials and all, stands beside PromptBERT's and ConPVP's 32.
+        """
+        return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
+
+    def row(self, content: Sequence[int]) -> Row:
+        """The row of a sentence's token ids (n,)."""
+        return self._row(content, range(self.length + len(content)))
+
+    def bias_row(self, n: int, specials: bool = True) -> Row:
+        """The row without a sentence, its later positions shifted by n as if n tokens stood there (PromptBERT 4.2).
+
+        `specials=False` leaves out the first and the last token (ConPVP's masked form).
+        """
+        start = len(self.before)
+        row = self._row((), (*range(start), *range(start + n, self.length + n)))
+        if specials:
+            return row
+        return Row(row.ids[1:-1], row.slots[1:-1], row.positions[1:-1], row.pool_at - 1)
+
+    def _row(self, content: Sequence[int], positions: Sequence[int]) -> Row:
+        at = self.mask_index or 0
+        return Row(
+            ids=(*self.before, *content, *self.after),
+            slots=(*self.before_slots, *(HARD for _ in content), *self.after_slots),
+            positions=tuple(positions),
+            pool_at=at if at < len(self.before) else at + len(content),
+        )
+
+
+def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTemplate:
+    """The template in `tokenizer`'s ids.
+
+    Spaces before [MASK], [P] and the sentence belong to these, so no byte-level tokenizer leaves a lone space token.
+    """
+    parts = [part for part in PARTS.split(template.text) if part]
+    where = parts.index("[X]")
+    ids: list[list[int]] = [[tokenizer.cls_token_id], []]
+    slots: list[list[int]] = [[HARD], []]
+    learned, mask_index = 0, None
+    for number, part in enumerate(parts):
+        side = int(number > where)
+        if part == "[X]":
+            continue
+        if part == "[MASK]":
+            mask_index = len(ids[0]) + len(ids[1])
+            pieces, soft = [tokenizer.mask_token_id], False
+        elif part == "[P]":
+            pieces, soft = [tokenizer.pad_token_id], True
+        else:
+            pieces, soft = (
+                plain_ids(tokenizer, part.rstrip(), special=True)["input_ids"] if part.strip() else [],
+                template.soft,
+            )
+        for piece in pieces:
+            ids[side].append(piece)
+            slots[side].append(learned if soft else HARD)
+            learned += soft
+    ids[1].append(tokenizer.sep_token_id)
+    slots[1].append(HARD)
+    return TokenTemplate(
+        before=tuple(ids[0]),
+        after=tuple(ids[1]),
+        before_slots=tuple(slots[0]),
+        after_slots=tuple(slots[1]),
+        mask_index=mask_index,
+        spaced=where > 0 and parts[where - 1].endswith(" "),
+    )
