@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from index.errors import IndexFolderError
+from cse.errors import IndexFolderError
 from index.manifest import BuildSettings
 
 if TYPE_CHECKING:

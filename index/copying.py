@@ -7,9 +7,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from cse.storage.replace import read_settled
 from index.folder import DATA_FILES, verify_files
 from index.manifest import Manifest, read_manifest, write_manifest
-from index.swap import read_settled
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from index.errors import IndexFolderError
+from cse.errors import IndexFolderError
+from cse.storage.replace import Replacement, followed, recover
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 from index.stamps import file_state, is_stamped, stamp
-from index.swap import Replacement, followed, recover
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"

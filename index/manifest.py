@@ -9,8 +9,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_origin, get_type_hints
 
-from index.errors import IndexFolderError
-from index.swap import recover
+from cse.errors import IndexFolderError
+from cse.storage.replace import recover
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"

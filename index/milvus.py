@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from cse.errors import IndexFolderError
 from index import milvus_building as building
 from index import milvus_server as server
 from index.building import Batch
-from index.errors import IndexFolderError
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
 from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, Address

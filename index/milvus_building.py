@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cse.errors import IndexFolderError
 from index import milvus_server as server
 from index.building import Batch, RecallProbe, unit_blocks
-from index.errors import IndexFolderError
 from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 

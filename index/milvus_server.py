@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
-from index.errors import IndexFolderError
+from cse.errors import IndexFolderError
 
 SCHEME = "milvus://"
 FORM = f"{SCHEME}HOST:PORT/COLLECTION"

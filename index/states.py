@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from cse.storage.replace import Replacement, recover
 from index import engine
 from index.folder import FAISS_FILE, file_record
 from index.manifest import BuildSettings
-from index.swap import Replacement, recover
 
 STATE_FILE = "state.json"
 SECONDS = 60.0  # of training and adding that a kill may cost

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cse.errors import IndexFolderError
+from cse.storage.replace import read_settled
 from index import engine
 from index.building import Batch, write_index_folder
-from index.errors import IndexFolderError
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
 from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
-from index.swap import read_settled
 from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
 

@@ -67,7 +67,7 @@ def test_a_failing_swap_brings_the_old_folder_back(tmp_path: Path, monkeypatch: 
             raise OSError("no")
         rename(source, target)
 
-    monkeypatch.setattr("index.swap._exchange", lambda one, other: False)
+    monkeypatch.setattr("cse.storage.replace._exchange", lambda one, other: False)
     monkeypatch.setattr("os.rename", failing)
     with pytest.raises(OSError, match="no"):
         index.save(tmp_path / "x")

@@ -5,8 +5,6 @@
 What replaces the folder NAME is written to `.NAME.new-TOKEN` beside it, while `.NAME.lock-TOKEN` is held by the writing
 process. Linux then exchanges the two names in one step. Elsewhere the old folder is `.NAME.old-TOKEN` for a moment, and
 whoever opens NAME next finishes what a kill broke off there. The next writer removes what dead writers left.
-
-`cse` and `index` both have this module, letter for letter (a test), because neither imports the other.
 """
 
 from __future__ import annotations

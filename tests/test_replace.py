@@ -6,31 +6,26 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from conftest import ROOT
 from index_corpus import build
 from test_encoder import make
 
-import cse.storage.replace
-import index.swap
 from cse.models.checkpoint import save
 from cse.models.loading import load
+from cse.storage import replace as swap
 from index import VectorIndex
-
-PACKAGES = pytest.mark.parametrize("swap", [cse.storage.replace, index.swap], ids=["cse", "index"])
 
 # Replaces `out/place` again and again, killed before its first, second, ... audited call (which are all that reach the
 # system for a file), until one comes through; after each kill the folder is opened. Run alone: it forks.
 KILLS = """
 import json, os, shutil, sys
 from pathlib import Path
-from importlib import import_module
 
 package, exchange = sys.argv[1], sys.argv[2] == "exchange"
 folder = Path(sys.argv[3]) / "place"
-swap = import_module(package + ".swap")
+from cse.storage import replace as swap
 if not exchange:
     swap._exchange = lambda one, other: False
 
@@ -105,10 +100,6 @@ def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(
         assert result["gaps"] == 0
 
 
-def test_both_packages_replace_folders_in_the_same_way() -> None:
-    assert (ROOT / "cse" / "swap.py").read_text() == (ROOT / "index" / "swap.py").read_text()
-
-
 def broken_off(folder: Path, new: Path) -> None:
     """What a kill between the two renames leaves of `folder`, which `new` was to replace."""
     folder.rename(folder.with_name(f".{folder.name}.old-1"))
@@ -126,8 +117,7 @@ def test_models_and_indexes_broken_off_between_two_names_open(bert_folder: Path,
     assert len(VectorIndex.load(tmp_path / "x")) == 5
 
 
-@PACKAGES
-def test_a_folder_that_was_deleted_does_not_come_back(swap: ModuleType, tmp_path: Path) -> None:
+def test_a_folder_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
     """Beside it lies what a kill leaves after a swap, then before one."""
     for left in ("old", "new"):
         (tmp_path / f".x.{left}-1").mkdir()
@@ -138,18 +128,18 @@ def test_a_folder_that_was_deleted_does_not_come_back(swap: ModuleType, tmp_path
 
 WRITER = """
 import sys, time
-from importlib import import_module
 from pathlib import Path
-writer = import_module(sys.argv[1] + ".swap").Replacement.begin(Path(sys.argv[2]))
+from cse.storage.replace import Replacement
+writer = Replacement.begin(Path(sys.argv[1]))
 (writer.fresh / "half").write_text("x")
 print(writer.token, flush=True)
 time.sleep(60)
 """
 
 
-def writer(package: str, folder: Path) -> tuple[subprocess.Popen[str], str]:
+def writer(folder: Path) -> tuple[subprocess.Popen[str], str]:
     """A process that is writing `folder`, and its token."""
-    command = [sys.executable, "-c", WRITER, package, str(folder)]
+    command = [sys.executable, "-c", WRITER, str(folder)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     return process, process.stdout.readline().strip()
@@ -163,10 +153,9 @@ def stop(process: "subprocess.Popen[str]") -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-@PACKAGES
-def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(swap: ModuleType, tmp_path: Path) -> None:
-    package, folder = swap.__name__.partition(".")[0], tmp_path / "x"
-    (dead, first), (living, second) = writer(package, folder), writer(package, folder)
+def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    (dead, first), (living, second) = writer(folder), writer(folder)
     stop(dead)
     abroad = tmp_path / ".x.lock-00000000-1"  # another machine's, whose lock may not be seen here
     abroad.touch()
@@ -184,10 +173,9 @@ def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(swa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-@PACKAGES
-def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(swap: ModuleType, tmp_path: Path) -> None:
-    process, _ = writer(swap.__name__.partition(".")[0], tmp_path / "x")
-    command = f"from pathlib import Path; import {swap.__name__} as s; s.recover(Path({str(tmp_path / 'x')!r}))"
+def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(tmp_path: Path) -> None:
+    process, _ = writer(tmp_path / "x")
+    command = f"from pathlib import Path; import cse.storage.replace as s; s.recover(Path({str(tmp_path / 'x')!r}))"
     try:
         subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, timeout=30)
     finally:
@@ -195,9 +183,8 @@ def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(swap: Modu
     assert not (tmp_path / "x").exists()
 
 
-@PACKAGES
 def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_opening(
-    swap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").mkdir()
     replacement = swap.Replacement.begin(tmp_path / "x")
@@ -220,13 +207,12 @@ def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-@PACKAGES
-def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(swap: ModuleType, tmp_path: Path) -> None:
+def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(tmp_path: Path) -> None:
     """The writer is killed while the reader waits: the reader then finishes its work."""
     (tmp_path / "x").mkdir()
-    process, token = writer(swap.__name__.partition(".")[0], tmp_path / "x")
+    process, token = writer(tmp_path / "x")
     (tmp_path / "x").rename(tmp_path / f".x.old-{token}")
-    command = f"from pathlib import Path; import {swap.__name__} as s; p = Path({str(tmp_path / 'x')!r}); "
+    command = f"from pathlib import Path; import cse.storage.replace as s; p = Path({str(tmp_path / 'x')!r}); "
     reader = subprocess.Popen([sys.executable, "-c", command + "s.recover(p); assert p.exists()"], cwd=ROOT)
     with pytest.raises(subprocess.TimeoutExpired):
         reader.wait(timeout=2)
@@ -237,10 +223,7 @@ def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(swap: ModuleT
 
 
 @pytest.mark.skipif(os.name != "posix", reason="fsync of folders, 2026-11-23")
-@PACKAGES
-def test_all_of_a_folder_is_stored_before_it_gets_the_name(
-    swap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_of_a_folder_is_stored_before_it_gets_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored: list[int] = []
     fsync, exchange = os.fsync, swap._exchange
     monkeypatch.setattr("os.fsync", lambda place: (stored.append(os.fstat(place).st_ino), fsync(place)))
@@ -265,8 +248,7 @@ def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
     assert min(found.values()) > 0
 
 
-@PACKAGES
-def test_links_that_lead_in_a_circle_are_named(swap: ModuleType, tmp_path: Path) -> None:
+def test_links_that_lead_in_a_circle_are_named(tmp_path: Path) -> None:
     (tmp_path / "x").symlink_to(tmp_path / "y")
     (tmp_path / "y").symlink_to(tmp_path / "x")
     for call in (swap.followed, swap.recover):
