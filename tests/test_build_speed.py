@@ -1,4 +1,4 @@
-"""What `scripts.bench index` says: figures of the vectors that were given, a folder's and a server's side by side."""
+"""What `tests.bench index` says: figures of the vectors that were given, a folder's and a server's side by side."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from milvus_server import needs_server, served
 from test_scripts import refused, run
 
 from index import BuildSettings, VectorIndex
-from index.build_speed import line, measure
 from index.building import encoded
+from tests.bench.index import line, measure
 
 
 def test_recall_is_that_of_the_built_index_for_the_last_rows(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cse.campaign.inputs import GROWTH, judge
-from cse.campaign.report import Case, Verdict, counted
-from cse.campaign.system import Ended
+from tests.campaign.inputs import GROWTH, judge
+from tests.campaign.report import Case, Verdict, counted
+from tests.campaign.system import Ended
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and traces, 2026-11-23")
 
@@ -20,8 +20,10 @@ PLANTED = """
 import importlib, json, os, sys, time, types
 from pathlib import Path
 from random import Random
-from cse.campaign import disk, kills, system
-from cse.campaign.subjects import Subject, fresh_folder
+from tests.campaign import disk
+from tests.campaign import kills
+from tests.campaign import system
+from tests.campaign.subjects import Subject, fresh_folder
 
 def write(name, text):
     with open(name, "w", buffering=1) as file:
@@ -112,7 +114,7 @@ def test_cases_are_counted_by_part_and_outcome_and_failures_listed() -> None:
 def test_the_quick_campaign_loses_nothing(tmp_path: Path) -> None:
     record = tmp_path / "campaign.json"
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.campaign", "--quick", "--seed", "1", "--json", str(record)],
+        [sys.executable, "-m", "tests.campaign", "--quick", "--seed", "1", "--json", str(record)],
         cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

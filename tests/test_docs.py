@@ -77,7 +77,7 @@ SHORTENED = {
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
 RUN = subprocess.run
-SCRIPTS = [line for line in COMMANDS if line.startswith("python -m scripts.")]
+SCRIPTS = [line for line in COMMANDS if line.startswith(("python -m scripts.", "python -m tests."))]
 
 
 @pytest.fixture(scope="module")

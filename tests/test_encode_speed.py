@@ -1,4 +1,4 @@
-"""What `scripts.bench encode` says: figures that fit together, and a peer that gives the same vectors or is refused."""
+"""What `tests.bench encode` says: figures that fit together, and a peer that gives the same vectors or is refused."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,9 @@ from conftest import SENTENCES
 from test_scripts import refused, run
 
 import cse
-from cse.benchmark import encode_speed
-from cse.benchmark.encode_speed import measure_encoding, texts_of
 from cse.training.flops import encoding_flops
+from tests.bench import encode as encode_speed
+from tests.bench.encode import measure_encoding, texts_of
 
 
 def test_figures_are_of_the_tokens_with_specials_and_of_the_flops_by_hand(

@@ -25,7 +25,7 @@ from cse.publishing.space import Hardware, SpaceRequest, stage
 from scripts.__main__ import app as group
 
 FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))
-KNOWN = set("bench build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
+KNOWN = set("build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
 CALLS = CliRunner()
 
 

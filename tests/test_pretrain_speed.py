@@ -7,10 +7,10 @@ import pytest
 from pretraining_runs import CONFIG, write_corpus
 from typer.testing import CliRunner
 
-from cse.benchmark import pretrain_speed
-from cse.benchmark.timing import Timing
 from cse.pretraining.config import PretrainRequest
-from scripts.bench import app
+from tests.bench import pretrain as pretrain_speed
+from tests.bench.__main__ import app
+from tests.bench.timing import Timing
 
 
 def test_the_rate_is_that_of_all_tokens_and_nothing_but_text_is_written(tmp_path: Path, monkeypatch) -> None:

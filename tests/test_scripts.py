@@ -18,7 +18,7 @@ NAMES = [
 
 
 def run(name: str, *arguments: object) -> Result:
-    app = importlib.import_module(f"scripts.{name}").app
+    app = importlib.import_module("tests.bench.__main__" if name == "bench" else f"scripts.{name}").app
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from index.speed import FAISS, HITS, SEARCH, directions, random_index, searches
-from scripts.bench import app
+from tests.bench.__main__ import app
+from tests.bench.search import FAISS, HITS, SEARCH, directions, random_index, searches
 
 
 @pytest.mark.parametrize("factory", ["Flat", "HNSW32,Flat"])

@@ -6,9 +6,9 @@ import sys
 import pytest
 from conftest import ROOT
 
-from cse.benchmark.timing import Timing, beside_first, beside_lines, interleaved, ratio
 from cse.encoding import machine
 from cse.encoding.machine import describe_machine, machine_line, with_peak_memory
+from tests.bench.timing import Timing, beside_first, beside_lines, interleaved, ratio
 
 
 def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:

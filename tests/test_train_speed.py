@@ -6,9 +6,9 @@ import pytest
 import torch
 from conftest import SENTENCES
 
-from cse.benchmark.train_speed import PEER, lines, measure_training, peer_steps
 from cse.training.flops import contrastive_flops, encoding_flops
 from cse.training.run import TrainRequest, prepare
+from tests.bench.train import PEER, lines, measure_training, peer_steps
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cse.campaign.report import Verdict
-from cse.campaign.subjects import BUILD, PRETRAIN, SUBJECTS, content, files_of, fresh_folder
-from cse.campaign.system import Disturbance, Ended, run
+from tests.campaign.report import Verdict
+from tests.campaign.subjects import BUILD, PRETRAIN, SUBJECTS, content, files_of, fresh_folder
+from tests.campaign.system import Disturbance, Ended, run
 
 REFUSED = (3, 4)
 ENCODE = ("encode", "--input", "../few.txt", "--output", "out.npy", "--model")

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.benchmark.timing import ROUNDS, Clock, Timing, interleaved, ratio
 from cse.encoding.encoder import Encoder
 from cse.encoding.packed import read_in
 from cse.encoding.precision import computes_in_bf16, in_precision
@@ -28,6 +27,7 @@ from cse.methods.templates import PLAIN
 from cse.models.names import BUNDLED
 from cse.text.sentences import sentences as sentences_of
 from cse.training.flops import encoding_flops, matrix_rate
+from tests.bench.timing import ROUNDS, Clock, Timing, interleaved, ratio
 
 SENTENCE_TRANSFORMERS = "sentence-transformers"
 PEERS = (SENTENCE_TRANSFORMERS,)

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cse.campaign.system import Ended, run, warm_up
+from tests.campaign.system import Ended, run, warm_up
 
 WORDS = (
     "the a man woman dog cat is was running playing eating in on with park kitchen guitar red small big this sentence "

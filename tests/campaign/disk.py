@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from cse.campaign.kills import Undisturbed, go_on, working_folder
-from cse.campaign.report import Verdict
-from cse.campaign.subjects import Subject, content
-from cse.campaign.system import Disturbance, run
+from tests.campaign.kills import Undisturbed, go_on, working_folder
+from tests.campaign.report import Verdict
+from tests.campaign.subjects import Subject, content
+from tests.campaign.system import Disturbance, run
 
 PAGE = 4096
 LARGEST = 60_000  # bytes; more than any file here has

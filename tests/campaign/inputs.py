@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cse.campaign.oddities import ODD, SUFFIXES, Maker, damaged, valid
-from cse.campaign.report import Verdict
-from cse.campaign.subjects import PRETRAIN, TRAIN, fresh_folder
-from cse.campaign.system import Ended, run
+from tests.campaign.oddities import ODD, SUFFIXES, Maker, damaged, valid
+from tests.campaign.report import Verdict
+from tests.campaign.subjects import PRETRAIN, TRAIN, fresh_folder
+from tests.campaign.system import Ended, run
 
 GROWTH = 900.0  # megabytes; a table of JSON of 200 MB, which is read whole, takes 700
 REFUSED = (2, 3, 4)

@@ -16,11 +16,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cse.campaign import artefacts, disk, inputs, kills
-from cse.campaign.report import FAILED, Case, Verdict, counted
-from cse.campaign.subjects import SUBJECTS, fresh_folder, prepare
-from cse.campaign.system import warm_up
-from cse.campaign.tracing import may_trace
+from tests.campaign import artefacts, disk, inputs, kills
+from tests.campaign.report import FAILED, Case, Verdict, counted
+from tests.campaign.subjects import SUBJECTS, fresh_folder, prepare
+from tests.campaign.system import warm_up
+from tests.campaign.tracing import may_trace
 
 Task = Callable[[], Case]
 Measured = dict[str, kills.Undisturbed]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cse.campaign.report import Verdict
-from cse.campaign.subjects import Subject, content, fresh_folder, litter, must_run
-from cse.campaign.system import Disturbance, run, warm_up
 from cse.storage.replace import recover
+from tests.campaign.report import Verdict
+from tests.campaign.subjects import Subject, content, fresh_folder, litter, must_run
+from tests.campaign.system import Disturbance, run, warm_up
 
 
 @dataclass(frozen=True)

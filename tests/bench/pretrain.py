@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cse.benchmark.timing import ROUNDS, interleaved
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.loop import Training, start_training, take_step
 from cse.pretraining.setup import prepare
 from cse.training.step import step_rate
+from tests.bench.timing import ROUNDS, interleaved
 
 
 def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = ROUNDS) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Works that are compared run in turn (`cse.benchmark.timing`), and every result names the machine (`cse.encoding.machine`).
+Works that are compared run in turn (`tests.bench.timing`), and every result names the machine (`cse.encoding.machine`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def bench_encode(
 ) -> None:
     """Encode sentences again and again: rate, share of the machine's matrix rate, peak memory of all that is compared.
 
-    Example: python -m scripts.bench encode --model simcse --against sentence-transformers
+    Example: python -m tests.bench encode --model simcse --against sentence-transformers
     """
     import time
     from dataclasses import asdict
 
     import cse
-    from cse.benchmark.encode_speed import PEERS, lines, measure_encoding, texts_of
     from cse.encoding.packed import PASSES
+    from tests.bench.encode import PEERS, lines, measure_encoding, texts_of
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("passes", passes, PASSES)
@@ -60,11 +60,11 @@ def bench_app(
 ) -> None:
     """Start the app and measure it: its first page, and comparisons of four models by one visitor, many, beside a map.
 
-    Example: python -m scripts.bench app --visitors 16
+    Example: python -m tests.bench app --visitors 16
     """
     from dataclasses import asdict
 
-    from cse.benchmark.app_load import in_lines, measure, started_app
+    from tests.bench.app import in_lines, measure, started_app
 
     with started_app(ROOT) as (url, page, _):
         log(f"first page after {page:.1f} s")
@@ -83,10 +83,10 @@ def bench_load(
 
     Each asks again as soon as it has its answer; some leave before, some ask wrongly. Exit code 1 for any other error.
 
-    Example: python -m scripts.bench load --clients 8 --seconds 20
+    Example: python -m tests.bench load --clients 8 --seconds 20
     """
-    from cse.benchmark.app_load import started_app
-    from cse.benchmark.app_mix import bear, in_lines, to_json
+    from tests.bench.app import started_app
+    from tests.bench.app_mix import bear, in_lines, to_json
 
     with started_app(ROOT) as (url, page, process):
         log(f"first page after {page:.1f} s; {clients} clients for {seconds:g} s")
@@ -110,12 +110,12 @@ def bench_train(
 ) -> None:
     """Take training steps in turn: rate, share of the machine's matrix rate, peak memory.
 
-    Example: python -m scripts.bench train --data sentences.txt --against sentence-transformers
+    Example: python -m tests.bench train --data sentences.txt --against sentence-transformers
     """
     from dataclasses import asdict
 
-    from cse.benchmark.train_speed import PEER, lines, measure_training
     from cse.training.run import TrainRequest
+    from tests.bench.train import PEER, lines, measure_training
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("against", against, (PEER,))
@@ -138,12 +138,12 @@ def bench_pretrain(
 ) -> None:
     """Take pretraining steps again and again: tokens a second, share of the machine's matrix rate, peak memory.
 
-    Example: python -m scripts.bench pretrain corpus.txt --precision bf16
+    Example: python -m tests.bench pretrain corpus.txt --precision bf16
     """
     import tempfile
 
-    from cse.benchmark.pretrain_speed import line, measure_pretraining
     from cse.pretraining.config import PretrainConfig, PretrainRequest
+    from tests.bench.pretrain import line, measure_pretraining
 
     check_choice("precision", precision, PRECISIONS)
     config = PretrainConfig(
@@ -168,16 +168,16 @@ def bench_search(
 ) -> None:
     """Search an index again and again: by FAISS alone, by `search`, and by `hits`, which gives the sentences.
 
-    Example: python -m scripts.bench search --factory HNSW32,Flat --rows 20000
+    Example: python -m tests.bench search --factory HNSW32,Flat --rows 20000
     """
     import tempfile
     import time
 
     import numpy as np
 
-    from cse.benchmark.timing import beside_first, beside_lines
     from index import VectorIndex
-    from index.speed import directions, random_index, searches
+    from tests.bench.search import directions, random_index, searches
+    from tests.bench.timing import beside_first, beside_lines
 
     with tempfile.TemporaryDirectory() as folder:
         place = index or Path(folder) / "index"
@@ -204,20 +204,20 @@ def bench_index(
 ) -> None:
     """Build, open and search an index of vectors, the last 200 of them the queries, in a folder and on a Milvus server.
 
-    Example: python -m scripts.bench index --rows 5000 --factory Flat --factory HNSW32,Flat
+    Example: python -m tests.bench index --rows 5000 --factory Flat --factory HNSW32,Flat
     """
     from dataclasses import asdict
 
     import numpy as np
 
-    from index.build_speed import QUERIES, encoding_works, line, measure
-    from index.speed import directions
+    from tests.bench.index import QUERIES, encoding_works, line, measure
+    from tests.bench.search import directions
 
     factories = factory or ["Flat"]
     if model is not None:
         import cse
-        from cse.benchmark.encode_speed import texts_of
-        from cse.benchmark.timing import beside_first, beside_lines
+        from tests.bench.encode import texts_of
+        from tests.bench.timing import beside_first, beside_lines
 
         texts = texts_of(input, None, rows)
         figures = beside_first(encoding_works(texts, cse.load(model).encode, factories), len(texts), rounds)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.benchmark.timing import ROUNDS, interleaved, ratio
 from cse.encoding.overlap import beside
 from cse.training.loop import TrainingLoop
 from cse.training.run import TrainRequest, prepare
 from cse.training.state import start_accelerator
 from cse.training.step import step_rate
+from tests.bench.timing import ROUNDS, interleaved, ratio
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.campaign.tracing import count_calls, may_trace, trace_me
+from tests.campaign.tracing import count_calls, may_trace, trace_me
 
 LIMIT = 120.0  # seconds that no command here needs
 EARLIEST = 1e-4

@@ -20,14 +20,14 @@ def main(
 ) -> None:
     """Disturb train, pretrain, build_index, encode and evaluate, on tiny models, in every way that a machine may.
 
-    Example: python -m scripts.campaign --quick --json campaign.json
+    Example: python -m tests.campaign --quick --json campaign.json
     """
     import json
     import multiprocessing
     import os
 
-    from cse.campaign.loop import QUICK, Plan, campaign
     from cse.storage.writing import write_json
+    from tests.campaign.loop import QUICK, Plan, campaign
 
     plan = replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1)
     with tempfile.TemporaryDirectory() as folder:
