@@ -138,7 +138,8 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
 def invoke(words: Sequence[str]) -> Result:
     """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch."""
     _, _, module, *arguments = words
-    return CliRunner().invoke(importlib.import_module(module).app, arguments)
+    name = f"{module}.__main__" if module.startswith("tests.") else module
+    return CliRunner().invoke(importlib.import_module(name).app, arguments)
 
 
 def run_here(words: Sequence[str], **options: Any) -> Any:

@@ -18,7 +18,7 @@ EXPLANATION = (
 
 
 class Placed(NamedTuple):
-    """A cosine among those of random pairs: its percentile, 0 to 100, and their histogram (`cse.analysis.calibration`)."""
+    """A cosine among those of random pairs: its percentile, 0 to 100, and their histogram."""
 
     cosine: float
     percentile: float

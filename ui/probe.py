@@ -47,7 +47,7 @@ PLACES = (
 
 
 class Moved(NamedTuple):
-    """The `changed` sentence of a perturbation, and how far it `moved` by model (`cse.analysis.calibration.displacement`)."""
+    """The `changed` sentence of a perturbation, and how far it `moved` by model (`calibration.displacement`)."""
 
     name: str
     keeps: bool

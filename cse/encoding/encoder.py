@@ -168,8 +168,8 @@ class Encoder(SentenceModel):
     ) -> torch.Tensor:
         """(N, d) float32 vectors on the CPU of N sentences' token ids, as `tokenise` gives them; one may be empty.
 
-        A pass has as many sentences as `cse.encoding.batches` finds right for the device, and at most `batch_size`. `report` is
-        told of how many sentences each one was.
+        A pass has as many sentences as `cse.encoding.batches` chooses for the device, and at most `batch_size`.
+        `report` is called with the number of sentences of each pass.
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")

@@ -38,7 +38,7 @@ def _forward(
 ) -> torch.Tensor:
     """A block's own forward or, with `read_at`, the same of these tokens: keys and values alone need all the others.
 
-    With a `packing` (`cse.encoding.packed`) among the options they are tokens of its one sequence, and (1, B, d) come back.
+    With a `packing` (`cse.encoding.packed`) among the options they are tokens of its one sequence; returns (1, B, d).
     """
     if read_at is None:
         return type(block).forward(block, hidden, mask, *args, past_key_values=past_key_values, **options)

@@ -137,7 +137,7 @@ class Packing:
 
 
 class PackedPrefix:
-    """A prefix of one row (`cse.encoding.backbone.prefix_cache`), put in front of each row's own keys in every layer."""
+    """A prefix of one row (`backbone.prefix_cache`), put in front of each row's own keys in every layer."""
 
     def __init__(self, prefix: Cache, packing: Packing) -> None:
         self.prefix, self.packing = prefix, packing

@@ -38,8 +38,8 @@ class ShardPlan:
     """What is encoded, by which model and in how many parts; runs of equal plans on one machine give the same bytes.
 
     `model`, `pooling` and `family` open the model again, `fingerprint` is what it then has. `sha256` is of the `count`
-    sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of `cse.encoding.packed.PASSES`) and
-    `batch_size` are those of the model, which change the last bits.
+    sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of
+    `cse.encoding.packed.PASSES`) and `batch_size` are those of the model, which change the last bits.
     """
 
     model: str

@@ -67,7 +67,7 @@ def _bucket(place: int, inside: np.ndarray) -> Scores:
 def units(data: TaskData) -> dict[str, Unit]:
     """What is measured on STS-B test, rounded to four decimals, and with `tokens` on all seven STS tasks.
 
-    Each task is read as `sts.sources` says. `sentences` is a file of any kind `cse.text.sentences.sentences` reads, whose first
+    Each task is read as `sts.sources` says. `sentences` is a file of text or a table, whose first
     100,000 take STS-B's place for the anisotropy. `removal` and `static-bias` are averages over the seven tasks, so
     none of them may be missing. Raises ValueError where STS-B test, or that file, is missing, and as `sts.sources`.
     """

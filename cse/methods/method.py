@@ -71,9 +71,9 @@ class Method:
     method whose published settings hold, itself where empty) are read by `preset` alone.
 
     Of training alone: `cutoff` is the share of embedding dimensions that view 1 loses, `repetition` the most that
-    view 2 repeats of its tokens, `shuffled` whether view 2 has its positions permuted (`cse.training.augmentation`); `queue`
-    is the number of further negatives from a momentum encoder (`cse.training.momentum`), `training_pooling` a pooling other
-    than that of encoding.
+    view 2 repeats of its tokens, `shuffled` whether view 2 has its positions permuted
+    (`cse.training.augmentation`); `queue` is the number of further negatives from a momentum encoder
+    (`cse.training.momentum`), `training_pooling` a pooling other than that of encoding.
     """
 
     name: str

@@ -14,12 +14,13 @@ from cse.errors import ArtefactError
 from cse.methods.method import Method, When
 from cse.methods.serialise import from_json
 from cse.models.names import EXPORT_RECORD, location
-from cse.publishing.export_files import FORMAT
-from cse.publishing.peft import ADAPTER, BASE, PROMPTS
 from cse.storage.weights import check_finite, find_weights, read_tensors
 from cse.storage.writing import read_json
 
 CURE = "export it again"
+FORMAT = "cse-export"
+ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
+BASE = "base"  # the folder in an export to peft that holds a backbone which is no hub id
 READABLE = ("sentence-transformers", "peft")
 
 

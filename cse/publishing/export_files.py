@@ -13,11 +13,11 @@ import torch
 from cse.encoding.encoder import Encoder
 from cse.methods.method import When
 from cse.methods.serialise import to_json
+from cse.models.exported import FORMAT
 from cse.models.names import EXPORT_RECORD
 from cse.publishing.plain import PlainModel
 from cse.storage.writing import FolderKind
 
-FORMAT = "cse-export"
 EXPORT = FolderKind(
     "an export", EXPORT_RECORD, ("format", "to"),
     (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.encoding.encoder import Encoder
+from cse.models.exported import ADAPTER, BASE, PROMPTS
 from cse.models.names import location
 from cse.publishing.export_files import write_json, write_record, write_tokenizer, write_weights
 from cse.publishing.plain import plain_model
@@ -13,8 +14,6 @@ from cse.storage.hub import split_revision
 from cse.storage.weights import find_weights
 
 NAME = "peft"
-ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"
-BASE = "base"  # the folder within an export that holds a backbone which is no hub id
 
 
 def fill(encoder: Encoder, target: Path) -> None:
