@@ -43,9 +43,9 @@ def build_app(
     add models to their own page: bundled ones, folders under `models_root`, and hub ids, downloaded with `allow_hub`.
     No weights are read before a page asks for them. Raises `index.IndexFolderError` for what is no index.
     """
-    from ui.admission import Admission
-    from ui.page import page
-    from ui.state import open_state
+    from cse.app.models.admission import Admission
+    from cse.app.models.state import open_state
+    from cse.app.page import page
 
     return page(open_state(models, indexes, family, pooling, Admission(models_root, allow_hub)))
 
@@ -132,7 +132,7 @@ def serve(options: argparse.Namespace) -> None:
 
     After SIGTERM the process ends by that signal, as it would without a handler.
     """
-    from ui.run_folder import run_folder
+    from cse.app.server.run_folder import run_folder
 
     signals: list[int] = []
 
@@ -153,9 +153,9 @@ def serve(options: argparse.Namespace) -> None:
 
 def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
+    from cse.app.page import launch_options
+    from cse.app.server.hosts import PROXIES, audience, served_names
     from cse.encoding.allocator import bound_kernels, keep_memory_flat
-    from ui.names import PROXIES, audience, served_names
-    from ui.page import launch_options
 
     keep_memory_flat()
     bound_kernels()
@@ -182,8 +182,8 @@ def serve_from(options: argparse.Namespace) -> None:
 
 def precompute() -> None:
     """Write the first results of the bundled models into the package, and name the files."""
-    from ui.opening import write_opening
-    from ui.state import open_state
+    from cse.app.models.state import open_state
+    from cse.app.opening import write_opening
 
     for path in write_opening(open_state(BUNDLED_NAMES, ())):
         sys.stdout.write(f"{path}\n")

@@ -42,7 +42,7 @@ def serving(
 ) -> Iterator[str]:
     """The address of a running app with these columns; visitors may add what is under `root`."""
     from app import build_app
-    from ui.page import launch_options
+    from cse.app.page import launch_options
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

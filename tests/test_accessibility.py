@@ -6,8 +6,8 @@ from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
 from axe_playwright_python.sync_playwright import Axe
 from gradio_client import Client
 
+from cse.app.drawing.ramps import contrast
 from cse.models.names import BUNDLED_NAMES
-from ui.ramps import contrast
 
 pytestmark = NEEDS_BROWSER
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])

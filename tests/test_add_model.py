@@ -11,14 +11,14 @@ from conftest import ROOT
 from gradio.context import LocalContext
 
 import cse
+from cse.app.models.admission import Admission
+from cse.app.models.models import Failure, told
+from cse.app.models.recent import Recent
+from cse.app.models.state import AppState, open_state
+from cse.app.sections.add_model import add_column
+from cse.app.sections.search import search
+from cse.app.sections.similarity import similarity
 from cse.storage import hub
-from ui.add_model import add_column
-from ui.admission import Admission
-from ui.models import Failure, told
-from ui.recent import Recent
-from ui.search import search
-from ui.similarity import similarity
-from ui.state import AppState, open_state
 
 PAIR = ("the dog is happy", "the cat is sad")
 
@@ -63,7 +63,13 @@ def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.M
     assert admission.model(" near ") == admission.model("deep/../simcse") == str((root / "simcse").resolve())
     assert admission.model("bundled") == "bundled"
     paths = ("../outside", "..", ".", "/", "simcse/../../outside", "deep\\dcpcse", "file:///etc", "a\0b", "~", "-x")
-    for name in (*paths, str(root / "simcse"), "cse", "ui", "cse/bundled"):  # the last ones are where the server runs
+    for name in (
+        *paths,
+        str(root / "simcse"),
+        "cse",
+        "index",
+        "cse/bundled",
+    ):  # the last ones are where the server runs
         with pytest.raises(ValueError, match="There is no model") as refused:
             Admission(root, fetch=True).model(name)
         assert str(root) not in str(refused.value).replace(name, "")
@@ -98,8 +104,8 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("cse.storage.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
     cached = {"known/one"}
-    monkeypatch.setattr("ui.admission.in_cache", cached.__contains__)
-    monkeypatch.setattr("ui.admission.MOST_FETCHED", 2)
+    monkeypatch.setattr("cse.app.models.admission.in_cache", cached.__contains__)
+    monkeypatch.setattr("cse.app.models.admission.MOST_FETCHED", 2)
     admission = Admission(fetch=True)
     assert hub.download_size("some/model") == 1_900_001_000
     for name in ("some/model", "known/one", "some/model", "other/model"):
@@ -133,7 +139,7 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
 
 
 def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ui.visitors.MOST_COLUMNS", 2)
+    monkeypatch.setattr("cse.app.models.visitors.MOST_COLUMNS", 2)
     monkeypatch.setattr(state.models._visiting, "_most", 1)
     with asking("a"):
         added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]

@@ -8,9 +8,9 @@ from app_models import GOOD, MARKUP, serving, write_models
 from conftest import ROOT
 
 import cse
+from cse.app.models.corpora import Demo
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
-from ui.corpora import Demo
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

@@ -13,9 +13,9 @@ from released import release
 
 import app
 from app import main
+from cse.app.models.models import opened_by
+from cse.app.server.budget import client_of
 from cse.models.names import resolve
-from ui.budget import client_of
-from ui.models import opened_by
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
 
-from ui.names import Names
-from ui.page import launch_options
+from cse.app.page import launch_options
+from cse.app.server.hosts import Names
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -30,7 +30,7 @@ def url():
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
     blocks.queue()
-    from ui.answers import bound_answers
+    from cse.app.server.answers import bound_answers
 
     bound_answers(blocks)
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
@@ -74,7 +74,7 @@ def test_plain_names_are_taken(url) -> None:
 
 
 def test_answers_that_nobody_fetches_make_room_for_later_ones(url, monkeypatch) -> None:
-    monkeypatch.setattr("ui.answers.ALL_BYTES", 100_000)
+    monkeypatch.setattr("cse.app.server.answers.ALL_BYTES", 100_000)
     events = [post(f"{url}/call/say", {"data": [letter * 20]}).json()["event_id"] for letter in "abcdefghij"]
     last = httpx.get(f"{url}/call/say/{events[-1]}", timeout=60).text  # comes once all others are there
     assert last == f'event: complete\ndata: ["{"j" * 20_000}"]\n\n'
@@ -84,7 +84,7 @@ def test_answers_that_nobody_fetches_make_room_for_later_ones(url, monkeypatch) 
 
 
 def mailboxes():
-    from ui.answers import Mailboxes
+    from cse.app.server.answers import Mailboxes
 
     events: dict[str, set[str]] = {}
     return Mailboxes(events, lambda session: None), events
@@ -95,7 +95,7 @@ def ended(number, size=0):
 
 
 def test_a_session_keeps_a_bounded_number_of_bytes(monkeypatch) -> None:
-    monkeypatch.setattr("ui.answers.SESSION_BYTES", 40_000)
+    monkeypatch.setattr("cse.app.server.answers.SESSION_BYTES", 40_000)
     boxes, events = mailboxes()
     for name in ("greedy", "other"):
         boxes[name] = asyncio.Queue()
@@ -116,7 +116,7 @@ def test_a_session_keeps_a_bounded_number_of_bytes(monkeypatch) -> None:
 def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch) -> None:
     boxes, _ = mailboxes()
     now = [0.0]
-    monkeypatch.setattr("ui.answers.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("cse.app.server.answers.time", SimpleNamespace(monotonic=lambda: now[0]))
     for name in ("left", "reading", "new"):
         boxes[name] = asyncio.Queue()
 
@@ -135,7 +135,7 @@ def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch)
 
 
 def test_of_too_many_sessions_the_longest_unread_is_forgotten(monkeypatch) -> None:
-    monkeypatch.setattr("ui.answers.MOST_SESSIONS", 3)
+    monkeypatch.setattr("cse.app.server.answers.MOST_SESSIONS", 3)
     boxes, events = mailboxes()
 
     async def passed() -> None:
@@ -155,7 +155,7 @@ def test_of_too_many_sessions_the_longest_unread_is_forgotten(monkeypatch) -> No
 
 
 def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, monkeypatch) -> None:
-    monkeypatch.setattr("ui.bodies.SECONDS", 0.05)
+    monkeypatch.setattr("cse.app.server.bodies.SECONDS", 0.05)
     place = urlparse(url)
     head = f"POST {place.path}/call/say HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\n"
     with socket.create_connection((place.hostname, place.port), timeout=20) as client:
@@ -168,8 +168,8 @@ def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, mon
 def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
     from starlette.exceptions import HTTPException
 
-    from ui.bodies import read
-    from ui.budget import Budget
+    from cse.app.server.bodies import read
+    from cse.app.server.budget import Budget
 
     budget, sent = Budget(100, 150), asyncio.Event
 
@@ -198,8 +198,8 @@ def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
 
 
 def test_a_client_holds_a_bounded_number_of_requests_open_and_so_do_all() -> None:
-    from ui.budget import Budget
-    from ui.gate import Gate
+    from cse.app.server.budget import Budget
+    from cse.app.server.gate import Gate
 
     blocks = SimpleNamespace(share_url=None)
 

@@ -14,9 +14,9 @@ from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
 
-from ui import own_corpus
-from ui.corpora import Demo
-from ui.distribution import in_words
+from cse.app.drawing.distribution import in_words
+from cse.app.models.corpora import Demo
+from cse.app.sections import own_corpus
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"

@@ -7,9 +7,9 @@ from scipy.stats import kstest, percentileofscore
 import cse
 from cse.analysis.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
 from cse.analysis.notes import foreign_share, input_notes
+from cse.app.models.state import open_state
 from cse.encoding.encoder import Encoder
 from cse.models.names import BUNDLED_NAMES
-from ui.state import open_state
 
 
 def test_random_cosines_are_those_of_a_slow_loop() -> None:

@@ -2,30 +2,29 @@
 
 import json
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
 from app_pages import NEEDS_BROWSER, chromium
 from axe_playwright_python.sync_playwright import Axe
+from conftest import ROOT
 from playwright.sync_api import expect
 
-import ui
 from cse.analysis.disagreement import Disagreement
+from cse.app.drawing import html
+from cse.app.drawing.canvas import SCRIPTS, ModelMap, canvas_value
+from cse.app.drawing.components import script
+from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
+from cse.app.drawing.ranks import Found, search_html
+from cse.app.sections.all_pairs import AllPairs, pairs_value
+from cse.app.sections.probe import Moved, disagreements_html, moved_html
 from index.hits import Hit
-from ui import html
-from ui.all_pairs import AllPairs, pairs_value
-from ui.canvas import SCRIPTS, ModelMap, canvas_value
-from ui.components import script
-from ui.probe import Moved, disagreements_html, moved_html
-from ui.ramps import COSINES, DIFFERENCES, tints
-from ui.ranks import Found, search_html
 
 pytestmark = NEEDS_BROWSER
 LONG = "<b>word</b> " * 600
 SHORT = "The cat sleeps."
 WIDTHS = pytest.mark.parametrize("width", [1400, 390])
-STYLES = "".join((Path(ui.__file__).parent / name).read_text() for name in ("style.css", "map/map.css"))
+STYLES = "".join((ROOT / "cse" / "app" / "static" / name).read_text() for name in ("style.css", "map/map.css"))
 PAGE = f"""<!doctype html><html lang="en"><head><title>Lists</title><style>{STYLES}</style></head>
 <body class="gradio-container" style="font: 16px/1.5 sans-serif; margin: 0"><main><h1>Lists</h1><h2>A list</h2>
 CONTENT</main></body></html>"""

@@ -43,7 +43,7 @@ def files_of(folder: Path) -> set[str]:
 
 def project_files() -> set[str]:
     """What the hub has to have of the project."""
-    paths = [path for name in ("cse", "index", "ui") for path in (ROOT / name).rglob("*") if path.is_file()]
+    paths = [path for name in ("cse", "index") for path in (ROOT / name).rglob("*") if path.is_file()]
     kept = [path for path in paths if path.parent.name != "__pycache__"]
     return {path.relative_to(ROOT).as_posix() for path in kept} | {"app.py", "LICENSE"}
 
@@ -217,7 +217,7 @@ def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
         deploy("me/space", "--hardware", "cpu", "--model", mine, "--index", tmp_path / "texts")
         of_others = {"notes.txt": b"mine", "assets/logo.png": b"drawn"}
         standing.commit(
-            "spaces/me/space", "main", {**of_others, "ui/dropped.py": b"", "indexes/old/manifest.json": b""}
+            "spaces/me/space", "main", {**of_others, "cse/dropped.py": b"", "indexes/old/manifest.json": b""}
         )
         _, before = standing.find("spaces/me/space", "main")
         deploy("me/space", "--hardware", "cpu")

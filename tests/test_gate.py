@@ -10,14 +10,14 @@ import httpx
 import pytest
 from app_models import GOOD, serving, write_model
 
-from ui import bodies, uploads
-from ui.answers import bound_answers
-from ui.calls import reason_of, refusal
-from ui.gate import Gate
-from ui.models import Models, told
-from ui.names import Names, audience, served_names
-from ui.page import launch_options
-from ui.response_headers import security_headers
+from cse.app.models.models import Models, told
+from cse.app.page import launch_options
+from cse.app.server import bodies, uploads
+from cse.app.server.answers import bound_answers
+from cse.app.server.calls import reason_of, refusal
+from cse.app.server.gate import Gate
+from cse.app.server.hosts import Names, audience, served_names
+from cse.app.server.response_headers import security_headers
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from ui.events import Newest
-from ui.maps import Points, draw_maps
-from ui.models import Models
-from ui.state import AppState, Recent, open_state
-from ui.visitors import MOST_VISITORS
+from cse.app.forms.events import Newest
+from cse.app.models.maps import Points, draw_maps
+from cse.app.models.models import Models
+from cse.app.models.state import AppState, Recent, open_state
+from cse.app.models.visitors import MOST_VISITORS
 
 TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
 POINTS = Points(TEXTS, ["x"] * len(TEXTS))

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from ui.events import Run
-from ui.links import Linked, given, restorer
+from cse.app.forms.events import Run
+from cse.app.forms.links import Linked, given, restorer
 
 
 def skipped(value: object) -> bool:

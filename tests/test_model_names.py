@@ -11,11 +11,11 @@ from conftest import SENTENCES
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.app.models.corpora import index_columns
+from cse.app.models.models import Models
 from cse.errors import ArtefactError
 from cse.models.names import Kind, resolve
 from scripts import build_index, search
-from ui.corpora import index_columns
-from ui.models import Models
 
 
 def run(app: object, *arguments: object) -> Result:

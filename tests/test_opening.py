@@ -11,17 +11,17 @@ from conftest import ROOT
 
 from cse.analysis.faithfulness import continuity, trustworthiness
 from cse.analysis.rankings import overlap
+from cse.app.drawing.canvas import map_of
+from cse.app.drawing.ranks import MOST
+from cse.app.models.corpora import VECTORS
+from cse.app.models.maps import draw_maps
+from cse.app.models.models import Models
+from cse.app.models.state import AppState, open_state
+from cse.app.opening import FILE, Opening, compute_opening, read_opening, write_opening
+from cse.app.page import page
+from cse.app.sections.clusters import PER_TOPIC, demo_points
+from cse.app.sections.search import DEFAULT as HITS
 from cse.models.names import BUNDLED_NAMES
-from ui.canvas import map_of
-from ui.clusters import PER_TOPIC, demo_points
-from ui.corpora import VECTORS
-from ui.maps import draw_maps
-from ui.models import Models
-from ui.opening import FILE, Opening, compute_opening, read_opening, write_opening
-from ui.page import page
-from ui.ranks import MOST
-from ui.search import DEFAULT as HITS
-from ui.state import AppState, open_state
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_precomputing_writes_what_is_read_and_leaves_what_there_was_where_a_mode
     tmp_path, bert_folder, monkeypatch
 ) -> None:
     for name, place in (("VECTORS", tmp_path / "vectors"), ("FILE", tmp_path / "opening.json")):
-        monkeypatch.setattr(f"ui.opening.{name}", place)
+        monkeypatch.setattr(f"cse.app.opening.{name}", place)
     (tmp_path / "vectors").mkdir()
     (tmp_path / "vectors" / "old.npy").write_bytes(b"old")
     with pytest.raises(ValueError, match="broken: "):

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from ui.corpora import OWN_KEY, Corpus
-from ui.own_corpora import KEPT, Built, OwnCorpora, Step
+from cse.app.models.corpora import OWN_KEY, Corpus
+from cse.app.models.own_corpora import KEPT, Built, OwnCorpora, Step
 
 ONE, TWO, THREE = ("1" * 32, "2" * 32, "3" * 32)
 

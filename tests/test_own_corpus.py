@@ -12,18 +12,19 @@ from app_models import write_model
 from conftest import SENTENCES
 
 import cse
+from cse.app import validation
+from cse.app.api.download import as_csv, as_json, curl_code, python_code
+from cse.app.api.download_section import take
+from cse.app.models.corpora import OWN_KEY, Corpus
+from cse.app.models.own_corpora import GONE, Built, Step
+from cse.app.models.state import AppState, open_state
+from cse.app.sections import own_corpus
+from cse.app.sections.clusters import MOST_LINES
+from cse.app.sections.own_corpus import FACTORIES, MOST_SENTENCES, indexing, opened, sentences_of, uploaded
+from cse.app.sections.own_section import choices_of, described
+from cse.app.sections.search import corpus_of, find_all
+from cse.app.server.bodies import MOST_BODY
 from cse.vectors import unit_rows
-from ui import own_corpus, validation
-from ui.bodies import MOST_BODY
-from ui.clusters import MOST_LINES
-from ui.corpora import OWN_KEY, Corpus
-from ui.own_corpora import GONE, Built, Step
-from ui.own_corpus import FACTORIES, MOST_SENTENCES, indexing, opened, sentences_of, uploaded
-from ui.own_section import choices_of, described
-from ui.search import corpus_of, find_all
-from ui.state import AppState, open_state
-from ui.take_section import take
-from ui.takeaway import as_csv, as_json, curl_code, python_code
 
 
 @pytest.fixture(scope="module")

@@ -40,10 +40,15 @@ def metadata(wheel: zipfile.ZipFile) -> email.message.Message:
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    paths = [path for folder in ("cse", "index", "ui") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    paths = [path for folder in ("cse", "index") for path in (ROOT / folder).rglob("*") if path.is_file()]
     paths += [*(ROOT / "scripts").glob("*.py"), ROOT / "app.py"]
     expected = {path.relative_to(ROOT).as_posix() for path in paths if path.parent.name != "__pycache__"}
-    assert {"cse/py.typed", "cse/bundled/dcpcse/model.safetensors", "ui/style.css", "ui/map/map.js"} <= expected
+    assert {
+        "cse/py.typed",
+        "cse/bundled/dcpcse/model.safetensors",
+        "cse/app/static/style.css",
+        "cse/app/static/map/map.js",
+    } <= expected
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
     assert Path(str(wheel.filename)).stat().st_size < 100_000_000
 
@@ -74,8 +79,8 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
 
 def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:
     assert metadata(wheel)["Version"] == cse.__version__
-    sources = [path for name in PACKAGED[:4] for path in (ROOT / name).rglob("*.py")]
-    files = [*sources, *(ROOT / name for name in PACKAGED[4:])]
+    sources = [path for name in PACKAGED[:3] for path in (ROOT / name).rglob("*.py")]
+    files = [*sources, *(ROOT / name for name in PACKAGED[3:])]
     written = [path for path in files if cse.__version__ in path.read_text()]
     assert written == [ROOT / "cse" / "__init__.py"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from colour_vision import VISIONS, difference, lab
 
-from ui.palette import DARK, LIGHT
+from cse.app.drawing.palette import DARK, LIGHT
 
 LEAST = 12.0
 SHARMA = [  # Sharma, Wu and Dalal 2005, Table 1

@@ -7,9 +7,9 @@ from app_models import GOOD, MARKUP, write_model
 import cse
 from cse.analysis.calibration import random_cosines
 from cse.analysis.disagreement import Disagreement
-from ui.models import Failure
-from ui.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
-from ui.state import AppState, open_state
+from cse.app.models.models import Failure
+from cse.app.models.state import AppState, open_state
+from cse.app.sections.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from ui.refusals import field_of, refusing
+from cse.app.forms.refusals import field_of, refusing
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from released import convert, into_cache, release, trainer_keys, write
 from test_scripts import refused, run
 
 import cse
+from cse.app.models.corpora import index_columns
+from cse.app.models.models import Failure, Models
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.families import PUBLISHED_IDS
 from cse.models.names import Kind, RecordedModel, resolve, resolve_again
-from ui.corpora import index_columns
-from ui.models import Failure, Models
 
 Cached = Callable[[Path, str], None]
 READINGS = ("simcse-supervised", "promptbert-supervised", "promcse", "conpvp", "optiprompt")

@@ -8,11 +8,11 @@ import numpy as np
 from app_models import write_model
 
 import cse
-from ui.corpora import Demo
-from ui.maps import Points, maps_key, model_key
-from ui.models import Column, Models
-from ui.recent import Recent
-from ui.remembered import LONGEST, Reader, fingerprint_of
+from cse.app.models.corpora import Demo
+from cse.app.models.maps import Points, maps_key, model_key
+from cse.app.models.models import Column, Models
+from cse.app.models.recent import Recent
+from cse.app.models.remembered import LONGEST, Reader, fingerprint_of
 
 
 class Counting:
@@ -91,7 +91,7 @@ def test_models_of_one_fingerprint_have_vectors_of_their_own(tmp_path, bert_fold
 
 def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folder, monkeypatch):
     encoder = cse.load(str(write_model(tmp_path / "mine", bert_folder, "simcse")))
-    monkeypatch.setattr("ui.corpora.VECTORS", tmp_path)
+    monkeypatch.setattr("cse.app.models.corpora.VECTORS", tmp_path)
     np.save(tmp_path / f"{encoder.fingerprint}.npy", np.ones((2000, encoder.dim), np.float16))
     demo = Demo()
     demo.sentences = demo.sentences[:5]

@@ -10,14 +10,14 @@ import pytest
 from app_models import write_model
 from typer.testing import CliRunner
 
+from cse.app.models.models import Column, Failure, columns
+from cse.app.models.state import open_boards
+from cse.app.sections.results import advice_html, board_html, digits, results_html
+from cse.app.sections.scores import board_of, names_of, plain_board, protocol_lines, scoring_command, unscored, verdicts
 from cse.benchmark.results import ModelRecord, Protocol, Results, save_results
 from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts as sts_task
 from cse.evaluation.tasks import TASKS
-from ui.models import Column, Failure, columns
-from ui.results import advice_html, board_html, digits, results_html
-from ui.scores import board_of, names_of, plain_board, protocol_lines, scoring_command, unscored, verdicts
-from ui.state import open_boards
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from cse.app.models.models import Failure
+from cse.app.models.state import RESULTS, open_boards, open_state
+from cse.app.sections.ledger import ledger_html
 from cse.benchmark.published import ROWS
 from cse.benchmark.scoreboard import read_scoreboards
 from cse.evaluation.tasks import find_task
 from cse.models.names import BUNDLED
 from cse.papers.shipped_ledger import shipped_ledger
-from ui.ledger import ledger_html
-from ui.models import Failure
-from ui.state import RESULTS, open_boards, open_state
 
 STORED = [json.loads((RESULTS / f"{name}.json").read_text()) for name in ("sts", "seeds")]
 

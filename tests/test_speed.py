@@ -3,9 +3,9 @@
 import pytest
 from app_models import write_model
 
-from ui import speed
-from ui.model_strip import descriptions, strip_html
-from ui.state import open_state
+from cse.app.models.state import open_state
+from cse.app.sections import speed
+from cse.app.sections.model_strip import descriptions, strip_html
 
 
 class Slow:

@@ -9,10 +9,10 @@ import gradio as gr
 import httpx
 import pytest
 
-from ui import streams
-from ui.gate import Gate
-from ui.names import Names
-from ui.page import launch_options
+from cse.app.page import launch_options
+from cse.app.server import streams
+from cse.app.server.gate import Gate
+from cse.app.server.hosts import Names
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

@@ -10,10 +10,10 @@ import sys
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
+from cse.app.api.download import Taken, as_csv, as_json, curl_code, python_code, stem
+from cse.app.api.tidy import TABLES
+from cse.app.models.corpora import Corpus
 from cse.text.spreadsheet import guard
-from ui.corpora import Corpus
-from ui.takeaway import Taken, as_csv, as_json, curl_code, python_code, stem
-from ui.tidy import TABLES
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
 TAKEN = Taken(
@@ -250,9 +250,9 @@ def test_files_are_named_after_what_they_hold() -> None:
 
 
 def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
-    from ui.models import columns
-    from ui.state import open_state
-    from ui.take_section import take
+    from cse.app.api.download_section import take
+    from cse.app.models.models import columns
+    from cse.app.models.state import open_state
 
     folders = write_models(tmp_path, bert_folder)
     state = open_state([str(folders[0])], ())
@@ -266,9 +266,9 @@ def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_
 
 
 def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path) -> None:
-    from ui.map_api import maps_of
-    from ui.state import open_state
-    from ui.take_section import take
+    from cse.app.api.download_section import take
+    from cse.app.api.map_api import maps_of
+    from cse.app.models.state import open_state
 
     folders = write_models(tmp_path, bert_folder)
     state = open_state([str(folder) for folder in folders[:2]], ())
@@ -288,9 +288,9 @@ def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path)
 
 
 def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
-    from ui.similarity import placed
-    from ui.state import open_state
-    from ui.take_section import take
+    from cse.app.api.download_section import take
+    from cse.app.models.state import open_state
+    from cse.app.sections.similarity import placed
 
     folder = write_model(tmp_path / "m;=1+1", bert_folder, "simcse")
     state = open_state([str(folder)], ())
@@ -316,7 +316,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
     """Both forms, run against the app: what they print is the answer that was taken away."""
     from gradio_client import Client
 
-    from ui.take_section import PARTS
+    from cse.app.api.download_section import PARTS
 
     folders = write_models(tmp_path_factory.mktemp("taken"), bert_folder)
     given = {

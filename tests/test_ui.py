@@ -12,21 +12,22 @@ from conftest import ROOT
 from cse.analysis.attribution import Attribution
 from cse.analysis.template_lab import Comparison, Trial
 from cse.analysis.words import words
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
+from cse.app.drawing.components import FOLDER
+from cse.app.drawing.distribution import Placed, placed_html
+from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
+from cse.app.drawing.ranks import Found, search_html
+from cse.app.models.corpora import Demo, strangers
+from cse.app.models.models import Column, Failure, Models, columns, free_name
+from cse.app.sections.all_pairs import AllPairs, pairs_value
+from cse.app.sections.clusters import demo_points, maps_value, pinned
+from cse.app.sections.template_lab import tried_html
+from cse.app.sections.tokens import Reading, readings_html
+from cse.app.sections.words import words_html
 from cse.evaluation.significance import Difference
 from index import Hit
-from ui import html, validation
-from ui.all_pairs import AllPairs, pairs_value
-from ui.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
-from ui.clusters import demo_points, maps_value, pinned
-from ui.components import FOLDER
-from ui.corpora import Demo, strangers
-from ui.distribution import Placed, placed_html
-from ui.models import Column, Failure, Models, columns, free_name
-from ui.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
-from ui.ranks import Found, search_html
-from ui.template_lab import tried_html
-from ui.tokens import Reading, readings_html
-from ui.words import words_html
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
 
@@ -94,7 +95,7 @@ def test_a_map_carries_texts_as_data():
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
     assert {path.stem for path in (FOLDER / "map").glob("*.js")} == set(PARTS)
-    for path in (ROOT / "ui").rglob("*.js"):
+    for path in (ROOT / "cse" / "app").rglob("*.js"):
         script = path.read_text()
         assert "innerHTML" not in script
         assert "insertAdjacent" not in script

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from conftest import ROOT
 
-from ui.names import Names
-from ui.page import launch_options
+from cse.app.page import launch_options
+from cse.app.server.hosts import Names
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(
@@ -128,9 +128,9 @@ def test_a_choice_that_an_answer_added_is_taken_of_that_session_alone(url) -> No
 
 
 def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monkeypatch) -> None:
-    from ui import uploads
-    from ui.budget import Budget
-    from ui.gate import Gate
+    from cse.app.server import uploads
+    from cse.app.server.budget import Budget
+    from cse.app.server.gate import Gate
 
     with gr.Blocks() as blocks:
         gr.File()
@@ -166,7 +166,7 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path) -> None:
     from starlette.exceptions import HTTPException
 
-    from ui.uploads import store
+    from cse.app.server.uploads import store
 
     def read(size: int) -> bytes:
         raise OSError(28, "No space left on device")
@@ -180,7 +180,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path) -> None:
 
 
 def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_next(tmp_path) -> None:
-    from ui.run_folder import LOCK, run_folder
+    from cse.app.server.run_folder import LOCK, run_folder
 
     with run_folder(tmp_path / "new") as running:
         (running / "upload").write_text("x")

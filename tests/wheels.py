@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conftest import ROOT
 
-PACKAGED = ("cse", "index", "scripts", "ui", "app.py", "pyproject.toml", "README.md", "LICENSE")
+PACKAGED = ("cse", "index", "scripts", "app.py", "pyproject.toml", "README.md", "LICENSE")
 
 
 def pip(*words: object) -> "subprocess.CompletedProcess[str]":

@@ -15,7 +15,7 @@ from cse.publishing.copying import copy_model
 from cse.publishing.project_files import CARD, LICENCE, LOCK, project_texts
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cse", "index", "ui")
+PACKAGES = ("cse", "index")
 APP, ENTRY = "app.py", "space.py"
 MODELS, INDEXES = "models", "indexes"
 OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # what a deployment writes, and deletes later

@@ -1,0 +1,122 @@
+"""A result to take away: as JSON, as a CSV table, and as code that repeats it."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import cse
+from cse.app.api.tidy import TABLES, divided_answer
+from cse.text.spreadsheet import csv_text
+
+ADD = "add_model"  # the endpoint that adds a model to a session
+MOST_NAMED = 4  # models in a file's name
+LONGEST = 80  # characters of a file's name without its end
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The `answer` of an endpoint to `inputs`, of `models` by fingerprint, as this `version` gives it.
+
+    `percentiles` are those of a pair's cosines by model, which the page shows beside the answer. `added` are the models
+    that the visitor added, by what he asked for. No code repeats a `private` answer, which is about something that only
+    the visitor's page has.
+    """
+
+    endpoint: str
+    inputs: dict[str, Any]
+    models: dict[str, str]
+    answer: Any
+    added: tuple[str, ...] = ()
+    private: bool = False
+    percentiles: dict[str, float] = field(default_factory=dict)
+    version: str = cse.__version__
+
+    @property
+    def answered(self) -> dict[str, Any]:
+        """What each model answered, without those that have no answer."""
+        return divided_answer(self.endpoint, self.answer)[0]
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the models that have no answer, and so no row in a table."""
+        return divided_answer(self.endpoint, self.answer)[1]
+
+
+def as_json(taken: Taken) -> str:
+    """All of it, every number as it was computed; a model without an answer with the reason."""
+    facts = {name: value for name, value in asdict(taken).items() if name != "private"}
+    if not taken.percentiles:
+        del facts["percentiles"]
+    return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(taken: Taken) -> str:
+    """The answer as a table with a row per observation (`cse.app.api.tidy`)."""
+    table = TABLES[taken.endpoint]
+    return csv_text(table.columns, table.rows(taken))
+
+
+def stem(endpoint: str, inputs: Mapping[str, Any], models: Mapping[str, str]) -> str:
+    """The name of a result's file without its end: the result and what was chosen, of maps the models."""
+    table = TABLES[endpoint]
+    named = sorted(models) if endpoint == "map" else [inputs.get(table.chosen, "")]
+    named = [f"{len(named)} models"] if len(named) > MOST_NAMED else named
+    words = [re.sub(r"[^\w.]+|^\.+", "-", str(name)).strip("-.") for name in (table.name, *named)]
+    return "-".join(filter(None, words))[:LONGEST]
+
+
+def python_code(taken: Taken, address: str) -> str:
+    """A program that asks the app again and prints the answer as JSON. Raises ValueError for a private answer."""
+    _repeatable(taken)
+    given = "".join(f"    {name}={value!r},\n" for name, value in taken.inputs.items())
+    added = "".join(f'client.predict({name!r}, api_name="/{ADD}")\n' for name in taken.added)
+    return (
+        "import json\n\nfrom gradio_client import Client\n\n"
+        f"client = Client({address!r}, verbose=False)\n{added}"
+        f'answer = client.predict(\n{given}    api_name="/{taken.endpoint}",\n)\n'
+        "print(json.dumps(answer))\n"
+    )
+
+
+def curl_code(taken: Taken, address: str) -> str:
+    """Two commands of a shell: the first asks, the second waits for the answer, a list with one item after `data:`.
+
+    Models that a visitor added are added before, each by two such commands, to a session that the code names; run
+    again, these say that it has them already. Raises ValueError for a private answer.
+    """
+    _repeatable(taken)
+    session = {"session_hash": secrets.token_hex(8)} if taken.added else {}
+    calls = [*((ADD, [name]) for name in taken.added), (taken.endpoint, list(taken.inputs.values()))]
+    return "".join(_curl(address, endpoint, {"data": data, **session}) for endpoint, data in calls)
+
+
+def _repeatable(taken: Taken) -> None:
+    if taken.private:
+        raise ValueError(
+            "No code repeats a search of your own sentences, which only your page has; to repeat it, index them with "
+            "scripts.build_index and start the app with --index."
+        )
+
+
+def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:
+    given, call = shlex.quote(json.dumps(body)), shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{endpoint}")
+    return (
+        f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {given} \\\n"
+        f'  | sed \'s/.*"event_id": *"\\([^"]*\\)".*/\\1/\')\n'
+        f'curl -sN {call}/"$event"\n'
+    )
+
+
+# Each form: its button, the end of the file's name and its type ("" for code that is shown), and what makes it.
+FORMS: dict[str, tuple[str, str, Callable[[Taken, str], str]]] = {
+    "CSV": ("csv", "text/csv", lambda taken, address: as_csv(taken)),
+    "JSON": ("json", "application/json", lambda taken, address: as_json(taken)),
+    "Python": ("py", "", python_code),
+    "curl": ("sh", "", curl_code),
+}

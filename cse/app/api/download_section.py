@@ -1,0 +1,154 @@
+"""Take it away: buttons below a tab that save its results as files made in the page, or show code that repeats them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from cse.app.api.download import FORMS, Taken, stem
+from cse.app.drawing.components import script
+from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
+from cse.app.forms.links import Linked
+from cse.app.models.corpora import OWN_KEY
+from cse.app.models.models import Failure, divided, plain
+from cse.app.models.remembered import fingerprint_of
+from cse.app.sections.search import corpus_of, ranking, search
+from cse.app.sections.similarity import placed
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+
+TEMPLATE = (
+    '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
+    '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
+)
+NUMBERS = itertools.count(1)  # what is saved twice is saved twice: the page watches for a value that changes
+UNUSED = ("results", "ledger")  # endpoints that ask no model
+# Of each tab's parts: what the result is called, its endpoint, and the endpoint's inputs in the order of the part's.
+PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
+    "similarity": (
+        (0, "The pair", "similarity", ("s1", "s2")),
+        (0, "Its words", "words", ("s1", "s2")),
+        (1, "All pairs of the list", "pairs", ("lines",)),
+    ),
+    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold", "own")),),
+    "tokens": (
+        (0, "The tokens", "tokens", ("sentence", "k", "share")),
+        (1, "The template lab", "template", ("template", "sentence")),
+    ),
+    "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
+    "probe": (
+        (0, "What the changes move", "changes", ("sentence",)),
+        (1, "The disagreements", "disagreements", ("source", "lines")),
+        (2, "The X-ray", "xray", ("s1", "s2", "off")),
+    ),
+}
+# Where the page shows what is taken.
+PICTURES = {
+    "similarity": "#similarity", "words": "#words", "pairs": "#all-pairs table", "search": "#hits", "tokens": "#tokens",
+    "template": "#template-lab", "map": "#maps .cse-frame", "changes": "#changes", "disagreements": "#disagreements",
+    "xray": "#xray",
+}  # fmt: skip
+BOARD = ".cse-board:has(#results-%s)"
+Answers = Mapping[str, Callable[..., Any]]
+
+
+class Take(NamedTuple):
+    """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
+
+    `picture` is the selector of the element that shows it.
+    """
+
+    label: str
+    endpoint: str
+    inputs: Mapping[str, Any]
+    picture: str
+
+
+def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
+    """What can be taken away from a tab's parts."""
+    if tab == "results":
+        boards = {} if isinstance(state.boards, Failure) else state.boards
+        scored = [Take(board.task.title, "results", {"task": name}, BOARD % name) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {}, BOARD % "ledger")] if scored else []
+    return [
+        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES[endpoint])  # noqa: B905
+        for part, label, endpoint, names in PARTS[tab]
+    ]
+
+
+def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
+    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
+    known = inspect.signature(answers[endpoint]).parameters
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
+    own = inputs.get("own") if given.get("corpus") == OWN_KEY else None
+    answer = plain(search(state, **given, own=own), ranking) if own else answers[endpoint](**given)
+    if inspect.isgenerator(answer):  # an endpoint that answers step by step: the last step is the whole
+        *_, answer = answer
+    if endpoint in UNUSED:
+        return Taken(endpoint, given, {}, answer)
+    columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
+    asked = state.models.columns if columns is None else columns
+    named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), asked))
+    beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
+    return Taken(
+        endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own),
+        percentiles={name: found.percentile for name, found in beside.items()},
+    )  # fmt: skip
+
+
+def address_of(request: gr.Request | None) -> str:
+    """Where the visitor's page is, as his browser says; the usual address where it does not."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def picture_name(take: Take) -> str:
+    """The name of a result's picture, from what is known of it before it is asked for."""
+    known = {name: value for name, value in take.inputs.items() if isinstance(value, str)}
+    return stem(take.endpoint, known, {})
+
+
+def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
+    """The folded part at the end of a tab, where it has something. Nothing is written to the server's disk."""
+    if not takes:
+        return
+    components = [
+        value for each in takes for value in each.inputs.values() if isinstance(value, gr.components.Component)
+    ]
+    labels = [each.label for each in takes]
+    with gr.Accordion("Take it away", open=False, elem_classes="cse-take"):
+        chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+        with gr.Row():
+            buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
+            pictures = json.dumps({each.label: [each.picture, picture_name(each)] for each in takes})
+            drawing = script("picture").replace("PICTURES", pictures).strip()
+            gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
+
+    def handler(form: str) -> Callable[..., dict[str, Any]]:
+        suffix, kind, make = FORMS[form]
+
+        def taken(request: gr.Request, label: str, *values: Any) -> dict[str, Any]:
+            given = dict(zip(components, values, strict=True))
+            asked = next((each for each in takes if each.label == label), takes[0])
+            inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
+            found = take(state, answers, asked.endpoint, inputs)
+            file = f"{stem(found.endpoint, found.inputs, found.models)}.{suffix}"
+            text = make(found, address_of(request))
+            lacking = found.missing if suffix == "csv" else []
+            return {"file": file, "type": kind, "text": text, "lacking": lacking, "number": next(NUMBERS)}
+
+        return guarded(taken)
+
+    lane = {**HIDDEN, **MAPS} if any(each.endpoint == "map" for each in takes) else PRIVATE
+    for form, button in zip(FORMS, buttons, strict=True):
+        button.click(handler(form), [chosen, *components], output, **lane)

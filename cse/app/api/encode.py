@@ -1,0 +1,55 @@
+"""The endpoint that hands out vectors, for programs that have no models of their own."""
+
+# No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cse.app import validation
+from cse.app.models.models import Failure
+from cse.app.models.remembered import fingerprint_of
+from cse.app.models.state import AppState
+
+MOST = 256  # texts
+BLOCK = 64  # of them that are encoded before others may ask the model
+DECIMALS = 7  # the precision of float32
+
+
+def encode_of(state: AppState) -> Callable[..., dict[str, Any]]:
+    """The function of the endpoint."""
+
+    def encode_endpoint(texts: list[str], model: str, normalize: bool = False) -> dict[str, Any]:
+        """Turn texts into vectors: {"model", "fingerprint", "dimension", "vectors": [[0.12, -0.04, ...], ...]}.
+
+        Vectors of one fingerprint can be compared with each other, by their cosine; those of two cannot.
+
+        Args:
+            texts: 1 to 256 texts, together at most 100,000 characters; what a model cannot hold is cut off.
+            model: the name of a model of this app, as /models lists them.
+            normalize: whether each vector is to have the length 1, so that inner products are cosines.
+        """
+        wanted = validation.texts(texts, MOST)
+        columns = {column.name: column for column in state.models.columns}
+        column = columns[validation.one_of(model, "The model", columns)]
+        blocks, mark = [], ""
+        for start in range(0, len(wanted), BLOCK):
+            answer = state.models.apply_to(
+                wanted[start : start + BLOCK], lambda _, encoder, rows: (fingerprint_of(encoder), rows), [column]
+            )[column.name]
+            if isinstance(answer, Failure):
+                raise ValueError(f"{column.name}: {answer.reason}")
+            mark = answer[0]
+            blocks.append(answer[1])
+        return vectors_json(column.name, mark, np.concatenate(blocks), normalize)
+
+    return encode_endpoint
+
+
+def vectors_json(model: str, mark: str, rows: np.ndarray, normalize: bool) -> dict[str, Any]:
+    """The vectors (N, d) of a model of this fingerprint as JSON values."""
+    from cse.vectors import unit_rows
+
+    numbers = (unit_rows(rows) if normalize else rows).astype(np.float64).round(DECIMALS).tolist()
+    return {"model": model, "fingerprint": mark, "dimension": rows.shape[1], "vectors": numbers}

@@ -1,0 +1,77 @@
+"""The endpoints of the Probe tab, and those that describe and add models."""
+
+# No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cse.app.models.models import Failure, plain
+from cse.app.models.state import AppState
+from cse.app.sections.add_model import add_column
+from cse.app.sections.model_strip import descriptions
+from cse.app.sections.prefix import plain_xray, xrays
+from cse.app.sections.probe import disagreeing, pairs_of, perturbed
+
+
+def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
+    """Functions to be endpoints, by their names without "_endpoint"."""
+
+    def changes_endpoint(sentence: str) -> dict[str, Any]:
+        """How far small changes move a sentence: {"changes": [{"name", "keeps", "changed", "moved": {"simcse": 0.1}}]}.
+
+        "keeps" is whether the change keeps the meaning; 1 is as far away as an unrelated sentence. "errors" has why
+        models have no answer.
+
+        Args:
+            sentence: what is changed: a word left out, a negation put in, and so on.
+        """
+        rows, failures = perturbed(state, sentence)
+        return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
+
+    def disagreements_endpoint(source: str = "graded", lines: str = "") -> dict[str, Any]:
+        """Pairs by how far the models' places of them lie apart: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}.
+
+        A place is 0 (least alike of all pairs) to 1 (most alike).
+
+        Args:
+            source: "graded", the demo's pairs, or "lines", yours.
+            lines: for "lines" your pairs, "first | second" a line.
+        """
+        pairs = pairs_of(source, lines)
+        rows, failures = disagreeing(state, pairs)
+        found = [{"s1": pairs[row.pair][0], "s2": pairs[row.pair][1], "places": row.places} for row in rows]
+        return {"pairs": found, "errors": reasons(failures)}
+
+    def xray_endpoint(s1: str, s2: str, off: list[int] | None = None) -> dict[str, Any]:
+        """What is inside the models: {"dcpcse": {"cosine": 0.8, "attention": {...}, "ablations": [...]}, ...}.
+
+        "attention" is the share on the prefix by layer (0 to 1), an ablation how far s1's vector "moved" (1 is as far
+        away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
+        and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
+
+        Args:
+            s1: the sentence that is looked at.
+            s2: a sentence to compare it with.
+            off: the numbers of layers, from 1, whose prefix is to be off together.
+        """
+        return plain(xrays(state, s1, s2, off or ()), plain_xray)
+
+    def models_endpoint() -> list[dict[str, Any]]:
+        """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
+        return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
+
+    def add_model_endpoint(name: str) -> dict[str, Any]:
+        """Add a model to the columns of this client's session, and to no one else's; its description comes back.
+
+        Args:
+            name: a bundled name, a folder of the server's models, or a hub id where the server may fetch.
+        """
+        column, answer = add_column(state, name)
+        return {"name": column.name, **answer}
+
+    return [changes_endpoint, disagreements_endpoint, xray_endpoint, models_endpoint, add_model_endpoint]
+
+
+def reasons(failures: Mapping[str, Failure]) -> dict[str, str]:
+    """Why models have no answer."""
+    return {name: failure.reason for name, failure in failures.items()}

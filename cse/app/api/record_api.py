@@ -1,0 +1,32 @@
+"""The endpoints that hand out the shipped results; no model is run."""
+
+# No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
+
+from collections.abc import Callable
+from typing import Any
+
+from cse.app.models.state import AppState
+from cse.app.sections.ledger import ledger_entries
+from cse.app.sections.scores import board_of, names_of, plain_board
+
+
+def record_endpoints(state: AppState) -> list[Callable[..., Any]]:
+    """Functions to be endpoints, by their names without "_endpoint"."""
+
+    def results_endpoint(task: str = "sts") -> dict[str, Any]:
+        """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
+
+        A model has a figure for each column:
+        {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
+
+        Args:
+            task: sts, transfer, few-shot, clustering, retrieval or geometry.
+        """
+        board = board_of(state, task)
+        return plain_board(board, names_of(board, state.models.columns))
+
+    def ledger_endpoint() -> list[dict[str, Any]]:
+        """What papers published beside what the bundled models obtained, from the shipped results; no model is run."""
+        return [entry.to_json() for entry in ledger_entries(state)]
+
+    return [results_endpoint, ledger_endpoint]

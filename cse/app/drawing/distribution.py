@@ -1,0 +1,98 @@
+"""Cosines of several models on one axis: where random pairs lie in each, and where a pair lies among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cse.analysis.calibration import BINS, HIGHEST, LOWEST
+from cse.app.drawing import html
+from cse.app.models.models import Failure, divided
+
+TICKS = (0.0, 0.5, 1.0)
+HEADINGS = ("Model", "Among random pairs", "Cosine", "Percentile")
+EXPLANATION = (
+    "Grey: cosines of random pairs of the demo corpus, ticks at 0, 0.5 and 1. The percentile is the share of them that "
+    "a pair is closer than: it can be compared between models, a cosine cannot."
+)
+
+
+class Placed(NamedTuple):
+    """A cosine among those of random pairs: its percentile, 0 to 100, and their histogram."""
+
+    cosine: float
+    percentile: float
+    histogram: list[float]
+
+
+def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "") -> str:
+    """A row per model and what is seen in them; `notes` are what a reader should know of each of the sentences."""
+    head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
+    rows = "".join(
+        f"<tr><th scope='row'>{html.escape(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
+    )
+    warnings = "".join(
+        f'<p class="cse-note cse-warning"><b>{html.escape(what)}</b>: {html.escape("; ".join(about))}.</p>'
+        for what, about in notes.items()
+        if about
+    )
+    seen = " ".join(part for part in (lesson, in_short(answers)) if part)
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+    return (
+        f"{warnings}{html.table(inside, 'Cosine of the pair in every model', 'cse-table cse-placed')}"
+        f"<p>{html.escape(seen)}</p>"
+        f'<p class="cse-note">{EXPLANATION}</p>'
+    )
+
+
+def in_short(answers: Mapping[str, Placed | Failure]) -> str:
+    """Where the models place the pair, in a sentence; nothing where none does."""
+    found = {name: answer.percentile for name, answer in divided(answers)[0].items()}
+    if not found:
+        return ""
+    least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    if in_words(found[least]) == in_words(found[most]):
+        return f"Seen: {in_words(found[least])} in every model."
+    return f"Seen: from {in_words(found[least])} in {least} to {in_words(found[most])} in {most}."
+
+
+def cells(found: Placed | Failure) -> str:
+    """A model's distribution, cosine and percentile, or the reason it has none."""
+    if isinstance(found, Failure):
+        return f'<td colspan="{len(HEADINGS) - 1}">{html.failure(found)}</td>'
+    return (
+        f'<td class="cse-strip">{strip(found)}</td><td class="cse-number">{found.cosine:.3f}</td>'
+        f"<td>{in_words(found.percentile)}</td>"
+    )
+
+
+def in_words(percentile: float) -> str:
+    """A percentile as far as a sample of random pairs can tell it."""
+    if percentile in (0, 100):
+        return "above all random pairs" if percentile else "below all random pairs"
+    if not 0.05 <= percentile < 99.95:
+        return "above 99.9 %" if percentile > 50 else "below 0.1 %"
+    return f"{percentile:.1f} %"
+
+
+def strip(found: Placed) -> str:
+    """An SVG of the histogram, the axis and a marker at the cosine."""
+    tallest = max(found.histogram) or 1.0
+    corners = [
+        f"{edge * 100 / BINS:.2f},{30 - 26 * share / tallest:.2f}"
+        for place, share in enumerate(found.histogram)
+        for edge in (place, place + 1)
+    ]
+    ticks = "".join(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="30" y2="33"/>' for x in map(across, TICKS))
+    marker = across(found.cosine)
+    said = f"cosine {found.cosine:.3f}, {in_words(found.percentile)}"
+    return (
+        f'<svg viewBox="0 0 100 34" preserveAspectRatio="none" role="img" aria-label="{said}">'
+        f'<polygon points="0,30 {" ".join(corners)} 100,30"/><line x1="0" x2="100" y1="30" y2="30"/>'
+        f'{ticks}<line class="cse-marker" x1="{marker:.2f}" x2="{marker:.2f}" y1="0" y2="30"/></svg>'
+    )
+
+
+def across(cosine: float) -> float:
+    """Where a cosine lies on the axis, 0 to 100."""
+    return 100 * (min(max(cosine, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST)

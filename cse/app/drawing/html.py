@@ -1,0 +1,78 @@
+"""Columns as HTML. Every text that is not written here goes through `escape`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from cse.app.models.models import Failure
+
+T = TypeVar("T")
+
+WIDTH = 17.0
+SHOWN = 300  # characters of a user's line in a label
+LONG = 160  # characters that take about three lines; static/elements.js has the same number
+
+
+def escape(text: str) -> str:
+    """`text` with nothing in it that HTML could read as markup."""
+    return html.escape(text, quote=True)
+
+
+def shortened(text: str) -> str:
+    """Escaped `text`, cut where it is too long for a label."""
+    return escape(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+def folded(text: str) -> str:
+    """Escaped `text`; a long one shows three lines until a click or a key opens it."""
+    if len(text) <= LONG:
+        return escape(text)
+    return f'<details class="cse-long"><summary><span>{escape(text)}</span></summary></details>'
+
+
+def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:
+    """A column per model, `width` rem wide or wider: its name and `body` of its result, or why there is none."""
+    sections = []
+    for name, result in results.items():
+        inside = failure(result) if isinstance(result, Failure) else body(result)
+        sections.append(f'<section class="cse-card"><h3>{escape(name)}</h3>{inside}</section>')
+    return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
+
+
+def table(inside: str, name: str, kind: str = "cse-table") -> str:
+    """A table of the class `kind` that is called `name`; where it is too wide it scrolls in its box, by keys too."""
+    label = escape(name)
+    return (
+        f'<div class="cse-scroll" role="group" tabindex="0" aria-label="{label}">'
+        f'<table class="{kind}"><caption class="cse-hidden">{label}</caption>{inside}</table></div>'
+    )
+
+
+def failure(failed: Failure) -> str:
+    """The reason a model has no result."""
+    return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'
+
+
+def failures(failed: Mapping[str, Failure]) -> str:
+    """Why models have no result, a line each."""
+    return "".join(
+        f'<p class="cse-failure"><b>{escape(name)}.</b> {escape(failure.reason)}</p>'
+        for name, failure in failed.items()
+    )
+
+
+def alert(text: str) -> str:
+    """A line that says what is wrong, read out where it appears."""
+    return f'<p class="cse-failure" role="alert">{escape(text)}</p>'
+
+
+def bar(share: float) -> str:
+    """A bar filled to `share` in [0, 1]."""
+    return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
+
+
+def hint(text: str) -> str:
+    """A muted line in place of a result that is not there yet."""
+    return f'<p class="cse-hint">{escape(text)}</p>'

@@ -1,0 +1,185 @@
+"""What a search found as HTML: a row per sentence with its rank in each model, ranks joined by lines, agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cse.analysis.rankings import agreements, rank_biased_overlap, shared
+from cse.app.drawing import html
+from cse.app.models.models import Failure, divided
+
+if TYPE_CHECKING:
+    from index.hits import Hit
+
+MOST = 50  # ranks that are looked up
+STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges
+READING = (
+    f"A number is the sentence's rank in a model, grey where it is no result, a dot beyond {MOST}. "
+    "The lines follow each sentence from model to model; below the dashed line it is beyond the results."
+)
+AGREEING = (
+    "Above the diagonal: the share of the results that two models have in common. Below: rank-biased overlap, which "
+    "counts early ranks more. 1: the same list."
+)
+EVERYTHING = -1.0  # no cosine is below it
+
+
+class Found(NamedTuple):
+    """A model's best sentences, more than are shown; `least` is the cosine that a result has to have.
+
+    The index's type, its recall@10 (None: not known) and how long it took here to find them,
+    once the query was encoded.
+    """
+
+    hits: list[Hit]
+    factory: str
+    recall: float | None = None
+    milliseconds: float | None = None
+    least: float = EVERYTHING
+
+    def results(self, count: int) -> list[Hit]:
+        """The first `count` of those that are near enough."""
+        return [hit for hit in self.hits[:count] if hit.score >= self.least]
+
+
+def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bool = False) -> str:
+    """The union of the models' first `count` results: ranks, lines between them, and how far the models agree.
+
+    `findable`: the sentences are those of the demo corpus, so that a row leads to the map.
+    """
+    found, failed = divided(answers)
+    failures = html.failures(failed)
+    if not found:
+        return failures
+    rows = union(found, count)
+    if not rows:
+        return f"{failures}{kept_html(count, found)}{html.hint('Nothing is near enough; lower the threshold.')}"
+    heads = "".join(head(name, answer) for name, answer in found.items())
+    body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
+    inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
+    table = html.table(inside, "Ranks of the sentences found", "cse-table cse-ranks")
+    return (
+        f'{failures}{kept_html(count, found)}<div class="cse-found-by"><div>{table}</div>'
+        f'{lines_svg(rows, found, count)}</div><p class="cse-note">{READING}</p>{agreement_html(count, found)}'
+    )
+
+
+def union(found: Mapping[str, Found], count: int) -> list[int]:
+    """The rows of the corpus among the results of any model, the smallest mean rank first."""
+    places = {name: ranks_of(answer) for name, answer in found.items()}
+    rows = {hit.row for answer in found.values() for hit in answer.results(count)}
+    return sorted(rows, key=lambda row: (sum(ranks.get(row, MOST + 1) for ranks in places.values()), row))
+
+
+def ranks_of(found: Found) -> dict[int, int]:
+    """The rank of each row found."""
+    return {hit.row: hit.rank for hit in found.hits}
+
+
+def kept_html(count: int, found: Mapping[str, Found]) -> str:
+    """How many results of each model are near enough, and what cosine that takes; nothing without a threshold."""
+    if all(answer.least == EVERYTHING for answer in found.values()):
+        return ""
+    items = "".join(
+        f"<li><b>{html.escape(name)}</b>: {len(answer.results(count))} of {len(answer.hits[:count])} "
+        f"(cosine {answer.least:.3f} or more)</li>"
+        for name, answer in found.items()
+    )
+    return f'<p class="cse-note">Near enough:</p><ul class="cse-agreement">{items}</ul>'
+
+
+def head(name: str, found: Found) -> str:
+    """A model's column: its name, the type of its index, how often that finds what is nearest, and the time it took."""
+    exact = " (exact)" if found.factory == "Flat" else ""
+    recall = "recall@10 not measured" if found.recall is None else f"recall@10 {found.recall:.2f}"
+    took = "" if found.milliseconds is None else f", {found.milliseconds:.1f} ms"
+    about = f"<small>{html.escape(found.factory)}{exact}</small><small>{recall}{took}</small>"
+    return f'<th scope="col">{html.escape(name)}{about}</th>'
+
+
+def row_html(number: int, row: int, found: Mapping[str, Found], count: int, findable: bool) -> str:
+    """A sentence and its rank in every model; a badge where one of several models alone has it in its results."""
+    hits = {name: next((hit for hit in answer.hits if hit.row == row), None) for name, answer in found.items()}
+    finders = [name for name, hit in hits.items() if hit in found[name].results(count)]
+    alone = len(finders) == 1 and len(found) > 1
+    badge = f' <span class="cse-badge">only {html.escape(finders[0])}</span>' if alone else ""
+    text = next(hit.text for hit in hits.values() if hit)
+    link = f' <a class="cse-on-map" href="?tab=clusters&amp;pin={row}">on the map</a>' if findable else ""
+    cells = "".join(f"<td>{rank_html(hit, name in finders)}</td>" for name, hit in hits.items())
+    place = f'<span class="cse-place">{number}</span> '
+    return f'<tr><th scope="row">{place}{html.folded(text)}{badge}{link}</th>{cells}</tr>'
+
+
+def rank_html(hit: Hit | None, chosen: bool) -> str:
+    """A rank with its cosine, marked where it is among the results, or a dot."""
+    if hit is None:
+        return f'<span class="cse-rank" aria-hidden="true">·</span><span class="cse-hidden">not in {MOST}</span>'
+    kind = "cse-rank cse-found" if chosen else "cse-rank"
+    return f'<span class="{kind}">{hit.rank}</span><span class="cse-score">{hit.score:.3f}</span>'
+
+
+def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> str:
+    """A line per sentence through its ranks, a column per model; the table says the same, so readers skip it."""
+    if len(found) < 2:
+        return ""
+    columns = [ranks_of(answer) for answer in found.values()]
+    beyond = min(count, max(len(answer.hits) for answer in found.values())) + 1
+    width, height = 2 * EDGE + GAP * (len(columns) - 1), 2 * EDGE + STEP * beyond - STEP // 2
+    lines = "".join(line_svg(number, row, columns, beyond) for number, row in enumerate(rows, start=1))
+    names = "".join(
+        f'<text x="{EDGE + GAP * place}" y="-6" class="cse-line-name">{html.escape(cut(name))}</text>'
+        for place, name in enumerate(found)
+    )
+    edge = EDGE + STEP * (beyond - 1) - STEP // 2
+    return (
+        f'<svg class="cse-lines" aria-hidden="true" viewBox="-30 -24 {width + 60} {height + 24}" width="{width + 60}" '
+        f'height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}</svg>'
+    )
+
+
+def line_svg(number: int, row: int, columns: Sequence[Mapping[int, int]], beyond: int) -> str:
+    """The line of the sentence of this number, which stands at both its ends."""
+    ranks = [min(ranks.get(row, beyond), beyond) for ranks in columns]
+    points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(ranks)]
+    path = " ".join(f"{x},{y}" for x, y in points)
+    dots = "".join(f'<circle cx="{x}" cy="{y}" r="4"/>' for (x, y), rank in zip(points, ranks, strict=True))
+    ends = ((points[0], ranks[0], -10), (points[-1], ranks[-1], 10))
+    labels = "".join(
+        f'<text x="{x + side}" y="{y + 4}">{number}</text>' for (x, y), rank, side in ends if rank < beyond
+    )
+    return f'<g><polyline points="{path}"/>{dots}{labels}</g>'
+
+
+def cut(name: str, most: int = 12) -> str:
+    """A name that fits above a line's column."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def agreement_html(count: int, found: Mapping[str, Found]) -> str:
+    """What each two models share of their results above the diagonal, and their rank-biased overlap below."""
+    if len(found) < 2:
+        return ""
+    names = list(found)
+    lists = [[hit.row for hit in answer.results(count)] for answer in found.values()]
+    common, weighted = (agreements(lists, measure) for measure in (shared, rank_biased_overlap))
+    rows = []
+    for place, name in enumerate(names):
+        cells = "".join(
+            f"<td>{(common if other > place else weighted)[place][other]:.2f}{kind(other, place)}</td>"
+            for other in range(len(names))
+        )
+        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
+    heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    inside = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return (
+        f'<h2 class="cse-heading">Agreement</h2>{html.table(inside, "Agreement of the models", "cse-table cse-matrix")}'
+        f'<p class="cse-note">{AGREEING}</p>'
+    )
+
+
+def kind(column: int, row: int) -> str:
+    """What a figure of the matrix is, for those who hear it."""
+    if column == row:
+        return ""
+    return f'<span class="cse-hidden"> {"shared" if column > row else "rank-biased"}</span>'

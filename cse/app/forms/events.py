@@ -1,0 +1,101 @@
+"""How handlers meet Gradio: errors as one line, progress, a lane for answers and one for each thing that takes long."""
+
+from __future__ import annotations
+
+import functools
+import html
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+
+import gradio as gr
+
+from cse.app.models.recent import Recent
+from cse.app.models.visitors import MOST_VISITORS
+from cse.training.progress import Report
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+PROGRESS = gr.Progress()
+ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
+MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
+CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 16}  # they wait for threads of their own
+HIDDEN: dict[str, Any] = {"api_visibility": "private"}
+PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
+QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
+NUMBERS = itertools.count(1)  # of requests
+
+
+class Run(NamedTuple):
+    """A handler with what it reads and fills."""
+
+    fn: Callable[..., Any]
+    inputs: Sequence[gr.components.Component]
+    outputs: Sequence[gr.components.Component]
+
+
+def guarded(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, or its generator, whose ValueErrors reach the page or the client as one line, without a traceback."""
+
+    @functools.wraps(function)
+    def each(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+        with one_line_errors():
+            yield from cast(Iterator[Any], function(*args, **kwargs))
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with one_line_errors():
+            return function(*args, **kwargs)
+
+    return cast(Callable[P, R], each) if inspect.isgeneratorfunction(function) else call
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Meanwhile a ValueError becomes a message to the visitor."""
+    try:
+        yield
+    except ValueError as error:  # the toast renders HTML, and a message may quote what a client sent
+        raise gr.Error(html.escape(str(error), quote=False), print_exception=False) from error
+
+
+class Newest:
+    """Which request of each visitor is the newest: an older one stops where it asks. Gradio drops those who left."""
+
+    def __init__(self) -> None:
+        self._newest: Recent[int] = Recent(MOST_VISITORS)
+
+    def ask(self, request: gr.Request) -> int:
+        """The number of a new request of a visitor, given before it waits for its turn."""
+        number = next(NUMBERS)
+        self._newest.put(request.session_hash, number)
+        return number
+
+    def replaced(self, request: gr.Request, number: int) -> bool:
+        """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
+        return self._newest.get(request.session_hash) not in (None, number)
+
+    def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
+        """The results of the request of this number as they come, while the visitor has not asked again."""
+        for result in results:
+            if self.replaced(request, number):
+                return
+            yield result
+            if self.replaced(request, number):  # before the next is computed
+                return
+
+
+def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:
+    """`run` on any of the triggers and once an example is filled in, hidden from the API."""
+    gr.on(list(triggers), run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
+    if examples is not None:
+        examples.load_input_event.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
+
+
+def reporter(progress: gr.Progress) -> Report:
+    """Reports a step of several on the page."""
+    return lambda done, total, name: progress((done, total), desc=name, unit="steps")

@@ -1,0 +1,165 @@
+"""A page's address says what it shows: the tab and its inputs, written as they are used, restored when opened."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from cse.app.forms.events import HIDDEN, PRIVATE, Run
+
+LONGEST = 2000  # characters of a value that an address still takes
+NUMBERS = itertools.count(1)  # a part runs where its state changes
+# A tab that is chosen is no step where the address names it already: it was opened or gone back to. What a tab finds
+# out later is not written while another one is shown.
+WRITE = """(...values) => {
+  const tab = %(tab)s, address = new URL(location.href), theme = address.searchParams.get('__theme');
+  if (%(chosen)s) window.cseTab = tab;
+  if (!window.cseOpened || window.cseTab !== tab) return;
+  if (%(chosen)s && (address.searchParams.get('tab') || %(first)s) === tab) return;
+  const query = new URLSearchParams({tab});
+  %(names)s.forEach((name, place) => {
+    const text = String(values[place] ?? '');
+    if (text.length <= %(longest)d) query.set(name, text);
+  });
+  if (theme) query.set('__theme', theme);
+  if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
+}"""
+# Gradio reports the first tab as chosen while it draws the page, before the address was read.
+OPENED = "() => { window.cseOpened = true; }"
+BACK = "window.addEventListener('popstate', () => trigger('select', {}));"
+COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
+
+
+class Linked(NamedTuple):
+    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
+
+    They are also written once one of the `examples` is filled in. What is written on `quiet` triggers is no step to go
+    back to.
+    """
+
+    names: Sequence[str]
+    run: Run
+    triggers: Sequence[Any]
+    lane: Mapping[str, Any] = PRIVATE
+    quiet: Sequence[Any] = ()
+    examples: Any = None
+
+    def named(self) -> list[gr.components.Component]:
+        """The inputs that have a name."""
+        return list(self.run.inputs[: len(self.names)])
+
+
+def copy_button() -> None:
+    """A button that copies the page's address."""
+    button = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
+    button.click(None, None, button, js=COPY, **HIDDEN)
+
+
+def back_hook() -> gr.HTML:
+    """What hears the browser's Back and Forward; it stands outside the tabs, as `cse.app.sections.map_link.map_hook` does."""
+    return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
+
+
+def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
+    """Keep the address up to date, and fill and run the parts of the tab that it names.
+
+    That is once after the event `opened`, and whenever the `back` hook hears that the visitor went back or forward.
+    """
+    parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
+    asked = [(content, gr.State(0)) for _, content in parts if content.names]
+    for name, (tab, contents) in linked.items():
+        write_on(tab, name, next(iter(linked)), contents)
+    for content, state in asked:
+        state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
+    outputs = [
+        tabs,
+        *(component for _, content in parts for component in content.named()),
+        *(state for _, state in asked),
+    ]
+    restored = opened.then(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
+    restored.then(None, js=OPENED, **HIDDEN)
+    back.select(restorer(parts, back=True), None, outputs, trigger_mode="always_last", show_progress="hidden", **HIDDEN)
+
+
+def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> None:
+    """Write a tab's address where it is chosen, and on the triggers of its parts.
+
+    An address that names no tab shows the `first`.
+    """
+    names = [each for content in contents for each in content.names]
+    inputs = [component for content in contents for component in content.named()]
+    values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
+
+    def script(method: str, chosen: str = "false") -> str:
+        return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
+
+    steps = [trigger for content in contents for trigger in content.triggers]
+    quiet = [trigger for content in contents for trigger in content.quiet]
+    tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
+    for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
+        if triggers:
+            gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
+    for content in contents:
+        if content.examples is not None:
+            content.examples.load_input_event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
+
+
+def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callable[..., list[Any]]:
+    """A handler that gives the tab, every input and a new number for each part that was asked for, from the address.
+
+    The `parts` are in the order of the page, each with the name of its tab. On the way `back`, what the address does
+    not name is as it was when the page opened, and all of its tab is asked for.
+    """
+
+    def restore(request: gr.Request) -> list[Any]:
+        address = dict(request.query_params)
+        tab = str(address.get("tab"))
+        if back and tab not in dict(parts):
+            tab = parts[0][0]
+        updates, runs = list[Any](), list[Any]()
+        for shown, content in parts:
+            named = [name for name in content.names if name in address]
+            here = shown == tab and (back or bool(named)) and not warned(content, address)
+            for name, component in zip(content.names, content.named(), strict=True):
+                opening = component.value if back else gr.skip()
+                value = given(component, address[name]) if name in address else opening
+                updates.append(value if here else gr.skip())
+            if content.names:
+                runs.append(next(NUMBERS) if here else gr.skip())
+        return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *updates, *runs]
+
+    return restore
+
+
+def warned(content: Linked, address: Mapping[str, str]) -> bool:
+    """Whether an address asks for what a selector does not have, in whose place nothing else is asked; it is said."""
+    for name, component in zip(content.names, content.named(), strict=True):
+        asked = address.get(name)
+        if isinstance(component, gr.Dropdown) and asked is not None and given(component, asked) != asked:
+            what = html.escape(f"{asked[:60]} as the {str(component.label).lower()}")
+            gr.Warning(f"This address asks for {what}, which is not here.")
+            return True
+    return False
+
+
+def given(component: Any, text: str) -> Any:
+    """A value of the address for a component; one that the component cannot have leaves it as it is."""
+    if isinstance(component, (gr.Slider, gr.Number)):
+        try:
+            number = float(text)
+        except ValueError:
+            return gr.skip()
+        within = (component.minimum or 0) <= number <= (component.maximum or number)
+        return (int(number) if number.is_integer() else number) if within else gr.skip()
+    if isinstance(component, (gr.Dropdown, gr.Radio)):
+        return text if text in [value for _, value in component.choices] else gr.skip()
+    if isinstance(component, gr.CheckboxGroup):
+        known = {str(value): value for _, value in component.choices}
+        asked = text.split(",") if text else []
+        return [known[each] for each in asked] if known.keys() >= set(asked) else gr.skip()
+    return text

@@ -1,0 +1,1 @@
+"""The state of a running app: columns of models, corpora, maps and visitors."""

@@ -1,0 +1,179 @@
+"""What can be searched: the demo corpus, and indexes grouped by the sentences they hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.app.models.models import Column, Models, free_name
+from cse.app.models.recent import Recent
+from cse.app.models.remembered import fingerprint_of, number_of
+from cse.models.names import BACKBONE, BUNDLED, canonical_name
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+    from index import BuildSettings
+    from index.manifest import Manifest
+    from index.places import Index, Place
+    from index.store import VectorIndex
+
+DEMO = BUNDLED / "demo"
+DEMO_KEY, OWN_KEY = "demo", "own"  # no index folder is called so on the page
+VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
+MOST_KEPT = 32  # models whose vectors and indexes are kept
+SPREAD = 200  # sentences whose pairs are the random ones
+
+Opener = Callable[[Column, "Encoder"], "Index"]
+
+
+class Corpus:
+    """Sentences to search, and each column's index of them, opened once."""
+
+    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener, note: str = "") -> None:
+        """`key` names the corpus to clients, `label` to readers, who also read the `note` above its results.
+
+        No `columns` are those of whoever asks.
+        """
+        self.key, self.label, self.note = key, label, note
+        self.columns = None if columns is None else tuple(columns)
+        self._opener = opener
+        self._open: Recent[Index] = Recent(MOST_KEPT)
+
+    def index(self, column: Column, encoder: Encoder) -> Index:
+        """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
+        key = column, number_of(encoder)  # a folder may hold another model by now
+        index = self._open.get(key)
+        if index is None:
+            index = self._opener(column, encoder)
+            self._open.put(key, index)
+        return index
+
+
+class Demo:
+    """The bundled sentences with their topics, and each model's vectors of them, computed once."""
+
+    def __init__(self) -> None:
+        """Read the sentences; no model is opened yet."""
+        rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
+        self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
+        self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
+
+    def vectors(self, encoder: Encoder) -> np.ndarray:
+        """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
+        vectors = self._vectors.get(number_of(encoder))
+        if vectors is None:
+            shipped = self._shipped(encoder)
+            vectors = encoder.encode(self.sentences) if shipped is None else shipped
+            self._vectors.put(number_of(encoder), vectors)
+        return vectors
+
+    def random_cosines(self, encoder: Encoder) -> np.ndarray:
+        """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
+        from cse.analysis.calibration import random_cosines
+
+        reference = self._random.get(number_of(encoder))
+        if reference is None:
+            spread = slice(None, None, len(self.sentences) // SPREAD)
+            known = self._vectors.get(number_of(encoder))
+            vectors = self._shipped(encoder) if known is None else known
+            rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
+            reference = random_cosines(rows)
+            self._random.put(number_of(encoder), reference)
+        return reference
+
+    @staticmethod
+    def _shipped(encoder: Encoder) -> np.ndarray | None:
+        if encoder.backbone != BACKBONE:  # whose tokenizer the fingerprint does not cover
+            return None
+        shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
+        return np.load(shipped).astype(np.float32) if shipped.is_file() else None
+
+    def corpus(self) -> Corpus:
+        """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
+
+        def build(column: Column, encoder: Encoder) -> VectorIndex:
+            from index import BuildSettings
+
+            settings = BuildSettings(model=column.model, fingerprint=fingerprint_of(encoder), corpus=DEMO_KEY)
+            return fleeting_index(self.sentences, self.vectors(encoder), settings)
+
+        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
+
+
+def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
+    """An index of texts and vectors (N, d); its files are deleted at once, what is mapped of them stays readable.
+
+    Raises ValueError as `VectorIndex.build` does.
+    """
+    from index import VectorIndex
+
+    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+        return VectorIndex.build([(texts, vectors)], Path(folder) / "index", settings=settings)
+
+
+def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
+    """One corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
+    from index.places import manifest_at
+
+    places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
+    manifests = {place: manifest_at(place) for place in places}
+    groups: dict[str, list[Place]] = {}
+    for place, manifest in manifests.items():
+        groups.setdefault(manifest.corpus_sha256, []).append(place)
+    found: dict[str, Corpus] = {}
+    for checksum, members in groups.items():
+        first = manifests[members[0]]
+        name = " + ".join(Path(source).name for source in first.corpora if source)
+        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
+        sources = index_columns({place: manifests[place] for place in members}, models)
+        label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
+        found[key] = Corpus(key, label, list(sources), opener(sources), note)
+    return list(found.values())
+
+
+def strangers(columns: Sequence[Column], models: Models) -> str:
+    """What a reader should know where some of an index's columns are none of the page; nothing where all are."""
+    odd = ", ".join(column.name for column in columns if column not in models.columns)
+    if not odd:
+        return ""
+    return (
+        f"Indexed with {odd}, which is no column of this page. To compare, start the app with that --model, or index "
+        "the same sentences with the page's models (scripts.build_index) and give each folder with --index."
+    )
+
+
+def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Column, Place]:
+    """A column for each index: the page's own column of that model where there is one."""
+    found: dict[Column, Place] = {}
+    for place, manifest in manifests.items():
+        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
+        own = [column.name for column in models.columns if column.opened_by == opened_by]
+        others = {column.name for column in models.columns} - set(own)
+        name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
+        candidates = (name, f"{name} {manifest.factory}", f"{name} {Path(place).name}", str(place))
+        found[Column(free_name(candidates, others | {column.name for column in found}), *opened_by)] = place
+    return found
+
+
+def opener(sources: dict[Column, Place]) -> Opener:
+    """Opens a column's index, refusing another model than the one that built it.
+
+    A visitor is told the index's and the model's names, and not where the server has them.
+    """
+
+    def load(column: Column, encoder: Encoder) -> Index:
+        from index import IndexFolderError
+        from index.places import open_at
+
+        place = sources[column]
+        try:
+            return open_at(place, fingerprint_of(encoder), model=encoder.name)
+        except IndexFolderError as error:
+            said = str(error).replace(str(place), Path(place).name).replace(column.model, Path(column.model).name)
+            raise IndexFolderError(said) from error
+
+    return load

@@ -1,0 +1,68 @@
+"""What a model made of texts lately: vectors by the encoder that made them, so that nothing is encoded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from cse.app.models.recent import Recent
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+
+MOST_TEXTS = 8192  # of all models together: 12 MB of vectors of 384 numbers
+LONGEST = 1000  # characters of a text that is kept
+
+_marks: WeakKeyDictionary[Encoder, str] = WeakKeyDictionary()
+_numbers: WeakKeyDictionary[Encoder, int] = WeakKeyDictionary()
+_unused = count()
+_marking = Lock()
+
+
+def fingerprint_of(encoder: Encoder) -> str:
+    """The fingerprint of an encoder of the app, whose numbers never change; it is computed once."""
+    with _marking:
+        found = _marks.get(encoder)
+    if found is None:
+        found = encoder.fingerprint
+        with _marking:
+            _marks[encoder] = found
+    return found
+
+
+def number_of(encoder: Encoder) -> int:
+    """What is kept of an encoder is kept by this number, which no other has, not even of the same weights.
+
+    Its fingerprint covers the weights and the vocabulary, and not how its tokenizer normalises a text.
+    """
+    with _marking:
+        found = _numbers.get(encoder)
+        return _numbers.setdefault(encoder, next(_unused)) if found is None else found
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An encoder whose vectors are looked up among those `kept` before it is asked."""
+
+    encoder: Encoder
+    kept: Recent[np.ndarray]
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """(N, d) float32, as the encoder's own but for the last digits: other texts shared their batch."""
+        if not texts:
+            return self.encoder.encode([])
+        number = number_of(self.encoder)
+        looked_up = {text: self.kept.get((number, text)) for text in texts}
+        found = {text: vector for text, vector in looked_up.items() if vector is not None}
+        missing = [text for text in looked_up if text not in found]
+        for text, row in zip(missing, self.encoder.encode(missing) if missing else [], strict=True):
+            found[text] = row.copy()  # no view of the whole batch
+            if len(text) <= LONGEST:
+                self.kept.put((number, text), found[text])
+        return np.stack([found[text] for text in texts])

@@ -1,0 +1,67 @@
+"""The state that tabs and endpoints share: models, demo corpus and what can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.app.drawing.canvas import ModelMap
+from cse.app.models.admission import Admission
+from cse.app.models.corpora import Corpus, Demo, indexed_corpora
+from cse.app.models.models import Failure, Models, told
+from cse.app.models.own_corpora import OwnCorpora
+from cse.app.models.recent import Recent
+from cse.models.names import BUNDLED
+
+if TYPE_CHECKING:
+    from cse.benchmark.scoreboard import Scoreboard
+
+RESULTS = BUNDLED / "results"
+
+MOST_MAPS = 16
+MOST_SPEEDS = 64
+
+
+@dataclass(frozen=True)
+class AppState:
+    """What one app works with.
+
+    `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
+    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by models, texts
+    and seed, `own_corpora` by the secret key of a visitor (`cse.app.forms.visitor_key`).
+    """
+
+    models: Models
+    demo: Demo
+    corpora: dict[str, Corpus]
+    boards: dict[str, Scoreboard] | Failure
+    admission: Admission = field(default_factory=Admission)
+    speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
+    maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
+    own_corpora: OwnCorpora = field(default_factory=OwnCorpora)
+
+
+def open_state(
+    models: Sequence[str],
+    indexes: Sequence[Path | str],
+    family: str | None = None,
+    pooling: str | None = None,
+    admission: Admission | None = None,
+) -> AppState:
+    """What one app works with; no weights are read yet. Raises IndexFolderError for a bad index."""
+    admitted = admission or Admission()
+    opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
+    corpora = [demo.corpus(), *indexed_corpora(indexes, opened)]
+    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora}, open_boards(), admitted)
+
+
+def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
+    """The scoreboards of the results files in a folder; a damaged one leaves the rest of the app as it is."""
+    from cse.benchmark.scoreboard import read_scoreboards
+
+    try:
+        return read_scoreboards(folder)
+    except ValueError as error:
+        return Failure(told(error))

@@ -1,0 +1,176 @@
+"""What the tabs show when the page opens: the bundled models' results of each tab's first input, computed beforehand.
+
+`python app.py --precompute` writes them, and each bundled model's vectors of the demo corpus, so that a page paints
+before any weights are read. Tests compare both with what the models say.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cse.analysis.disagreement import Disagreement
+from cse.analysis.template_lab import Comparison, Trial
+from cse.app.drawing.canvas import ModelMap, map_of, map_value
+from cse.app.drawing.distribution import Placed
+from cse.app.drawing.ranks import Found
+from cse.app.models.corpora import DEMO, DEMO_KEY, VECTORS
+from cse.app.models.maps import draw_maps, maps_key, model_key
+from cse.app.models.models import Models, divided
+from cse.app.models.state import AppState
+from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
+from cse.app.sections.clusters import PER_TOPIC, demo_points
+from cse.app.sections.model_strip import Description, descriptions
+from cse.app.sections.prefix import FIRST as XRAYED
+from cse.app.sections.prefix import XRay, opened_xray, plain_xray, xrays
+from cse.app.sections.probe import SENTENCES as CHANGED
+from cse.app.sections.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
+from cse.app.sections.search import DEFAULT as HITS
+from cse.app.sections.search import QUERIES, find_all
+from cse.app.sections.similarity import PAIRS, placed
+from cse.app.sections.template_lab import OTHER, try_template
+from cse.app.sections.tokens import DEFAULT as TOKENS
+from cse.app.sections.tokens import SENTENCES, Reading, tokens
+from cse.evaluation.significance import Difference
+from cse.models.names import BUNDLED_NAMES
+from cse.storage.writing import read_json
+
+if TYPE_CHECKING:
+    pass
+
+FILE = DEMO / "opening.json"
+DECIMALS = 4
+SEED = 0
+
+
+class Opening(NamedTuple):
+    """The first result of each tab by model; None where the page has to compute it."""
+
+    similarity: dict[str, Placed] | None = None
+    all_pairs: dict[str, AllPairs] | None = None
+    hits: dict[str, Found] | None = None
+    tokens: dict[str, Reading] | None = None
+    trials: dict[str, Comparison] | None = None
+    maps: dict[str, ModelMap] | None = None
+    descriptions: dict[str, Description] | None = None
+    changes: list[Moved] | None = None
+    disagreements: list[Disagreement] | None = None
+    xrays: dict[str, XRay] | None = None
+
+
+def read_opening(models: Models) -> Opening:
+    """The shipped first results of the page's columns; none of them where a column is no bundled model."""
+    if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
+        return Opening()
+    from index.hits import Hit
+
+    stored, names = read_json(FILE), [column.name for column in models.columns]
+
+    def each(field: str, decode: Any) -> dict[str, Any]:
+        return {name: decode(stored[field][name]) for name in names}
+
+    whole = names == list(BUNDLED_NAMES)  # models disagree with one another: with one more, in other places
+    return Opening(
+        similarity=each("similarity", lambda found: Placed(*found)),
+        all_pairs=each("all_pairs", lambda found: AllPairs(*map(np.array, found.values()))),
+        hits=each("hits", lambda found: Found([Hit(*hit) for hit in found[0]], *found[1:])),
+        trials=each("trials", lambda own: Comparison(Trial(*own[0]), Trial(*own[1]), Difference(*own[2]))),
+        tokens=each("tokens", lambda reading: Reading(*reading)),
+        maps=each("maps", map_of),
+        descriptions=each("descriptions", lambda found: found),
+        xrays=each("xrays", opened_xray),
+        changes=[Moved(*moved) for moved in stored["changes"]] if whole else None,
+        disagreements=[Disagreement(*found) for found in stored["disagreements"]] if whole else None,
+    )
+
+
+def keep_maps(state: AppState, opening: Opening) -> None:
+    """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
+    if opening.maps and opening.descriptions:
+        models = {
+            column.name: model_key(column, opening.descriptions[column.name]["fingerprint"])
+            for column in state.models.own
+            if column.name in opening.maps
+        }
+        state.maps.put(maps_key(models, demo_points(state, PER_TOPIC), SEED), opening.maps)
+
+
+def compute_opening(state: AppState) -> dict[str, Any]:
+    """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
+    moved, _ = perturbed(state, CHANGED[0])
+    differing, _ = disagreeing(state, pairs_of("graded", ""))
+    pair, _ = placed(state, *PAIRS["paraphrase"])
+    _, matrices = all_pairs(state, LIST)
+    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
+    hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
+    return {
+        "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
+        "all_pairs": found(matrices, plain_pairs),
+        "hits": found(hits, found_value),
+        "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
+        "maps": found(maps, map_value),
+        "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
+        "descriptions": found(descriptions(state.models), dict),
+        "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),
+        "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
+        "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
+    }
+
+
+def write_opening(state: AppState) -> list[Path]:
+    """Write the first results, and the demo corpus's vectors (N, d) float16 by fingerprint; the files come back."""
+    vectors = found(
+        state.models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(state.demo.sentences))), tuple
+    )
+    VECTORS.mkdir(exist_ok=True)
+    files = {VECTORS / f"{fingerprint}.npy": rows for fingerprint, rows in vectors.values()}
+    for path, rows in files.items():
+        np.save(path, rows.astype(np.float16))
+    computed = compute_opening(state)  # from the rounded vectors, as the app will compute
+    FILE.write_text(json.dumps(computed, ensure_ascii=False) + "\n", encoding="utf-8")
+    for stale in set(VECTORS.glob("*.npy")) - files.keys():
+        stale.unlink()
+    return [*files, FILE]
+
+
+def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
+    """Each model's answer as JSON values. Raises ValueError for a model that has none."""
+    known, failed = divided(answers)
+    for name, failure in failed.items():
+        raise ValueError(f"{name}: {failure.reason}")
+    return {name: encode(answer) for name, answer in known.items()}
+
+
+def rounded(value: float) -> float:
+    """A number as short as the page needs it."""
+    return round(float(value), DECIMALS)
+
+
+def rounded_values(value: Any) -> Any:
+    """JSON values with their numbers as short as the page needs them."""
+    if isinstance(value, dict):
+        return {key: rounded_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded_values(item) for item in value]
+    return rounded(value) if isinstance(value, float) else value
+
+
+def reading_value(reading: Reading) -> list[Any]:
+    """A reading's fields as JSON values."""
+    lists = (reading.before, reading.alone, reading.after)
+    return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
+
+
+def trial_values(tried: Comparison) -> list[Any]:
+    """A comparison's fields as JSON values."""
+    trials = (tried.own, tried.other)
+    values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
+    return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
+
+
+def found_value(found: Found) -> list[Any]:
+    """The sentences found, index and recall as JSON values; how long it took is another machine's."""
+    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]

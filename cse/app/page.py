@@ -1,0 +1,126 @@
+"""The page: a heading, the models, six tabs and the endpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from cse.app.api.download_section import take_section, takes_of
+from cse.app.api.endpoints import add_endpoints
+from cse.app.forms.events import HIDDEN, PRIVATE, Run
+from cse.app.forms.links import Linked, back_hook, copy_button, link
+from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.models.state import AppState
+from cse.app.opening import keep_maps, read_opening
+from cse.app.sections.add_model import add_model_row, rerun
+from cse.app.sections.clusters import clusters_tab
+from cse.app.sections.map_link import map_hook
+from cse.app.sections.model_strip import model_strip
+from cse.app.sections.own_corpus import MOST_BYTES
+from cse.app.sections.probe import probe_tab
+from cse.app.sections.results import results_tab
+from cse.app.sections.search import search_tab
+from cse.app.sections.similarity import similarity_tab
+from cse.app.sections.speed import speed_filler, speeds
+from cse.app.sections.template_lab import lab_section
+from cse.app.sections.tokens import tokens_tab
+from cse.app.server.answers import bound_answers
+from cse.app.server.gate import Gate
+from cse.app.server.hosts import Names
+from cse.app.server.uploads import AGE
+
+TITLE = "Sentence embeddings, side by side"
+HEADING = """# {title}
+Contrastive methods that turn a sentence into a vector, compared on what you type: every column is one of them."""
+FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
+MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
+MAX_WAITING = 32
+MOST_SESSIONS = 200  # of pages and clients, whose fields and last answers Gradio keeps: 0.4 MB each and more
+CLEARING = (600, AGE)  # seconds: how often old files are looked for, and how old they become
+STATIC = Path(__file__).parent / "static"
+
+
+def page(state: AppState) -> gr.Blocks:
+    """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
+    opening = read_opening(state.models)
+    keep_maps(state, opening)
+    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
+        gr.Markdown(HEADING.format(title=TITLE))
+        strip = model_strip(state, opening.descriptions)
+        hook, back, key = map_hook(), back_hook(), visitor_key()
+        added = add_model_row(state, strip)
+        linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
+        with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
+            with gr.Tab("Similarity", id="similarity") as tab:
+                pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
+                linked["similarity"] = tab, [pair, matrices]
+            with gr.Tab("Search", id="search") as tab:
+                found, own = search_tab(state, key, opening.hits)
+                linked["search"] = tab, [found]
+            with gr.Tab("Tokens", id="tokens") as tab:
+                words = tokens_tab(state, opening.tokens)
+                lab = lab_section(state, words.run.inputs[0], opening.trials)
+                linked["tokens"] = tab, [words, lab]
+            with gr.Tab("Clusters", id="clusters") as tab:
+                linked["clusters"] = tab, [clusters_tab(state, opening.maps, tabs, hook)]
+            with gr.Tab("Probe", id="probe") as tab:
+                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
+            with gr.Tab("Results", id="results") as tab:
+                linked["results"] = tab, [results_tab(state)]
+        answers = add_endpoints(state)
+        for name, (tab, contents) in linked.items():
+            with tab:
+                take_section(state, answers, takes_of(name, contents, state))
+        rerun(added, pair.run)
+        copy_button()
+        opened = known(blocks, key)
+        own.resume(opened.then)
+        link(opened, back, tabs, linked)
+        when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
+    blocks.queue(api_open=False, max_size=MAX_WAITING)
+    bound_answers(blocks)
+    return blocks
+
+
+def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
+    """Once the page is there, compute what is not shipped; then open the models and measure their speed."""
+    events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
+    after = events[-1].then if events else blocks.load
+    lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
+    after(lambda: speeds(state), None, speed_filler(), **lane)
+
+
+def theme() -> gr.themes.Base:
+    """Gradio's default in blue, with the contrasts of WCAG 2.2 AA: texts 4.5, outlines 3, in both colour schemes."""
+    default = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO)
+    return default.set(
+        color_accent="*primary_600",
+        body_text_color_subdued="*neutral_600",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        slider_color="*primary_600",
+        slider_color_dark="*primary_500",
+        checkbox_background_color_selected_dark="*primary_500",
+        checkbox_border_color="*neutral_500",
+        checkbox_border_color_dark="*neutral_500",
+        input_border_color="*neutral_500",
+        input_border_color_dark="*neutral_500",
+    )
+
+
+def launch_options(names: Names | None = None) -> dict[str, Any]:
+    """How the app looks, what it leaves out and which `names` it answers to, for `gr.Blocks.launch`."""
+    return {
+        "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names())]},
+        "max_file_size": MOST_BYTES,
+        "state_session_capacity": MOST_SESSIONS,
+        "theme": theme(),
+        "css_paths": [STATIC / "style.css", STATIC / "map" / "map.css"],
+        "ssr_mode": False,
+        "footer_links": ["api", "settings"],
+        "run_history": False,
+        "enable_monitoring": False,
+    }

@@ -1,0 +1,1 @@
+"""The visible parts of the page, one a file."""

@@ -1,0 +1,115 @@
+"""All pairs of a list of sentences as one map: of a model, or of the difference between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import gradio as gr
+import numpy as np
+
+from cse.analysis.calibration import percentiles
+from cse.app import validation
+from cse.app.drawing.components import heading, script, submit
+from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
+from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.models import Column, Failure, plain
+from cse.app.models.state import AppState
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+
+LEAST, MOST = 2, 40
+LIST = """A man is playing a guitar on stage.
+Someone plays the guitar for an audience.
+The restaurant is open on Sundays.
+You can eat there on Sundays.
+She planted tomatoes in the garden.
+The train to Berlin leaves at noon."""
+MEASURES = {"cosine": "Cosine", "percentile": "Percentile"}
+NOTHING = ""  # is taken off a model
+SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
+
+
+class AllPairs(NamedTuple):
+    """A model's (N, N) cosines of N sentences, and the percentile of each, 0 to 100 (`cse.analysis.calibration`)."""
+
+    cosines: np.ndarray
+    percentiles: np.ndarray
+
+
+def all_pairs(state: AppState, text: str, report: Report = silent) -> tuple[list[str], dict[str, AllPairs | Failure]]:
+    """The N sentences of the list, and how alike each two of them are to each model."""
+    from cse.vectors import unit_rows
+
+    sentences = validation.lines(text, LEAST, MOST)
+
+    def of_model(column: Column, encoder: Encoder) -> AllPairs:
+        rows = unit_rows(state.models.reader(encoder).encode(sentences))
+        cosines = rows @ rows.T
+        return AllPairs(cosines, percentiles(cosines, state.demo.random_cosines(encoder)))
+
+    return sentences, state.models.apply(of_model, report=report)
+
+
+def pairs_value(
+    sentences: Sequence[str],
+    answers: Mapping[str, AllPairs | Failure],
+    model: str,
+    minus: str = NOTHING,
+    measure: str = "cosine",
+) -> dict[str, Any]:
+    """What `all_pairs.js` reads: `model`, or how it differs from `minus`. Sentences and names are plain text there."""
+    models = [{"name": name, **value} for name, value in plain(answers, plain_pairs).items()]
+    return {"sentences": list(sentences), "models": models, "model": model, "minus": minus, "measure": measure}
+
+
+def plain_pairs(found: AllPairs) -> dict[str, Any]:
+    """A model's matrices as JSON values, as short as the page needs them."""
+    return {"cosines": found.cosines.round(4).tolist(), "percentiles": found.percentiles.round(2).tolist()}
+
+
+def pairs_map(value: dict[str, Any]) -> gr.HTML:
+    """The map as a component that shows a `pairs_value`, or nothing yet."""
+    return gr.HTML(
+        value, html_template='<div class="cse-pairs"></div>', js_on_load=script("elements", "all_pairs"),
+        apply_default_css=False, elem_id="all-pairs", elem_classes="cse-result",
+        ramps={"values": tints(COSINES), "differences": tints(DIFFERENCES)},
+    )  # fmt: skip
+
+
+def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
+    """What can be taken off a model, as choices: nothing, or a model."""
+    return [("nothing", NOTHING), *((name, name) for name in names)]
+
+
+def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
+    """A list of sentences, the map of their pairs and what it shows; what belongs into the address comes back."""
+    heading("All pairs of a list")
+    with gr.Row(equal_height=True):
+        box = gr.Textbox(
+            LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240
+        )
+        button = submit("Draw the map")
+    names = [column.name for column in state.models.columns]
+    with gr.Row():
+        model = gr.Radio(names, value=names[0], label="Model", min_width=240, elem_id="pairs-model")
+        minus = gr.Radio(subtrahends(names), value=NOTHING, label="Minus", min_width=240, elem_id="pairs-minus")
+        choices = [(label, key) for key, label in MEASURES.items()]
+        measure = gr.Radio(choices, value="cosine", label="Value", min_width=240, elem_id="pairs-measure")
+    output = pairs_map(pairs_value(LIST.splitlines(), first, names[0]) if first else {})
+
+    def draw(text: str, model: str, minus: str, measure: str, progress: gr.Progress = PROGRESS) -> tuple[Any, ...]:
+        sentences, answers = all_pairs(state, text, reporter(progress))
+        value = pairs_value(sentences, answers, model, minus, measure)
+        return value, gr.update(choices=list(answers)), gr.update(choices=subtrahends(answers))
+
+    switches = [model, minus, measure]
+    run = refusing(draw, [box, *switches], [output, model, minus])
+    asked, switched = (button.click, box.submit), [switch.input for switch in switches]
+    private(asked, run)
+    gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser
+    return Linked(("list", "model", "minus", "value"), run, (*asked, *switched))

@@ -1,0 +1,65 @@
+"""The reproduction ledger on the page: what papers published beside what the shipped models scored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cse.app.drawing import html
+from cse.app.models.models import Failure
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+    from cse.papers.ledger_entry import LedgerEntry
+
+HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")
+READING = (
+    "What the papers published beside what the bundled models obtained on the same task, from the shipped results. The "
+    "papers' backbone is far larger, so a gap is expected; scripts.reproduce makes the same table with any "
+    "backbone."
+)
+
+
+def ledger_entries(state: AppState) -> list[LedgerEntry]:
+    """The entries of all boards. Raises ValueError where the shipped results cannot be read."""
+    from cse.papers.shipped_ledger import shipped_ledger
+
+    if isinstance(state.boards, Failure):
+        raise ValueError(state.boards.reason)
+    return [entry for board in state.boards.values() for entry in shipped_ledger(board)]
+
+
+def ledger_html(state: AppState) -> str:
+    """The table, or nothing where there is no entry."""
+    entries = [] if isinstance(state.boards, Failure) else ledger_entries(state)
+    if not entries:
+        return ""
+    head = "".join(f'<th scope="col">{text}</th>' for text in HEADS)
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(map(entry_html, entries))}</tbody>"
+    return (
+        '<section class="cse-board"><h2 id="results-ledger">Reproduction ledger</h2>'
+        f"<p>{READING}</p>{html.table(inside, 'Reproduction ledger', 'cse-table cse-moves')}</section>"
+    )
+
+
+def entry_html(entry: LedgerEntry) -> str:
+    """A published row: the numbers of both sides, their difference, the backbones, and what to know of them."""
+    compared = entry.comparison
+    seeds = f", seeds {', '.join(map(str, entry.seeds))}" if entry.seeds else ""
+    cells = (
+        spread(entry.published, entry.published_deviation),
+        html.escape(entry.note or "") if compared is None else spread(compared.mean, compared.deviation),
+        "" if compared is None or compared.difference is None else difference(compared.difference, compared.verdict),
+        html.escape(f"{entry.published_on}; here {entry.backbone}{seeds}"),
+        html.escape(entry.source),
+    )
+    return f'<tr><th scope="row">{html.escape(entry.row)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def spread(value: float | None, deviation: float | None) -> str:
+    """A mean and its deviation."""
+    return "" if value is None else f"{value:.2f}" + (f" <small>± {deviation:.2f}</small>" if deviation else "")
+
+
+def difference(value: float, verdict: str | None) -> str:
+    """A difference and what is known of its noise."""
+    return f"{value:+.2f} <small>{verdict or 'noise unknown'}</small>"

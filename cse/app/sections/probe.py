@@ -1,0 +1,224 @@
+"""What models hear: how far small changes move a sentence, and the pairs about which models differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import gradio as gr
+import numpy as np
+
+from cse.analysis.disagreement import Disagreement, disagreements
+from cse.analysis.perturbations import PERTURBATIONS, Perturbation
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.corpora import DEMO
+from cse.app.models.models import Column, Failure, divided
+from cse.app.models.state import AppState
+from cse.app.sections.prefix import XRay, xray_section
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+
+SENTENCES = [
+    "Anna will not meet Peter in Rome on 12 May.",
+    "The dog chased the cat through the garden.",
+    "The new phone is cheaper than the old one.",
+]
+LEAST_PAIRS, MOST_PAIRS, SHOWN = 3, 200, 10
+SOURCES = {"graded": "The demo's graded pairs", "lines": "Your pairs"}
+PAIRS = """The shop is open. | The shop is closed.
+The dog bites the man. | The man bites the dog.
+He arrived before noon. | He came in the morning.
+She bought two tickets. | She bought three tickets.
+The film was not bad. | The film was good."""
+MOVES = (
+    "How far each change moves the sentence's vector: 0 % not at all, 100 % as far away as an unrelated sentence. A "
+    "good model moves little where the meaning is kept, and further where it is turned."
+)
+PLACES = (
+    "Each model's place of a pair among all of them, from 0 (least alike) to 100 (most alike). The pairs on which the "
+    "places lie furthest apart come first."
+)
+
+
+class Moved(NamedTuple):
+    """The `changed` sentence of a perturbation, and how far it `moved` by model (`calibration.displacement`)."""
+
+    name: str
+    keeps: bool
+    changed: str
+    moved: dict[str, float]
+
+
+def changes_of(sentence: str) -> list[tuple[Perturbation, str]]:
+    """The perturbations that change the sentence, and what they make of it."""
+    found = ((perturbation, perturbation.apply(sentence)) for perturbation in PERTURBATIONS)
+    return [(perturbation, changed) for perturbation, changed in found if changed]
+
+
+def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[list[Moved], dict[str, Failure]]:
+    """How far every perturbation of a sentence moves it in each model, and the models that have no answer."""
+    from cse.analysis.calibration import displacement
+    from cse.vectors import cosines
+
+    text = validation.sentence(sentence, "The sentence")
+    changes = changes_of(text)
+
+    def moves(column: Column, encoder: Encoder) -> list[float]:
+        reference = state.demo.random_cosines(encoder)
+        own, *others = state.models.reader(encoder).encode([text, *(changed for _, changed in changes)])
+        return [displacement(float(cosines(own[None], other[None])[0]), reference) for other in others]
+
+    answers = state.models.apply(moves, report=report)
+    known, failures = divided(answers)
+    rows = [
+        Moved(perturbation.name, perturbation.keeps, changed, {name: found[place] for name, found in known.items()})
+        for place, (perturbation, changed) in enumerate(changes)
+    ]
+    return rows, failures
+
+
+def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
+    """A row per change with a bar per model, and each model's means."""
+    if not rows:
+        return html.hint("No change applies to this sentence; write a longer one.")
+    names = list(rows[0].moved)
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    body = "".join(change_row(row) for row in rows)
+    means = "".join(mean_row(rows, names, keeps) for keeps in (True, False))
+    table = (
+        f'<thead><tr><th scope="col">Change</th><th scope="col">Sentence</th>{head}</tr></thead>'
+        f"<tbody>{body}{means}</tbody>"
+    )
+    return html.failures(failures) + html.table(table, "How far changes move the sentence", "cse-table cse-moves")
+
+
+def change_row(row: Moved) -> str:
+    """A change, what it made of the sentence, and how far each model moved."""
+    meaning = "keeps the meaning" if row.keeps else "turns the meaning"
+    return (
+        f'<tr><th scope="row">{html.escape(row.name)}<small>{meaning}</small></th>'
+        f"<td>{html.folded(row.changed)}</td>{''.join(map(share_cell, row.moved.values()))}</tr>"
+    )
+
+
+def share_cell(share: float, unit: str = " %") -> str:
+    """A share in hundredths and a bar."""
+    return f'<td class="cse-share">{round(100 * share)}{unit}{html.bar(share)}</td>'
+
+
+def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
+    """The means over the changes that keep, or turn, the meaning; nothing where there are none."""
+    chosen = [row for row in rows if row.keeps is keeps]
+    if not chosen:
+        return ""
+    means = (sum(row.moved[name] for row in chosen) / len(chosen) for name in names)
+    what = "kept" if keeps else "turned"
+    return (
+        f'<tr class="cse-mean"><th scope="row">mean</th><td>where the meaning is {what}</td>'
+        f"{''.join(map(share_cell, means))}</tr>"
+    )
+
+
+def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
+    """The pairs to compare: the graded ones, or those in `lines`, a pair a line with "|" or a tab between."""
+    if validation.one_of(source, "The source", SOURCES) == "graded":
+        from cse.text.sentences import scored_pairs
+
+        return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
+    found = []
+    for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
+        parts = [part.strip() for part in line.replace("\t", "|").split("|")]
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f'"{line[:60]}" is no pair; write two sentences with | between them.')
+        found.append((parts[0], parts[1]))
+    return found
+
+
+def disagreeing(
+    state: AppState, pairs: Sequence[tuple[str, str]], report: Report = silent
+) -> tuple[list[Disagreement], dict[str, Failure]]:
+    """The pairs by how far the models' places of them lie apart, and the models that have no answer."""
+    from cse.vectors import cosines
+
+    def likeness(column: Column, encoder: Encoder) -> np.ndarray:
+        vectors = state.models.reader(encoder).encode([sentence for pair in pairs for sentence in pair])
+        return cosines(vectors[::2], vectors[1::2])
+
+    answers = state.models.apply(likeness, report=report)
+    known, failures = divided(answers)
+    return disagreements(known), failures
+
+
+def disagreements_html(
+    pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
+) -> str:
+    """The pairs about which the models differ most, with each model's place."""
+    if not found or len(found[0].places) < 2:
+        return html.failures(failures) + html.hint("It takes two models to disagree.")
+    names = list(found[0].places)
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    rows = []
+    for row in found[:SHOWN]:
+        first, second = (html.folded(sentence) for sentence in pairs[row.pair])
+        cells = "".join(share_cell(row.places[name], unit="") for name in names)
+        rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
+    table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+    return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+
+
+def probe_tab(
+    state: AppState,
+    moved: list[Moved] | None = None,
+    differing: list[Disagreement] | None = None,
+    xrayed: dict[str, XRay] | None = None,
+) -> list[Linked]:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+    return [changes_section(state, moved), pairs_section(state, differing), xray_section(state, xrayed)]
+
+
+def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
+    """A sentence, and how far small changes move it in each model."""
+    heading("What do the models hear?")
+    gr.HTML(html.hint(MOVES), apply_default_css=False)
+    with gr.Row(equal_height=True):
+        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
+        button = submit("Change it")
+    examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
+    output = result("changes", moved_html(first, {}) if first else html.hint("Press Enter or Change it."))
+
+    def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
+        return moved_html(*perturbed(state, sentence, reporter(progress)))
+
+    run = refusing(change, [sentence], [output])
+    triggers = (button.click, sentence.submit)
+    private(triggers, run, examples)
+    return Linked(("sentence",), run, triggers, examples=examples)
+
+
+def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
+    """A list of pairs, and those about which the models differ most."""
+    heading("Where do the models disagree?")
+    gr.HTML(html.hint(PLACES), apply_default_css=False)
+    with gr.Row(equal_height=True):
+        source = gr.Radio([(label, key) for key, label in SOURCES.items()], value="graded", label="Pairs", scale=4)
+        button = submit("Find them")
+    lines = gr.Textbox(PAIRS, label=f"Your pairs ({LEAST_PAIRS} to {MOST_PAIRS}), | between", lines=6, visible=False)
+    hint = html.hint("Press Find them.")
+    output = result("disagreements", disagreements_html(pairs_of("graded", ""), first, {}) if first else hint)
+
+    def find_pairs(source: str, lines: str, progress: gr.Progress = PROGRESS) -> str:
+        pairs = pairs_of(source, lines)
+        return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
+
+    run = refusing(find_pairs, [source, lines], [output])
+    triggers = (button.click, source.change)
+    private(triggers, run)
+    source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)
+    return Linked(("pairs", "lines"), run, triggers)

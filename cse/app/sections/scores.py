@@ -1,0 +1,162 @@
+"""What scoreboards say in words and as JSON: names, protocol, verdicts, and how to score what has no results."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cse.app import validation
+from cse.app.models.models import Column, Failure, free_name
+from cse.app.models.state import AppState
+
+if TYPE_CHECKING:
+    from cse.benchmark.scoreboard import Row, Scoreboard
+    from cse.benchmark.tables import Column as Score
+
+MEASURES = {  # what scores are called and their unit
+    "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
+    "accuracy": ("accuracy", "%"), "f1": ("F1", "%"), "nmi": ("NMI", "× 100"), "neighbours": ("neighbours", "%"),
+    "ndcg@10": ("nDCG@10", "× 100"), "mrr@10": ("MRR@10", "× 100"), "recall@10": ("recall@10", "%"),
+    "recall@100": ("recall@100", "%"), "anisotropy": ("anisotropy", "cosine"), "separation": ("separation", "cosine"),
+    "alignment": ("alignment", "squared distance"), "uniformity": ("uniformity", "logarithm"),
+    "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
+}  # fmt: skip
+SIZES = ("pairs", "queries", "documents")
+Names = dict[str, str]  # what the page calls the model of a label
+
+
+def board_of(state: AppState, task: str) -> Scoreboard:
+    """The scoreboard of a task. Raises ValueError for another name and where the shipped results cannot be read."""
+    if isinstance(state.boards, Failure):
+        raise ValueError(state.boards.reason)
+    return state.boards[validation.one_of(task, "The task", state.boards)]
+
+
+def names_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
+    """The names of a board's models: those of the page's columns, and for others their label."""
+    known = {column.opened_by: column.name for column in columns}
+    taken = [column.name for column in columns]
+    return {
+        label: known.get(opened_by(row)) or free_name((label, f"shipped {label}"), taken)
+        for label, row in board.rows.items()
+    }
+
+
+def opened_by(row: Row) -> tuple[str, str | None, str | None]:
+    """What the model of a row is opened by, as `Column.opened_by`."""
+    return row.record.model, row.pooling, row.record.family
+
+
+def unscored(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> list[Column]:
+    """The columns that no board has a row of."""
+    scored = {opened_by(row) for board in boards.values() for row in board.rows.values()}
+    return [column for column in columns if column.opened_by not in scored]
+
+
+def scoring_command(task: str, columns: Sequence[Column]) -> str:
+    """The command that scores the columns on a task."""
+    words = ["python", "-m", "scripts.evaluate", task]
+    for option in ("model", "pooling", "family"):
+        given = dict.fromkeys(getattr(column, option) for column in columns)
+        words += [word for value in given if value for word in (f"--{option}", value)]
+    return shlex.join([*words, "--data", task])
+
+
+def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:
+    """A board as JSON values."""
+    columns = [
+        {
+            "unit": column.unit, "score": column.score, "lower_is_better": column.score in board.task.lower,
+            "best": [names[label] for label in verdict.best],
+            "inside_the_noise": [names[label] for label in verdict.alike],
+        }
+        for column, verdict in zip(board.columns, board.verdicts, strict=True)
+    ]  # fmt: skip
+    models = {names[label]: plain_row(row) for label, row in board.rows.items()}
+    protocol = " ".join(protocol_lines(board))
+    return {"task": board.task.name, "summary": board.task.summary, "protocol": protocol, "columns": columns} | {
+        "models": models
+    }
+
+
+def plain_row(row: Row) -> dict[str, Any]:
+    """A row as JSON values: a figure for each column, the seeds it is the mean of, how an untrained model is read."""
+    figures = [
+        figure and {"value": figure.value, "deviation": figure.deviation, "runs": figure.count}
+        for figure in row.figures
+    ]
+    return {"figures": figures, "seeds": list(row.seeds), "untrained": row.pooling, "shipped_seed": row.record.seed}
+
+
+def protocol_lines(board: Scoreboard) -> list[str]:
+    """What the figures are: runs, sets, options and day, in sentences."""
+    from cse.benchmark.tables import warnings
+
+    records, protocol = board.results.models, board.results.protocol
+    dates = " and ".join(dict.fromkeys(record.date or "an unknown day" for record in records.values()))
+    extras = {
+        "texts end in a full stop": protocol.final_period, "texts as SentEval tokenised them": protocol.tokenised,
+        f"classifier: {protocol.classifier}": "classifier" in board.task.options,
+    }  # fmt: skip
+    options = "; ".join(text for text, given in extras.items() if given)
+    lines = [runs_line(board), f"Sets: {', '.join(sets(board))}." if board.task.unit_headings else "", options]
+    lines += [f"Scored {dates}, data digest {protocol.data}.", *warnings(board.task, records)]
+    return [f"{line[:1].upper()}{line[1:].rstrip('.')}." for line in lines if line]
+
+
+def runs_line(board: Scoreboard) -> str:
+    """What ± is over, or that there is a single run."""
+    seeds = dict.fromkeys(row.seeds for row in board.rows.values() if len(row.seeds) > 1)
+    if seeds:
+        listed = "; ".join(", ".join(map(str, each)) for each in seeds)
+        return f"Trained models: mean ± standard deviation over the training seeds {listed}; untrained ones have none."
+    if repeats := board.task.repeats:
+        return f"± is the standard deviation over {repeats.count} {repeats.what}; one checkpoint each."
+    return "One run of one checkpoint each: how much another seed would change is not known."
+
+
+def sets(board: Scoreboard) -> list[str]:
+    """The sets with their sizes where results have them."""
+    found = {}
+    for record in board.results.models.values():
+        for unit, scores in record.scores.items():
+            sizes = ", ".join(f"{scores[size]:,} {size}" for size in SIZES if size in scores)
+            found[unit] = f"{unit} ({sizes})" if sizes else unit
+    return list(found.values())
+
+
+def heading(board: Scoreboard, column: Score) -> tuple[str, str]:
+    """What stands above a column: the set, or the score where that says more, and beneath it the score and its unit."""
+    name, unit = MEASURES.get(column.score, (column.score, ""))
+    lower = ", lower is better" if column.score in board.task.lower else ""
+    if board.task.unit_headings:
+        return column.unit, f"{name}{',' if unit == '%' else ''} {unit}{lower}".strip()
+    return name, f"{unit}{lower}"
+
+
+def said(board: Scoreboard, column: Score) -> str:
+    """A column in a sentence: its set, and the score where the set has several."""
+    name, _ = MEASURES.get(column.score, (column.score, ""))
+    if not board.task.unit_headings:
+        return name
+    return column.unit if [each.unit for each in board.columns].count(column.unit) == 1 else f"{column.unit} {name}"
+
+
+def verdicts(board: Scoreboard, names: Names) -> dict[str, str]:
+    """Which models are ahead in which columns, by more than noise and otherwise; what there is none of is left out."""
+    ahead: dict[str, dict[str, list[str]]] = {"Ahead by more than the noise": {}, "Ahead, the noise unknown": {}}
+    certain, uncertain = ahead.values()
+    alike = []
+    for column, verdict in zip(board.columns, board.verdicts, strict=True):
+        best = " and ".join(names[label] for label in verdict.best)
+        if not verdict.alike:
+            (certain if verdict.apart else uncertain).setdefault(best, []).append(said(board, column))
+            continue
+        others = ", ".join(names[label] for label in verdict.alike)
+        every = len(verdict.best) + len(verdict.alike) == len(board.rows)
+        alike.append(f"{said(board, column)} ({'all models' if every else f'{best} ≈ {others}'})")
+    found = {
+        what: [f"{name} ({', '.join(columns)})" for name, columns in groups.items()] for what, groups in ahead.items()
+    }
+    return {what: "; ".join(texts) for what, texts in {**found, "Inside the noise": alike}.items() if texts}

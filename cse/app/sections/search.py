@@ -1,0 +1,126 @@
+"""The sentences of a corpus nearest to a query, in every model; the corpus may be a visitor's own."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
+from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
+from cse.app.models.models import Column, Failure
+from cse.app.models.own_corpora import GONE
+from cse.app.models.state import AppState
+from cse.app.sections.own_section import OwnSection, choices_of, own_section
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.encoding.encoder import Encoder
+    from index.hits import Hit
+
+DEFAULT = 5
+QUERIES = [
+    "The orchestra played a slow symphony.",
+    "I want to save more money every month.",
+    "The flight was delayed for three hours.",
+    "The teacher gave us too much homework.",
+]
+FIRST_TIME = "Press Enter or Search. A model that is not bundled encodes the demo corpus first, which takes longer."
+
+
+def find_all(
+    state: AppState,
+    query: str,
+    k: int,
+    corpus: Corpus,
+    threshold: float = 0.0,
+    depth: int = MOST,
+    report: Report = silent,
+) -> dict[str, Found | Failure]:
+    """Each model's `depth` (or k, if that is more) best sentences of the corpus, best first.
+
+    The `threshold` is the percentile among the model's random pairs that a result has to have, 0 to 100.
+    """
+    from cse.analysis.calibration import cosine_at
+
+    wanted = validation.sentence(query, "The query")
+    count = validation.whole(k, "k", 1, MOST)
+    place = validation.between(threshold, "The least percentile", 0.0, 100.0)
+
+    def hits(column: Column, encoder: Encoder, vectors: np.ndarray) -> Found:
+        index = corpus.index(column, encoder)
+        started = time.perf_counter()
+        found = index.hits(vectors[0], max(count, depth))
+        took = 1000 * (time.perf_counter() - started)
+        least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
+        return Found(found, index.manifest.factory, index.recall_at_10, took, least)
+
+    return state.models.apply_to([wanted], hits, corpus.columns, report)
+
+
+def search(
+    state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, own: str | None = None
+) -> dict[str, list[Hit] | Failure]:
+    """Each model's `k` best sentences of the corpus that are near enough, best first; `own` as in `corpus_of`."""
+    answers = find_all(state, query, k, corpus_of(state, corpus, own), threshold, depth=1)
+    return {name: found if isinstance(found, Failure) else found.results(int(k)) for name, found in answers.items()}
+
+
+def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
+    """Ranked hits as JSON values."""
+    return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
+
+
+def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
+    """The corpus of a name; `own` is the key that a visitor's own one is kept under, which no endpoint knows.
+
+    Raises ValueError for an unknown name, and where there is no corpus under the key, or no key: never another corpus.
+    """
+    if key == OWN_KEY and own is None:
+        raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
+    if key == OWN_KEY:
+        kept = state.own_corpora.corpus(own)
+        if kept is None:
+            raise ValueError(GONE)
+        return kept
+    return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
+
+
+def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None = None) -> tuple[Linked, OwnSection]:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back.
+
+    `key` is where the page holds the visitor's key.
+    """
+    heading("The nearest sentences of a corpus")
+    with gr.Row(equal_height=True):
+        query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
+        corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", scale=3, min_width=300)
+        k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
+        threshold = gr.Slider(0, 100, 0, step=0.5, label="Least percentile", scale=3, min_width=160)
+        button = submit("Search")
+    examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
+    own = own_section(state, corpus, key)
+    opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
+    output = result("hits", opened)
+
+    def find(query: str, k: int, corpus: str, threshold: float, key: str, progress: gr.Progress = PROGRESS) -> str:
+        if corpus == OWN_KEY and state.own_corpora.corpus(key) is None:
+            return html.alert(GONE)
+        chosen = corpus_of(state, corpus, key)
+        answers = find_all(state, query, k, chosen, threshold, report=reporter(progress))
+        note = html.hint(chosen.note) if chosen.note else ""
+        return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
+
+    run = refusing(find, [query, k, corpus, threshold, key], [output])
+    triggers = (button.click, query.submit, threshold.release, own.indexed.change)
+    private(triggers, run, examples)
+    return Linked(("q", "k", "corpus", "threshold"), run, triggers, examples=examples), own

@@ -1,0 +1,109 @@
+"""How alike two sentences are to each model, which words make them so, and all pairs of a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from cse.analysis.notes import input_notes
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.distribution import Placed, placed_html
+from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.models import Column, Failure, Models, divided
+from cse.app.models.state import AppState
+from cse.app.sections.all_pairs import AllPairs, list_section
+from cse.app.sections.words import ASK, words_section
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.encoding.encoder import Encoder
+
+PAIRS: dict[str, tuple[str, str]] = {
+    "paraphrase": ("A man is playing a guitar on stage.", "Someone plays the guitar for an audience."),
+    "negation": ("The restaurant is open on Sundays.", "The restaurant is not open on Sundays."),
+    "word order": ("The dog chased the cat.", "The cat chased the dog."),
+    "unrelated": ("She planted tomatoes in the garden.", "The train to Berlin leaves at noon."),
+}
+LESSONS = {
+    "paraphrase": "Other words, the same event: this should be closer than almost every random pair.",
+    "negation": "One word turns the meaning round. A model that places this pair high does not hear the word.",
+    "word order": "The same words, another meaning. A model that places this pair high reads a bag of words.",
+    "unrelated": "Nothing in common: this should lie among the random pairs.",
+}
+
+
+def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
+    """Each model's cosine of the two sentences."""
+    pair = validation.pair(s1, s2)
+    return models.apply_to(pair, lambda _, encoder, vectors: cosine(vectors))
+
+
+def placed(
+    state: AppState, s1: str, s2: str, report: Report = silent
+) -> tuple[dict[str, Placed | Failure], dict[str, list[str]]]:
+    """Each model's cosine of the two sentences among those of random pairs, and notes on each sentence."""
+    from cse.analysis.calibration import histogram, percentile
+
+    pair = validation.pair(s1, s2)
+    notes: dict[str, dict[str, list[str]]] = {what: {} for what in validation.PAIR}
+
+    def place(column: Column, encoder: Encoder, vectors: np.ndarray) -> Placed:
+        reference, found = state.demo.random_cosines(encoder), cosine(vectors)
+        for what, text in zip(notes, pair, strict=True):
+            for note in input_notes(encoder, text):
+                notes[what].setdefault(note, []).append(column.name)
+        return Placed(found, percentile(found, reference), histogram(reference))
+
+    answers = state.models.apply_to(pair, place, report=report)
+    count = len(divided(answers)[0])
+    said = {
+        what: [note if len(names) == count else f"{note} ({', '.join(names)})" for note, names in about.items()]
+        for what, about in notes.items()
+    }
+    return answers, said
+
+
+def cosine(vectors: np.ndarray) -> float:
+    """The cosine of two vectors (2, d)."""
+    from cse.vectors import cosines
+
+    return float(cosines(vectors[:1], vectors[1:])[0])
+
+
+def similarity_tab(
+    state: AppState, pair: dict[str, Placed] | None = None, matrices: dict[str, AllPairs] | None = None
+) -> tuple[Linked, Linked]:
+    """The tab's content with its first results; what of its two parts belongs into the address comes back."""
+    return pair_section(state, pair), list_section(state, matrices)
+
+
+def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
+    """Two sentences, a row per model on one axis, and which words they are alike by."""
+    heading("Two sentences")
+    with gr.Row(equal_height=True):
+        one, other = (
+            gr.Textbox(text, label=name, scale=4, min_width=240)
+            for name, text in zip(validation.PAIR, PAIRS["paraphrase"], strict=True)
+        )
+        button = submit("Compare")
+    pairs = [list(pair) for pair in PAIRS.values()]
+    examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
+    hint = html.hint("The cosine of each model appears here.")
+    output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
+    words = words_section(state.models, [one, other])
+
+    def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> tuple[str, str]:
+        lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (s1, s2)), "")
+        return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK  # the words were another pair's
+
+    run = refusing(compare, [one, other], [output, words])
+    triggers = (button.click, one.submit, other.submit)
+    private(triggers, run, examples)
+    return Linked(("a", "b"), run, triggers, examples=examples)

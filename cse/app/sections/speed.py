@@ -1,0 +1,60 @@
+"""How long a sentence takes on this host, by model: measured once, when the models have been opened."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from cse.app.models.models import Column, divided
+from cse.app.models.remembered import fingerprint_of
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+    from cse.encoding.encoder import Encoder
+
+SENTENCE = "A man is playing a guitar on stage in front of a large audience."
+RUNS = 5
+UNKNOWN = "not measured yet"
+# Fills the cards of the strip, which may be open, without drawing them again.
+FILL = """watch('value', () => document.querySelectorAll('[data-speed]').forEach(place => {
+  const found = (props.value || {})[place.dataset.speed];
+  if (found) place.textContent = found;
+}));"""
+
+
+def milliseconds(encoder: Encoder) -> float:
+    """The median of a few encodings of one sentence; the first one is not counted."""
+    took = []
+    for _ in range(RUNS + 1):
+        start = time.perf_counter()
+        encoder.encode(SENTENCE)
+        took.append(1000 * (time.perf_counter() - start))
+    return median(took[1:])
+
+
+def speeds(state: AppState) -> dict[str, str]:
+    """What each column's card says, in words; what is not known yet is measured, models that fail are left out."""
+
+    def measured(column: Column, encoder: Encoder) -> str:
+        known = state.speeds.get(column.opened_by)
+        if known is None:
+            fingerprint_of(encoder)  # which the first answer asks for
+            known = milliseconds(encoder)
+            state.speeds.put(column.opened_by, known)
+        return in_words(known)
+
+    found, _ = divided(state.models.apply(measured))
+    return found
+
+
+def in_words(found: float | None) -> str:
+    """A measurement, or that there is none yet."""
+    return UNKNOWN if found is None else f"{found:.3g} ms a sentence on this host (median of {RUNS})"
+
+
+def speed_filler() -> gr.HTML:
+    """The hidden component whose value fills the cards."""
+    return gr.HTML({}, html_template="<div></div>", js_on_load=FILL, visible="hidden", apply_default_css=False)

@@ -1,0 +1,118 @@
+"""The template lab: what a template of the visitor's makes of every model, beside the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from cse.analysis.template_lab import Comparison, Question, Trial, compare, template_of
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.corpora import DEMO
+from cse.app.models.models import Column, Failure, divided
+from cse.app.models.state import AppState
+from cse.app.sections.tokens import MOST, SENTENCES, template_html, token_list
+from cse.methods.templates import MANUAL, MEANS, MEANS_OF
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+    from cse.evaluation.significance import Difference
+
+LONGEST = 300  # characters of a template
+WORDS = 6
+WIDTH = 18.0  # rem of a model's two lists
+OTHER = '"[X]" is a [MASK] one'
+TEMPLATES = [OTHER, MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
+EXPLANATION = (
+    "What if a model read another template? **[X]** is the sentence, **[MASK]** where the vector is read; the weights "
+    "stay as they are. The score is Spearman's correlation × 100 of cosines with the grades of the demo's 60 graded "
+    "pairs. Every checkpoint was trained with its own template, so another one is an experiment on it."
+)
+FIRST_TOKEN = (
+    "Trained without a [MASK]: its own score is that of the first token's vector, its own words are asked for as above."
+)
+
+
+def try_template(
+    state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
+) -> dict[str, Comparison | Failure]:
+    """What each model makes of a sentence and of the graded pairs, under its own template and under another."""
+    from cse.text.sentences import scored_pairs
+
+    spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
+    if len(text) > LONGEST:
+        raise ValueError(f"The template has {len(text):,} characters; give at most {LONGEST}.")
+    if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
+        raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
+    question = Question(scored_pairs(DEMO / "pairs.tsv"), spoken, validation.whole(k, "k", 1, MOST))
+
+    def tried(column: Column, encoder: Encoder) -> Comparison:
+        known = state.models.reader(encoder).encode
+        return compare(encoder, template_of(encoder, text), question, known)
+
+    return state.models.apply(tried, report=report)
+
+
+def tried_html(sentence: str, answers: Mapping[str, Comparison | Failure]) -> str:
+    """A column per model: its own template and the other one, with their scores and denoised words."""
+    words = (
+        probability
+        for answer in divided(answers)[0].values()
+        for each in (answer.own, answer.other)
+        for _, probability in each.words
+    )
+    top = max(words, default=1.0)
+    return html.columns(answers, lambda tried: both_html(sentence, tried, top), width=WIDTH)
+
+
+def both_html(sentence: str, tried: Comparison, top: float) -> str:
+    """A model's two trials side by side, and what the other template gains or loses."""
+    note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{FIRST_TOKEN}</p>'
+    sides = "".join(
+        trial_html(sentence, top, title, found) for title, found in (("Its own", tried.own), ("Yours", tried.other))
+    )
+    return f'<p class="cse-gain">{gain_html(tried.gain)}</p><div class="cse-three">{sides}</div>{note}'
+
+
+def gain_html(gain: Difference) -> str:
+    """What the other template gains, and whether so few pairs can tell."""
+    value, low, high = (f"{bound:+.1f}".replace("-", "\N{MINUS SIGN}") for bound in (gain.value, gain.low, gain.high))
+    verdict = "inside the noise" if gain.noise else "a difference"
+    return f"<b>{value}</b> <small>95 % of the evidence: {low} to {high}, {verdict}</small>"
+
+
+def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
+    """A template around the sentence, its score and its words, the bars relative to the probability `top`."""
+    return (
+        f'<div><h4>{title}</h4><p class="cse-number">{found.score:.1f}</p>'
+        f"{template_html(found.template, sentence)}{token_list(found.words, top)}</div>"
+    )
+
+
+def lab_section(
+    state: AppState, sentence: gr.components.Component, first: dict[str, Comparison] | None = None
+) -> Linked:
+    """The lab beneath the words of the `sentence`, with its first result; what belongs into the address comes back."""
+    heading("Template lab")
+    gr.Markdown(EXPLANATION)
+    with gr.Row(equal_height=True):
+        template = gr.Textbox(OTHER, label="Template", scale=4, min_width=240)
+        button = submit("Try template")
+    examples = gr.Examples([[text] for text in TEMPLATES], [template], label="Try", api_visibility="private")
+    opened = tried_html(SENTENCES[0], first) if first else html.hint("Press Enter or Try template.")
+    output = result("template-lab", opened)
+
+    def try_it(template: str, sentence: str, progress: gr.Progress = PROGRESS) -> str:
+        return tried_html(sentence, try_template(state, sentence, template, report=reporter(progress)))
+
+    run = refusing(try_it, [template, sentence], [output])
+    triggers = (button.click, template.submit)
+    private(triggers, run, examples)
+    return Linked(("template",), run, triggers, examples=examples)

@@ -1,0 +1,133 @@
+"""What a sentence vector says: the words a model reads at [MASK], before and after denoising."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import gradio as gr
+
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.models import Column, Failure, Models, divided
+from cse.app.models.state import AppState
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+
+MOST, DEFAULT = 30, 8
+WIDTH = 28.0  # rem of a model's three lists
+SENTENCES = [
+    "The doctor treated the patient in hospital.",
+    "I am not happy.",
+    "The orchestra played a slow symphony.",
+    "The bank raised its interest rates.",
+]
+FOREIGN = "This method reads no [MASK] itself; it is asked with this one."
+FULL = 1.0  # of the template subtracted
+EXPLANATION = (
+    "The model's own word predictor reads the sentence vector and names the likeliest words. A template pulls every "
+    "sentence towards the same words: those it says **alone**. **Denoising** subtracts them, so that what is left "
+    "comes from the sentence (PromptBERT, section 4.2). The slider says how much of it is subtracted, from 0, nothing, "
+    "to 1, all, which PromptBERT and ConPVP do while they train. All bars have one scale."
+)
+
+
+class Reading(NamedTuple):
+    """The likeliest tokens with their probabilities, best first, and the template whose [MASK] predicts them.
+
+    `before` are those of the sentence in the template, `alone` of the template, `after` of their difference.
+    """
+
+    before: list[tuple[str, float]]
+    alone: list[tuple[str, float]]
+    after: list[tuple[str, float]]
+    template: str
+    own: bool  # whether the method encodes with that template
+
+
+def tokens(
+    models: Models, sentence: str, k: int, share: float = FULL, report: Report = silent
+) -> dict[str, Reading | Failure]:
+    """Each model's `k` likeliest tokens at [MASK], `share` of the template's logits subtracted in `after`."""
+    text = validation.sentence(sentence, "The sentence")
+    count = validation.whole(k, "k", 1, MOST)
+    subtracted = validation.between(share, "What is subtracted", 0.0, FULL)
+
+    def read(column: Column, encoder: Encoder) -> Reading:
+        spoken, alone = encoder.mask_logits(text)
+        before, only, after = (
+            encoder.likeliest(logits, count) for logits in (spoken, alone, spoken - subtracted * alone)
+        )
+        return Reading(before, only, after, *template(encoder))
+
+    return models.apply(read, report=report)
+
+
+def template(encoder: Encoder) -> tuple[str, bool]:
+    """The text whose [MASK] predicts an encoder's tokens, and whether it is the template it encodes with."""
+    return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
+
+
+def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> str:
+    """A column per model, the bars of all on one scale."""
+    readings, _ = divided(answers)
+    words = (
+        pair
+        for reading in readings.values()
+        for found in (reading.before, reading.alone, reading.after)
+        for pair in found
+    )
+    top = max((probability for _, probability in words), default=1.0)
+    return html.columns(answers, lambda reading: reading_html(sentence, reading, top), width=WIDTH)
+
+
+def reading_html(sentence: str, reading: Reading, top: float) -> str:
+    """The sentence in its grey template, and three lists of words with bars relative to the probability `top`."""
+    lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
+    columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
+    note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
+    return f'{template_html(reading.template, sentence)}{note}<div class="cse-three">{"".join(columns)}</div>'
+
+
+def template_html(template: str, sentence: str) -> str:
+    """A sentence in its template, which is grey."""
+    before, after = (f"<span>{html.escape(part)}</span>" for part in template.split("[X]"))
+    return f'<p class="cse-template">{before}{html.shortened(sentence)}{after}</p>'
+
+
+def token_list(found: list[tuple[str, float]], top: float) -> str:
+    """Words, bars relative to the probability `top`, and percentages."""
+    rows = [
+        f'<li><span class="cse-token">{html.escape(token) or "·"}</span>{html.bar(probability / top)}'
+        f'<span class="cse-score">{100 * probability:.1f} %</span></li>'
+        for token, probability in found
+    ]
+    return f'<ol class="cse-tokens">{"".join(rows)}</ol>'
+
+
+def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Linked:
+    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+    heading("The words a vector says")
+    gr.Markdown(EXPLANATION)
+    with gr.Row(equal_height=True):
+        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
+        k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", scale=2, min_width=160)
+        share = gr.Slider(0, FULL, FULL, step=0.05, label="Template subtracted", scale=2, min_width=160)
+        button = submit("Show words")
+    examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
+    hint = html.hint("Press Enter or Show words.")
+    output = result("tokens", readings_html(SENTENCES[0], first) if first else hint)
+
+    def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
+        return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
+
+    run = refusing(show, [sentence, k, share], [output])
+    triggers = (button.click, sentence.submit, k.release, share.release)
+    private(triggers, run, examples)
+    return Linked(("sentence", "k", "share"), run, triggers, examples=examples)

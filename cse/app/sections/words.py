@@ -1,0 +1,93 @@
+"""Which words of a pair make it alike to each model: the sentences with their words tinted by what they add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import numpy as np
+
+from cse.analysis.words import words
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import result
+from cse.app.drawing.ramps import DIFFERENCES, signed, tint
+from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.refusals import refusing
+from cse.app.models.models import Column, Failure, Models, divided
+from cse.training.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.analysis.attribution import Attribution
+    from cse.encoding.encoder import Encoder
+
+WIDTH = 30.0  # rem of a model's two sentences
+ASK = html.hint("Which words? leaves out each word in turn, and shows what it adds to the cosine in every model.")
+MEANING = (
+    "A word's number is the cosine of the pair minus the cosine once that word is left out: + draws the sentences "
+    "together, \N{MINUS SIGN} pushes them apart. Words act together, so the numbers need not add up: the completeness "
+    "error is the sum of a sentence's numbers minus what leaving out all of its words at once takes away."
+)
+
+
+def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, Attribution | Failure]:
+    """What the words of two sentences add to their cosine, by model."""
+    from cse.analysis.attribution import attribute, words_within
+
+    pair = validation.pair(s1, s2)
+    for what, text in zip(validation.PAIR, pair, strict=True):
+        words_within(text, what)
+
+    def of_model(column: Column, encoder: Encoder) -> Attribution:
+        return attribute(models.reader(encoder).encode, *pair)
+
+    return models.apply(of_model, report=report)
+
+
+def words_html(pair: Sequence[str], answers: Mapping[str, Attribution | Failure]) -> str:
+    """A column per model with both sentences, their words tinted on one scale."""
+    known, _ = divided(answers)
+    largest = max((float(np.abs(values).max()) for found in known.values() for values in found.values), default=0.0)
+
+    def body(found: Attribution) -> str:
+        sentences = zip(pair, found.values, strict=True)
+        first, second = map(signed, found.errors)
+        return (
+            "".join(f'<p class="cse-words">{tinted(text, values, largest)}</p>' for text, values in sentences)
+            + f'<p class="cse-note">Cosine {found.cosine:.3f}; completeness error {first} in A, {second} in B.</p>'
+        )
+
+    return f"{html.columns(answers, body, width=WIDTH)}{html.hint(MEANING)}"
+
+
+def tinted(text: str, values: np.ndarray, largest: float) -> str:
+    """A sentence, each of its W words with its value (W,) and a tint that is full where that is `largest`."""
+    parts, end = [], 0
+    for (start, stop), value in zip(words(text), values.tolist(), strict=True):
+        style, word = tint(value / largest if largest else 0.0, DIFFERENCES), html.escape(text[start:stop])
+        parts.append(html.escape(text[end:start]))
+        parts.append(f'<span class="cse-tint" style="{style}">{word}&nbsp;<small>{signed(value)}</small></span>')
+        end = stop
+    return "".join([*parts, html.escape(text[end:])])
+
+
+def plain_words(pair: Sequence[str], found: Attribution) -> dict[str, Any]:
+    """An attribution as JSON values."""
+    named = [
+        [[text[start:stop], value] for (start, stop), value in zip(words(text), values.tolist(), strict=True)]
+        for text, values in zip(pair, found.values, strict=True)
+    ]
+    return {"cosine": found.cosine, "words": named, "errors": list(found.errors)}
+
+
+def words_section(models: Models, inputs: Sequence[gr.Textbox]) -> gr.HTML:
+    """A button that asks for the words of the pair in `inputs`, and the place of its result, which comes back."""
+    button = gr.Button("Which words?", size="sm", elem_classes="cse-ask")
+    output = result("words", ASK)
+
+    def explain(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
+        return words_html(validation.pair(s1, s2), attributions(models, s1, s2, reporter(progress)))
+
+    private([button.click], refusing(explain, inputs, [output]))
+    return output

@@ -1,0 +1,1 @@
+"""What stands before the app: names, limits and headers."""

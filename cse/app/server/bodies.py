@@ -1,0 +1,86 @@
+"""Request bodies: how large they may be, how long they may take, and how much of unfinished ones is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import anyio
+from starlette.exceptions import HTTPException
+
+from cse.app.server.budget import Budget
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+MOST_BODY = 4 * 2**20  # two texts of `validation.MAX_CHARACTERS` escaped character by character, and room
+SECONDS = 30.0  # from a request's head to the end of its body
+MOST_UNFINISHED = 16 * 2**20, 64 * 2**20  # bytes, of a client and of all
+SLOW, TOO_LARGE = 408, 413
+
+
+async def read(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
+    """A request's body, and whether the client is there until its end.
+
+    Raises HTTPException where it is too large, takes too long, or where unfinished bodies hold too much already.
+    """
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with anyio.fail_after(SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return b"".join(parts), False
+                part = message.get("body", b"")
+                if size + len(part) > MOST_BODY:
+                    raise too_large(MOST_BODY)
+                if (status := bodies.exceeded(client, len(part))) is not None:
+                    raise HTTPException(status, "Too many unfinished requests are on their way; try again.")
+                bodies.add(client, len(part))
+                size += len(part)
+                parts.append(part)
+                if not message.get("more_body"):
+                    return b"".join(parts), True
+    except TimeoutError:
+        raise too_slow(SECONDS) from None
+    finally:
+        bodies.add(client, -size)
+
+
+def replayed(body: bytes, ended: bool, receive: Receive) -> Receive:
+    """A `receive` that gives a body that was read before, and then whatever comes."""
+    waiting: list[Message] = [
+        {"type": "http.request", "body": body, "more_body": False} if ended else {"type": "http.disconnect"}
+    ]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+def counted(receive: Receive, most: int) -> Receive:
+    """A `receive` that raises HTTPException once more than `most` bytes came."""
+    size = 0
+
+    async def each() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most:
+            raise too_large(most)
+        return message
+
+    return each
+
+
+def too_large(most: int) -> HTTPException:
+    """The refusal of more than `most` bytes."""
+    return HTTPException(TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
+
+
+def too_slow(seconds: float) -> HTTPException:
+    """The refusal of a body that is not there after some seconds."""
+    return HTTPException(SLOW, f"The request's body was not complete after {seconds:.0f} seconds; send it again.")

@@ -1,0 +1,146 @@
+"""ASGI middleware: refuse foreign names and origins, more than a client's share, and calls that cannot be answered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import gradio as gr
+from starlette.datastructures import Headers, QueryParams
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, SLOW, Receive, Scope, read, replayed, too_large
+from cse.app.server.budget import TOO_MANY, Budget, client_of
+from cse.app.server.calls import API, UNKNOWN, WRONG, Refusal, refusal, unknown_event
+from cse.app.server.calls import refused as refused_call
+from cse.app.server.hosts import OPTION, VARIABLE, Names
+from cse.app.server.response_headers import Send, security_headers, with_headers
+from cse.app.server.sessions import FIELD, names_in, wrong_name
+from cse.app.server.streams import PATH as STREAM
+from cse.app.server.streams import Streams
+from cse.app.server.uploads import MOST_UPLOAD, PROGRESS, Uploads, finished
+from cse.app.server.uploads import PATH as UPLOAD
+
+MOST_OPEN = 256, 768  # requests of a kind, event streams among them, of a client and of all; a page holds two
+KINDS = ("heartbeat", "queue", "call")  # first parts of paths, which are counted apart from each other and the rest
+MISDIRECTED, FORBIDDEN, UNSUPPORTED = 421, 403, 415
+BODIES = ("POST", "PUT", "PATCH", "DELETE")
+DEEP_LINK = "deep_link"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An ASGI middleware of a Gradio app that serves `names`.
+
+    Refusals are JSON with one line, `detail`; those of uploads are that line.
+    """
+
+    app: Callable[[Scope, Receive, Send], Awaitable[None]]
+    names: Names
+    streams: Streams = field(default_factory=Streams)
+    open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MOST_OPEN)))
+    bodies: Budget = field(default_factory=lambda: Budget(*MOST_UNFINISHED))
+    uploads: Uploads = field(default_factory=Uploads)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it here."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        send, client = with_headers(send, security_headers(self.names.public)), client_of(scope)
+        kind = path_of(scope).partition("/")[0]
+        open_now = self.open[kind if kind in KINDS else "other"]
+        status = open_now.exceeded(client)
+        if status is not None:
+            whose = "This address has" if status == TOO_MANY else "All clients together have"
+            await refused(status, f"{whose} too many requests open; try again later.")(scope, receive, send)
+            return
+        with open_now.held(client):
+            try:
+                stopped, receive = await self.inspected(scope, receive, client)
+            except HTTPException as error:
+                shown = path_of(scope) == UPLOAD  # by the page, as it is
+                line, status = error.detail, error.status_code
+                stopped = PlainTextResponse(line, status) if shown else refused(status, line)
+                if error.status_code == SLOW:
+                    stopped.headers["Connection"] = "close"
+            session = session_of(scope) if stopped is None else None
+            with nullcontext() if session is None else self.streams.counted(session):
+                await (stopped or self.app)(scope, receive, send)
+
+    async def inspected(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+        """The answer to a request that the app is not to see, and what it receives where it is.
+
+        Raises HTTPException for a body that is too large or too slow, and where a client's share is used up.
+        """
+        headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
+        stopped = self.stranger(headers, blocks.share_url)
+        reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
+        if stopped is None and reasons:
+            stopped = answered(refused_call(reasons[0], WRONG))
+        if stopped is not None:
+            return stopped, receive
+        if scope["method"] in BODIES:
+            return await self.body(scope, receive, client)
+        return (self.stream(scope) if scope["method"] == "GET" else None), receive
+
+    def stream(self, scope: Scope) -> Response | None:
+        """The answer to who asks for something that is not there, or for one stream too many; None for any other."""
+        path, session, blocks = path_of(scope), session_of(scope), scope["app"].get_blocks()
+        if path == DEEP_LINK:  # Gradio writes all a session holds to the disk, and never deletes it
+            return refused(UNKNOWN, "This app stores no pages; share the page's address.")
+        if path == PROGRESS:
+            return finished()
+        if session is not None:
+            return self.streams.refusal(blocks, session)
+        return answered(unknown_event(blocks, path))
+
+    async def body(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+        """The answer to a request with a body that the app is not to see, and what it receives where it is."""
+        headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
+        form = headers.get("content-type", "").lower().startswith("multipart/")
+        if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
+            return refused(UNSUPPORTED, "No part of this app takes files here; send JSON."), receive
+        most, announced = MOST_UPLOAD if form else MOST_BODY, headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > most:
+            raise too_large(most)
+        if form:
+            return await self.uploads.answer(scope, receive, client, int(announced)), receive
+        body, ended = await read(receive, self.bodies, client)
+        return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
+
+    def stranger(self, headers: Headers, share: str | None) -> Response | None:
+        """The refusal of a request to another server's name, or from another site's page."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self.names.serves(host, share):
+            cure = f"if it should, start it with {OPTION} NAME, or set {VARIABLE}"
+            return refused(MISDIRECTED, f"This app does not answer to the name {host[:200]!r}; {cure}.")
+        if origin is not None and not self.names.trusts(origin, host, share):
+            cure = f"if its site should, start the app with {OPTION} NAME, or set {VARIABLE}"
+            return refused(FORBIDDEN, f"A page of {origin[:200]!r} may not use this app; {cure}.")
+        return None
+
+
+def path_of(scope: Scope) -> str:
+    """What follows `API` in a request's path; nothing in one to another place."""
+    return str(scope["path"]).partition(API)[2].strip("/")
+
+
+def session_of(scope: Scope) -> str | None:
+    """The session whose stream a request asks for."""
+    if scope["method"] != "GET" or path_of(scope) != STREAM:
+        return None
+    return QueryParams(scope["query_string"]).get(FIELD)
+
+
+def answered(reason: Refusal | None) -> Response | None:
+    """A refusal as it is sent, if there is one."""
+    return None if reason is None else JSONResponse(*reason)
+
+
+def refused(status: int, line: str) -> Response:
+    """An answer of one line."""
+    return JSONResponse({"detail": line}, status)

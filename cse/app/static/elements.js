@@ -1,0 +1,18 @@
+// Elements of the page, made by its scripts. Texts are only set as textContent.
+function add(parent, tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  parent.appendChild(made);
+  return made;
+}
+
+// A text in a list: a long one, as in cse/app/drawing/html.py, shows three lines until a click or a key opens it.
+const LONG = 160;
+
+function addText(parent, text) {
+  if (text.length <= LONG) return add(parent, 'span', '', text);
+  const made = add(parent, 'details', 'cse-long');
+  add(add(made, 'summary'), 'span', '', text);
+  return made;
+}

@@ -1,1 +1,0 @@
-"""The Gradio app: models as columns, one module per tab, and the page that holds them."""
