@@ -73,7 +73,7 @@ def main(
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.published_row import BASE
+    from cse.benchmark.published import BASE
     from cse.papers.ledger import markdown, reproduce
     from cse.papers.listings import LISTINGS, WORDS, likeliest_words, word_commands
     from cse.papers.obtained import draw_figure

@@ -1,8 +1,10 @@
 """The published rows are self-consistent facts, each found by its table and by what it is a row of."""
 
+from pathlib import Path
+
 import pytest
 
-from cse.benchmark.published import PAPERS, ROWS, SETS, published, rows
+from cse.benchmark.published import FILE, PAPERS, ROWS, SETS, published, read_rows, rows
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
 from cse.models.families import PUBLISHED_IDS
 
@@ -45,3 +47,15 @@ def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
         rows("simcse", "1")
     with pytest.raises(ValueError, match="choose from 1, 2, figure-2"):
         rows("dcpcse", "9")
+
+
+def test_the_table_has_a_row_for_every_published_checkpoint() -> None:
+    assert [row.backbone for row in ROWS if row.checkpoint] == list(PUBLISHED_IDS)
+
+
+def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path) -> None:
+    header, first, *_ = FILE.read_text().splitlines()
+    for line in (first.rpartition("\t")[0], first.replace(first.split("\t")[5], "many")):
+        (tmp_path / "published.tsv").write_text(f"{header}\n{line}\n")
+        with pytest.raises(ValueError, match=r"^published\.tsv, line 2: "):
+            read_rows(tmp_path / "published.tsv")

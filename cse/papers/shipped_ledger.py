@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cse.benchmark.published import ROWS
-from cse.benchmark.published_row import BASE
+from cse.benchmark.published import BASE, ROWS
 from cse.benchmark.scoreboard import AVERAGE
 from cse.evaluation.significance import Sample
 from cse.papers.ledger_entry import LedgerEntry, compared
 
 if TYPE_CHECKING:
-    from cse.benchmark.published_row import PublishedRow
+    from cse.benchmark.published import PublishedRow
     from cse.benchmark.results import Protocol
     from cse.benchmark.scoreboard import Row, Scoreboard
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.benchmark.published import GENERATED, TEMPLATES
+from cse.benchmark.published import TEMPLATES
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
 from cse.methods.method import UNTRAINED, When
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Score = Callable[[Template], float]
 
 RELATIONS = ("", "is ", "mean ", "means ")  # stage 1: between [X] and [MASK]
+GENERATED = {"Also called [MASK]. [X]": 64.75}  # section 4.2: the best of 500 templates that T5 wrote
 FRAMES = ("This [X]", "This sentence of [X]", 'This sentence of "[X]"', 'This sentence : "[X]"')  # stage 2: around [X]
 
 
