@@ -1,1 +1,1 @@
-"""The commands: each file parses its options, calls the library and prints. Run them as `python -m scripts.NAME`."""
+"""The commands of `cse.commands` in a clone: `python -m scripts.NAME`. None of this is installed."""

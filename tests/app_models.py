@@ -41,8 +41,8 @@ def serving(
     models: Sequence[str], indexes: Sequence[Path] = (), root: Path | None = None, **launched: bool
 ) -> Iterator[str]:
     """The address of a running app with these columns; visitors may add what is under `root`."""
-    from app import build_app
     from cse.app.page import launch_options
+    from cse.app.serving import build_app
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -412,7 +412,7 @@ def test_a_call_cannot_go_around_the_queue(client):
 
 def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_hidden():
     """Maps take long and have a lane of their own."""
-    from app import build_app
+    from cse.app.serving import build_app
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}

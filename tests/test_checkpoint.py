@@ -19,6 +19,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 import cse
 import cse.models.checkpoint
 import cse.publishing.copying
+from cse.commands.cli import STORAGES
 from cse.encoding.backbone import backbone_tensors, describe, load_backbone
 from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
@@ -28,7 +29,6 @@ from cse.models.loading import load
 from cse.models.names import location
 from cse.models.storage import Storage, pack, unpack
 from cse.publishing.copying import copy_checkpoint
-from scripts.cli import STORAGES
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)

@@ -14,7 +14,7 @@ import typer
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from scripts.cli import command, commands, with_flags
+from cse.commands.cli import command, commands, with_flags
 
 
 def refuse(
@@ -73,7 +73,7 @@ def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words: list[
 
 TALKATIVE = """
 import typer
-from scripts.cli import command, print_json
+from cse.commands.cli import command, print_json
 def talk(json_output: bool = False):
     if json_output:
         print_json(["word"] * 100_000)

@@ -18,13 +18,13 @@ from served_space import served
 from typer.testing import CliRunner
 
 import cse
+from cse.commands.deploy import app
 from cse.errors import ArtefactError
 from cse.publishing.project_files import pins, project_texts
 from cse.publishing.space import Hardware, requirements
 from cse.storage import hub
 from index import BuildSettings, VectorIndex
 from index.manifest import read_manifest
-from scripts.deploy import app
 
 LOCK = (ROOT / "requirements.txt").read_text()
 OWN = {"README.md", "requirements.txt", "space.py"}
@@ -45,7 +45,7 @@ def project_files() -> set[str]:
     """What the hub has to have of the project."""
     paths = [path for name in ("cse", "index") for path in (ROOT / name).rglob("*") if path.is_file()]
     kept = [path for path in paths if path.parent.name != "__pycache__"]
-    return {path.relative_to(ROOT).as_posix() for path in kept} | {"app.py", "LICENSE"}
+    return {path.relative_to(ROOT).as_posix() for path in kept} | {"LICENSE"}
 
 
 @pytest.mark.parametrize("hardware", list(Hardware))
@@ -223,7 +223,7 @@ def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
         deploy("me/space", "--hardware", "cpu")
         _, after = standing.find("spaces/me/space", "main")
     assert {name.partition("/")[0] for name in before} >= {"models", "indexes"}
-    assert after.keys() == {"app.py", "LICENSE"} | OWN | of_others.keys()
+    assert after.keys() == {"LICENSE"} | OWN | of_others.keys()
 
 
 def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: 
     options = ["--index", tmp_path / "second", "--index", tmp_path / "first"]
     deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
     (place / "indexes" / "old").mkdir()
-    (place / "app.py").write_text("def main(words):\n    print(words)\n    return 0\n")
+    (place / "cse" / "app" / "serving.py").write_text("def main(words):\n    print(words)\n    return 0\n")
     done = subprocess.run([sys.executable, "space.py"], cwd=place, capture_output=True, text=True, env=os.environ)
     assert done.stdout == "['--index', 'indexes/second', '--index', 'indexes/first']\n", done.stderr
     (tmp_path / "more").mkdir()

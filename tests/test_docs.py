@@ -144,7 +144,7 @@ def invoke(words: Sequence[str]) -> Result:
 
 def run_here(words: Sequence[str], **options: Any) -> Any:
     """`subprocess.run` that runs the project's own commands, as `scripts.reproduce` calls them, in this process."""
-    if not words[2:] or not words[2].startswith("scripts."):
+    if not words[2:] or not words[2].startswith("cse.commands."):
         return RUN(words, **options)
     done = invoke(words)
     assert done.exit_code == 0, f"{words}\n{done.output[-1500:]}"

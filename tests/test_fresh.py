@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from wheels import build_wheel, pip
 
 import cse
+from cse.commands.deploy import app as deploy
 from cse.publishing.space import CPU_WHEELS, Hardware, requirements
-from scripts.deploy import app as deploy
 
 TORCH, *OTHERS = requirements((ROOT / "requirements.txt").read_text(), Hardware.CPU).splitlines()[1:]
 # Elsewhere the package index has no other build than that for the CPU.
@@ -49,7 +49,7 @@ ASKED = {
 USED = """
 import json
 import cse
-from scripts.__main__ import app
+from cse.commands.__main__ import app
 
 for words in (
     "build-index text.txt --model dcpcse --output index",

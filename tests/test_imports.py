@@ -15,16 +15,16 @@ from conftest import ROOT
 
 PACKAGES = ("cse", "index", "scripts")
 OWNERS = {
-    "gradio": {"app", "cse.app"}, "typer": {"scripts"}, "faiss": {"index"}, "torch": {"cse"}, "transformers": {"cse"},
+    "gradio": {"cse.app"}, "typer": {"cse.commands"}, "faiss": {"index"}, "torch": {"cse"}, "transformers": {"cse"},
     "tokenizers": {"cse"}, "accelerate": {"cse"}, "safetensors": {"cse"}, "datasets": {"cse", "index"},
-    "matplotlib": {"cse"}, "sklearn": {"cse"}, "scipy": {"cse"}, "argparse": {"app"}, "pymilvus": {"index"},
+    "matplotlib": {"cse"}, "sklearn": {"cse"}, "scipy": {"cse"}, "argparse": {"cse.app"}, "pymilvus": {"index"},
 }  # fmt: skip
 HEAVY = ("torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib")
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
     ("errors", "vectors"), ("methods", "storage"), ("text",), ("encoding", "evaluation"), ("models",),
     ("training", "analysis"), ("pretraining", "publishing", "benchmark", "adapters"), ("papers",),
-    ("app",),
+    ("app",), ("commands",),
 )  # fmt: skip
 INDEX_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage"}
 EVALUATION_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage", "cse.text"}
@@ -43,8 +43,8 @@ def sources() -> dict[str, Path]:
 
 
 MODULES = sources()
-NO_COMMANDS = {"scripts.cli", "scripts.__main__"}
-COMMANDS = sorted(name for name in MODULES if name.startswith("scripts.") and name not in NO_COMMANDS)
+NO_COMMANDS = {"cse.commands.cli", "cse.commands.__main__"}
+COMMANDS = sorted(name for name in MODULES if name.startswith("cse.commands.") and name not in NO_COMMANDS)
 
 
 @functools.cache
@@ -113,7 +113,8 @@ def test_every_module_is_read() -> None:
 def test_a_library_is_imported_only_by_its_layer(library: str) -> None:
     users = {module for module in MODULES if library in imports(module)}
     assert users
-    owners = {"cse.app" if belongs(module, "cse.app") else module.partition(".")[0] for module in users}
+    layers = ("cse.app", "cse.commands")
+    owners = {next((at for at in layers if belongs(module, at)), module.partition(".")[0]) for module in users}
     assert owners <= OWNERS[library], users
 
 
@@ -137,7 +138,7 @@ FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
 def test_a_department_imports_only_those_below_it(module: str) -> None:
     own = department(module)
     for name in of_project(module):
-        if name != "cse" and department(name) != own:
+        if name.startswith("cse.") and department(name) != own:
             assert FLOOR[department(name)] < FLOOR[own], f"{module} imports {name}"
 
 
@@ -161,18 +162,21 @@ def test_evaluation_is_a_leaf_that_knows_arrays_and_no_models(module: str) -> No
     assert libraries(module) <= NUMERICAL
 
 
-def test_nothing_imports_what_stands_above_it() -> None:
-    above = {"cse": {"scripts", "app"}, "index": {"scripts", "app"}}
-    above |= {"scripts": {"app"}, "app": {"scripts"}}
+def test_the_faces_in_scripts_and_app_import_one_module_each() -> None:
+    faces = [module for module in MODULES if module.partition(".")[0] in ("scripts", "app")]
+    for module in faces:
+        wanted = {"cse.app.serving"} if module == "app" else {module.replace("scripts", "cse.commands")}
+        assert of_project(module) == (wanted if module != "scripts" else set()), module
+    assert {face for face in faces if face not in ("app", "scripts", "scripts.__main__")} == {
+        command.replace("cse.commands", "scripts") for command in COMMANDS
+    }
     for module in MODULES:
-        roots = {name.partition(".")[0] for name in of_project(module)}
-        if module == "scripts.__main__":  # `cse app` starts the app
-            roots -= {"app"}
-        assert not roots & above[module.partition(".")[0]], module
+        if module not in faces:
+            assert not of_project(module) & set(faces), module
 
 
 @pytest.mark.parametrize("module", COMMANDS)
-def test_scripts_hold_commands_alone(module: str) -> None:
+def test_commands_hold_no_more_than_commands(module: str) -> None:
     """An `app` is a `main` or several functions of the file; what they call stands in a package, not in a script."""
     (made,) = [node.value for node in tree(module).body if isinstance(node, ast.Assign) and targets(node) == ["app"]]
     assert isinstance(made, ast.Call)
@@ -180,7 +184,7 @@ def test_scripts_hold_commands_alone(module: str) -> None:
     used = [ast.unparse(value) for value in made.args[1].values] if several else [ast.unparse(made.args[0])]
     assert several or ast.unparse(made) == "command(main)"
     assert set(used) <= {node.name for node in tree(module).body if isinstance(node, ast.FunctionDef)}
-    assert {name for name in of_project(module) if belongs(name, "scripts")} == {"scripts.cli"}
+    assert {name for name in of_project(module) if belongs(name, "cse.commands")} == {"cse.commands.cli"}
 
 
 def targets(node: ast.stmt) -> list[str]:
@@ -198,12 +202,12 @@ def look(what):
 for name in sys.argv[1:]:
     module = importlib.import_module(name)
     look(name)
-    if name.startswith("scripts.") and hasattr(module, "app"):
+    if name.startswith("cse.commands.") and hasattr(module, "app"):
         try:
             module.app(["--help"])
         except SystemExit:
             look(name + " --help")
-    elif name == "app":
+    elif name == "cse.app.serving":
         module.parser().format_help()
         look("app --help")
 print(json.dumps(loaded))
@@ -211,7 +215,16 @@ print(json.dumps(loaded))
 
 
 def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
-    names = ["cse", "index", "cse.evaluation", "scripts.cli", "scripts.__main__", *COMMANDS, "app"]
+    names = [
+        "cse",
+        "index",
+        "cse.evaluation",
+        "cse.commands.cli",
+        "cse.commands.__main__",
+        *COMMANDS,
+        "cse.app.serving",
+        "app",
+    ]
     done = subprocess.run([sys.executable, "-c", WATCH, *names], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == {}
     assert done.stdout.count("Usage:") >= 9

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from app_models import GOOD, serving, write_model
 
-import app
+from cse.app import serving as app
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

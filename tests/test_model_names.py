@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 import cse
 from cse.app.models.corpora import index_columns
 from cse.app.models.models import Models
+from cse.commands import build_index, search
 from cse.errors import ArtefactError
 from cse.models.names import Kind, resolve
-from scripts import build_index, search
 
 
 def run(app: object, *arguments: object) -> Result:

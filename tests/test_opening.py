@@ -108,7 +108,8 @@ def test_a_page_with_another_column_is_computed_when_it_opens(bert_folder) -> No
 
 
 def test_the_bundled_page_is_painted_from_files_before_any_weights_are_read() -> None:
-    code = "import sys; from app import build_app; build_app(); print('torch' in sys.modules, 'sklearn' in sys.modules)"
+    code = "import sys; from cse.app.serving import build_app; build_app()\n"
+    code += "print('torch' in sys.modules, 'sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

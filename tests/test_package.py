@@ -19,12 +19,14 @@ from packaging.version import Version
 from typer.testing import CliRunner
 from wheels import PACKAGED, build_wheel
 
-import app
 import cse
+from cse.app import serving as app
+from cse.commands.__main__ import app as group
 from cse.publishing.space import Hardware, SpaceRequest, stage
-from scripts.__main__ import app as group
 
-FILES = sorted(path for path in (ROOT / "scripts").glob("*.py") if path.stem not in ("__init__", "__main__", "cli"))
+FILES = sorted(
+    path for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in ("__init__", "__main__", "cli")
+)
 KNOWN = set("build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
 CALLS = CliRunner()
 
@@ -41,7 +43,6 @@ def metadata(wheel: zipfile.ZipFile) -> email.message.Message:
 
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     paths = [path for folder in ("cse", "index") for path in (ROOT / folder).rglob("*") if path.is_file()]
-    paths += [*(ROOT / "scripts").glob("*.py"), ROOT / "app.py"]
     expected = {path.relative_to(ROOT).as_posix() for path in paths if path.parent.name != "__pycache__"}
     assert {
         "cse/py.typed",
@@ -79,8 +80,8 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
 
 def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:
     assert metadata(wheel)["Version"] == cse.__version__
-    sources = [path for name in PACKAGED[:3] for path in (ROOT / name).rglob("*.py")]
-    files = [*sources, *(ROOT / name for name in PACKAGED[3:])]
+    sources = [path for name in PACKAGED[:2] for path in (ROOT / name).rglob("*.py")]
+    files = [*sources, *(ROOT / name for name in PACKAGED[2:])]
     written = [path for path in files if cse.__version__ in path.read_text()]
     assert written == [ROOT / "cse" / "__init__.py"]
 
@@ -102,17 +103,18 @@ def test_the_lock_keeps_the_ranges_whose_lower_bounds_are_its_oldest_versions(wh
 
 WATCH = """
 import sys
-from scripts.__main__ import app
+from cse.commands.__main__ import app
 try:
     app(["--help"])
 except SystemExit:
-    print(sorted(name for name in sys.modules if name.startswith("scripts.") or name in ("torch", "numpy", "gradio")))
+    heavy = ("torch", "numpy", "gradio")
+    print(sorted(name for name in sys.modules if name.startswith("cse.commands.") or name in heavy))
 """
 
 
 def test_the_help_of_the_group_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", WATCH], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['scripts.__main__']"
+    assert done.stdout.splitlines()[-1] == "['cse.commands.__main__']"
 
 
 def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -> None:
@@ -127,7 +129,7 @@ def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_a_command_of_the_group_is_that_of_its_file(path: Path) -> None:
-    module = importlib.import_module(f"scripts.{path.stem}")
+    module = importlib.import_module(f"cse.commands.{path.stem}")
     alone = CALLS.invoke(module.app, ["--help"]).output
     for name in {path.stem, path.stem.replace("_", "-")}:
         mounted = CALLS.invoke(group, [name, "--help"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cse.commands.pretrain import main
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
-from scripts.pretrain import main
 
 
 def test_the_rate_warms_up_and_decays_to_nothing() -> None:

@@ -103,7 +103,7 @@ def test_pretraining_needs_no_data_index_or_app_library(corpus: Path, tmp_path: 
     arguments = [str(corpus), "--output", str(tmp_path / "out"), *options]
     code = f"""
 import sys
-from scripts.pretrain import app
+from cse.commands.pretrain import app
 try:
     app({arguments})
 finally:

@@ -11,13 +11,13 @@ from pretraining_runs import CONFIG as NEW
 from pretraining_runs import run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+from cse.commands.pretrain import app
 from cse.encoding.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.held_out import evaluate
 from cse.pretraining.setup import PretrainingSetup, prepare
-from scripts.pretrain import app
 
 CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
 

@@ -19,15 +19,15 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
+from cse.commands.push import app
+from cse.commands.search import app as search
+from cse.commands.train import app as train
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.names import BUNDLED
 from cse.models.storage import Storage
 from cse.storage import hub
 from index import BuildSettings, VectorIndex
-from scripts.push import app
-from scripts.search import app as search
-from scripts.train import app as train
 
 
 def push(*words: object, code: int = 0) -> str:

@@ -8,12 +8,12 @@ import pytest
 from conftest import SENTENCES
 from typer.testing import CliRunner
 
+from cse.commands.train import app
 from cse.methods.presets import preset
 from cse.methods.serialise import to_json
 from cse.models.checkpoint import read_checkpoint_config
 from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest
-from scripts.train import app
 
 
 @pytest.fixture

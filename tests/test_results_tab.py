@@ -100,7 +100,7 @@ def test_models_have_the_names_of_the_other_tabs() -> None:
 
 
 def test_what_has_no_results_is_named_with_the_command_that_makes_them(tmp_path, bert_folder, sts, monkeypatch) -> None:
-    from scripts.evaluate import app
+    from cse.commands.evaluate import app
 
     boards = open_boards()
     mine = columns(["simcse", str(write_model(tmp_path / "my model", bert_folder, "simcse"))])

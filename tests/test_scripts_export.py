@@ -10,7 +10,7 @@ from index_corpus import build
 from typer.testing import CliRunner, Result
 
 import cse
-from scripts import export
+from cse.commands import export
 
 runner = CliRunner()
 

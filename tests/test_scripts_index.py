@@ -13,9 +13,9 @@ from app_models import write_model
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.commands import build_index, encode, search
 from index import VectorIndex
 from index.manifest import read_manifest, write_manifest
-from scripts import build_index, encode, search
 
 CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
 FOLDERS: dict[str, str] = {}  # the tests' model names, and where these models lie

@@ -13,9 +13,9 @@ from conftest import SENTENCES
 from milvus_server import free_port, needs_server, served
 from typer.testing import CliRunner, Result
 
-import app
+from cse.app import serving as app
+from cse.commands import build_index, evaluate, search
 from index import IndexFolderError
-from scripts import build_index, evaluate, search
 
 pytestmark = needs_server
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.benchmark.published import TEMPLATES
+from cse.commands.search_templates import app
 from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
 from cse.methods.method import UNTRAINED, When
@@ -31,7 +32,6 @@ from cse.papers.template_search import (
 from cse.storage.checksums import with_digest
 from cse.text.sentences import scored_pairs
 from cse.vectors import cosines
-from scripts.search_templates import app
 
 
 def run(*arguments: object) -> Result:

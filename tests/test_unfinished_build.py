@@ -13,11 +13,11 @@ from app_models import write_model
 from index_corpus import FACTORIES, in_batches
 from typer.testing import CliRunner, Result
 
+from cse.commands import build_index, encode
 from cse.encoding.encoder import Encoder
 from cse.storage.replace import Replacement
 from cse.training.unfinished_build import UnfinishedBuild
 from index import BuildSettings, VectorIndex, engine, states
-from scripts import build_index, encode
 
 TEXTS = [f"a dog and {number} cats" for number in range(13)]
 BLOCK = 4

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conftest import ROOT
 
-PACKAGED = ("cse", "index", "scripts", "app.py", "pyproject.toml", "README.md", "LICENSE")
+PACKAGED = ("cse", "index", "pyproject.toml", "README.md", "LICENSE")
 
 
 def pip(*words: object) -> "subprocess.CompletedProcess[str]":
@@ -19,7 +19,7 @@ def build_wheel(place: Path) -> Path:
     """The wheel, built beside tests and docs in a folder of links, so that no build files come into the repository."""
     source = place / "source"
     source.mkdir()
-    for name in (*PACKAGED, "tests", "docs"):
+    for name in (*PACKAGED, "app.py", "scripts", "tests", "docs"):
         (source / name).symlink_to(ROOT / name)
     done = pip("wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", place / "made", source)
     assert done.returncode == 0, done.stderr

@@ -164,7 +164,8 @@ def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[s
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     report(f"  {command}")
-    done = subprocess.run([sys.executable, *words[1:]], stdout=subprocess.DEVNULL)
+    module = words[2].replace("scripts.", "cse.commands.", 1)  # which is there without a clone, too
+    done = subprocess.run([sys.executable, "-m", module, *words[3:]], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
 

@@ -16,7 +16,7 @@ from cse.publishing.project_files import CARD, LICENCE, LOCK, project_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cse", "index")
-APP, ENTRY = "app.py", "space.py"
+ENTRY = "space.py"
 MODELS, INDEXES = "models", "indexes"
 OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # what a deployment writes, and deletes later
 PYTHON = "3.12"
@@ -66,9 +66,9 @@ INDEXES = {indexes}
 
 
 def main() -> int:
-    """Serve the app; further options are those of `app.py`."""
+    """Serve the app; further options are those of the app."""
     os.chdir(HERE)
-    from app import main as serve
+    from cse.app.serving import main as serve
 
     options = [word for model in MODELS for word in ("--model", model)]
     options += [word for index in INDEXES for word in ("--index", index)]
@@ -109,7 +109,6 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace
     project = project_texts(root)
     for name in PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*"))
-    shutil.copyfile(root / APP, folder / APP)
     staged = StagedSpace(_stage_models(request.models, folder))
     texts = {
         LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.models.values())),

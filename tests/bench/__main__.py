@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scripts.cli import POOLING, PRECISIONS, check_choice, commands, log, print_json
+from cse.commands.cli import POOLING, PRECISIONS, check_choice, commands, log, print_json
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from scripts.cli import command, log, print_json
+from cse.commands.cli import command, log, print_json
 
 
 def main(

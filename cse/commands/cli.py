@@ -32,6 +32,10 @@ FAMILY = f"What a published checkpoint is where neither its keys nor its hub id 
 class Grouped(TyperCommand):
     """A command whose help has a section for each `rich_help_panel` of its options, in the order of their first."""
 
+    def get_help(self, ctx: Any) -> str:
+        """The help, with commands as the user calls them."""
+        return as_called(super().get_help(ctx))
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of arguments and options."""
         sections: dict[str, list[Any]] = {}
@@ -79,7 +83,7 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         line = " ".join((message or str(error) or type(error).__name__).split())
-        typer.secho(f"Error: {with_flags(line, app)}", fg=typer.colors.RED, err=True)
+        typer.secho(f"Error: {as_called(with_flags(line, app))}", fg=typer.colors.RED, err=True)
         raise typer.Exit(code) from error
 
     @functools.wraps(function)
@@ -139,6 +143,13 @@ def with_flags(message: str, app: typer.Typer) -> str:
         return param.opts[0] if param.param_type_name == "option" else param.metavar or found[1].upper()
 
     return re.sub(r"`(\w+)`", shown, message)
+
+
+def as_called(text: str) -> str:
+    """`text` with `cse NAME` for `scripts.NAME` where the installed command `cse` was called."""
+    if Path(sys.argv[0]).stem != "cse":
+        return text
+    return re.sub(r"(?:python -m )?\bscripts\.(\w+)", lambda found: f"cse {found[1].replace('_', '-')}", text)
 
 
 def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:

@@ -1,0 +1,243 @@
+"""The app: contrastive sentence embeddings side by side. `python app.py` serves it on http://127.0.0.1:7860."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.methods.method import UNTRAINED
+from cse.models.names import BUNDLED_NAMES
+
+if TYPE_CHECKING:
+    import gradio as gr
+
+HOST, PORT = "127.0.0.1", 7860
+BAD_DATA = 3
+TEMPORARY = "GRADIO_TEMP_DIR"
+NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
+
+
+def build_app(
+    models: Sequence[str] = BUNDLED_NAMES,
+    indexes: Sequence[Path | str] = (),
+    family: str | None = None,
+    pooling: str | None = None,
+    models_root: Path | None = None,
+    allow_hub: bool = False,
+) -> gr.Blocks:
+    """The app with a column per model, and the indexes of `scripts.build_index` to search beside the demo corpus.
+
+    An index is a folder's path, or the address of a Milvus collection.
+
+    `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. Visitors may
+    add models to their own page: bundled ones, folders under `models_root`, and hub ids, downloaded with `allow_hub`.
+    No weights are read before a page asks for them. Raises `index.IndexFolderError` for what is no index.
+    """
+    from cse.app.models.admission import Admission
+    from cse.app.models.state import open_state
+    from cse.app.page import page
+
+    return page(open_state(models, indexes, family, pooling, Admission(models_root, allow_hub)))
+
+
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Serve until interrupted; the exit code comes back: 0, 3 for a bad host or port, 4 for a bad model or index.
+
+    `program` is what usage messages call it, instead of this file's name.
+    """
+    options = parser(program).parse_args(arguments)
+    os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.setdefault(
+        "GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000"
+    )  # calls between statistics, which none reads
+    try:
+        if options.precompute:
+            precompute()
+            return 0
+        check(options)
+        serve(options)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+        return getattr(error, "exit_code", BAD_DATA)
+    return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise for what can be seen to be wrong at once.
+
+    ValueError where Gradio or mcp is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError
+    for a host or port that cannot be had.
+    """
+    from cse.errors import ArtefactError
+    from cse.models.names import Kind, resolve_among
+    from cse.storage.hub import data_folder
+    from index.folder import FILES
+    from index.places import manifest_at, place_of
+
+    if find_spec("gradio") is None:  # an extra of the package
+        raise ValueError("the app needs Gradio; install it with: pip install gradio")
+    if options.mcp and find_spec("mcp") is None:
+        raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
+    for model in options.model:
+        if resolve_among(model, options.family, [options.pooling] if options.pooling else ()).kind is Kind.WORD_VECTORS:
+            raise ArtefactError(f"{model} is a file; give a model's folder")
+    places = map(place_of, options.index)
+    options.index = [data_folder(place, FILES) if isinstance(place, Path) else place for place in places]
+    for place in options.index:
+        manifest_at(place)
+    if options.models_root and not options.models_root.is_dir():
+        raise ArtefactError(f"--models-root {options.models_root} is no folder; give one with models beneath it")
+    check_address(options.host, options.port)
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise OSError where `host` is no address of this machine, or where `port` is in use on it."""
+    cure = f"give --host an address of this machine, such as {HOST}"
+    if "*" in host:  # resolved here, and not by Gradio
+        raise OSError(f"cannot listen on {host!r} (no address); {cure}")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise OSError(f"cannot listen on {host!r} ({getattr(error, 'strerror', error)}); {cure}") from error
+    absent = []
+    for family, kind, protocol, _, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as the server does
+                probe.bind(address)
+        except OSError as error:
+            if error.errno not in NOT_HERE:
+                raise OSError(f"cannot use port {port} ({error.strerror}); give another with --port") from error
+            absent.append(error)
+    if len(absent) == len(found):  # a name may have two addresses; one is enough
+        raise OSError(f"cannot listen on {host!r} ({absent[0].strerror}); {cure}") from absent[0]
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded.
+
+    After SIGTERM the process ends by that signal, as it would without a handler.
+    """
+    from cse.app.server.run_folder import run_folder
+
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    given = os.environ.get(TEMPORARY)
+    signal.signal(signal.SIGTERM, end)
+    with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
+        os.environ[TEMPORARY] = str(folder)
+        serve_from(options)
+    if signals:  # Python's own end would wait for threads that compute
+        sys.stdout.flush()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+
+
+def serve_from(options: argparse.Namespace) -> None:
+    """Build the app and serve it until KeyboardInterrupt."""
+    from cse.app.page import launch_options
+    from cse.app.server.hosts import PROXIES, audience, served_names
+    from cse.encoding.allocator import bound_kernels, keep_memory_flat
+
+    keep_memory_flat()
+    bound_kernels()
+    app = build_app(
+        [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
+        options.allow_hub,
+    )  # fmt: skip
+    name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
+    for line in audience(options.host, options.port, options.share):
+        sys.stderr.write(f"{line}\n")
+    names = served_names(options.host, options.allow_host)
+    if names.public:  # otherwise all visitors of a Space would have its proxy's address, and share one client's bounds
+        os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
+    try:
+        app.launch(
+            server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
+            prevent_thread_lock=True, **launch_options(names),
+        )  # fmt: skip
+        while app.is_running:
+            time.sleep(0.1)
+    finally:
+        app.close(verbose=False)  # open event streams first, for which the server would wait
+
+
+def precompute() -> None:
+    """Write the first results of the bundled models into the package, and name the files."""
+    from cse.app.models.state import open_state
+    from cse.app.opening import write_opening
+
+    for path in write_opening(open_state(BUNDLED_NAMES, ())):
+        sys.stdout.write(f"{path}\n")
+
+
+def parser(program: str | None = None) -> argparse.ArgumentParser:
+    """The command line, of the name `program`."""
+    made = argparse.ArgumentParser(program, description="Compare contrastive sentence embeddings in the browser.")
+    made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
+    made.add_argument(
+        "--host", type=host, default=os.environ.get("GRADIO_SERVER_NAME", ""),
+        help=f"address to listen on; default GRADIO_SERVER_NAME or {HOST}",
+    )  # fmt: skip
+    made.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME",
+        help="a further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS",
+    )  # fmt: skip
+    made.add_argument(
+        "--mcp", action="store_true", default=os.environ.get("GRADIO_MCP_SERVER", "").lower() == "true",
+        help="serve the endpoints as tools of the Model Context Protocol as well",
+    )  # fmt: skip
+    made.add_argument("--share", action="store_true", help="also serve through a public Gradio link")
+    made.add_argument(
+        "--model", action="append", default=[], metavar="NAME_OR_DIR",
+        help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
+    )  # fmt: skip
+    made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
+    made.add_argument("--pooling", choices=UNTRAINED, help="how plain backbones among them are read; default mean")
+    made.add_argument(
+        "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
+    )
+    made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
+    made.add_argument(
+        "--precompute", action="store_true", help="write what the bundled models' pages open with, and serve nothing"
+    )
+    made.add_argument(
+        "--index", "--store", action="append", default=[], metavar="DIR",
+        help="a folder of scripts.build_index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more",
+    )  # fmt: skip
+    return made
+
+
+def host(text: str) -> str:
+    """A name or address, an IPv6 one without the brackets it has in a URL; the default for an empty text."""
+    return text.removeprefix("[").removesuffix("]") or HOST
+
+
+def port(text: str) -> int:
+    """A port number, 1 to 65535."""
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port; give 1 to 65535")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

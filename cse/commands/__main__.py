@@ -1,0 +1,84 @@
+"""Every command under one name: `cse NAME` where the project is installed, `python -m scripts NAME` where it is not."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+import cse
+
+FOLDER = Path(__file__).parent
+NO_COMMANDS = ("__init__", "__main__", "cli")
+
+
+class Deferred(TyperCommand):
+    """The command of `cse/commands/NAME.py`, imported when it is called; until then a line of help."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself, which stands in for this one from here on."""
+        module = importlib.import_module(f"cse.commands.{module_name(str(self.name))}")
+        return get_command(module.app).make_context(info_name, args, parent=parent, **extra)
+
+
+class Commands(TyperGroup):
+    """The group of all files here that hold a command, beside the commands that this file defines."""
+
+    def __init__(self, *, commands: Any = None, **options: Any) -> None:
+        found = {path.stem: first_line(path) for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS}
+        deferred = {command_name(stem): Deferred(command_name(stem), short_help=line) for stem, line in found.items()}
+        super().__init__(commands=dict(sorted({**deferred, **commands}.items())), **options)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; `build_index` is `build-index`."""
+        return super().get_command(ctx, command_name(cmd_name))
+
+
+def command_name(module: str) -> str:
+    """What the user types for a module: `build-index`."""
+    return module.replace("_", "-")
+
+
+def module_name(command: str) -> str:
+    """The module of a command: `build_index`."""
+    return command.replace("-", "_")
+
+
+def first_line(path: Path) -> str:
+    """The first line of a module's docstring, read without importing the module."""
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"cse {cse.__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train, understand and compare contrastive sentence embeddings; `cse NAME --help` has each command's examples."""
+
+
+@app.command("app", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
+def serve(context: typer.Context) -> None:
+    """Compare models side by side in the browser."""
+    from cse.app.serving import main as serve_app
+
+    raise typer.Exit(serve_app(context.args, context.command_path))
+
+
+if __name__ == "__main__":
+    app()

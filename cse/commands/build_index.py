@@ -1,0 +1,252 @@
+"""Encode a corpus and store it as a searchable index, a folder or a Milvus collection, or add it to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, command, print_json, progress_options
+from index.factories import factory_guidance
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.models.names import ModelReference
+    from cse.training.unfinished_build import UnfinishedBuild
+    from index.manifest import Manifest
+    from index.places import Index, Place
+
+Batches = Iterator[tuple[list[str], "np.ndarray"]]
+
+CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
+
+
+def main(
+    corpus: Annotated[str, typer.Argument(help="Text file (.gz, .xz too), table or hub id.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "--store", help="Folder, or milvus://HOST:PORT/COLLECTION.", rich_help_panel=RESULT),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS
+        ),
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="In place of --model: the corpus as scripts.encode --shards encoded it.", rich_help_panel=CORPUS
+        ),
+    ] = None,
+    factory: Annotated[
+        str | None,
+        typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.", rich_help_panel=INDEX),
+    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING, rich_help_panel=CORPUS)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY, rich_help_panel=CORPUS)] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column of a table that holds the sentences.", rich_help_panel=CORPUS)
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The most sentences of one pass; by their lengths without it.", rich_help_panel=CORPUS
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Seeds the training of IVF lists and the sample for recall@10.", rich_help_panel=INDEX
+        ),
+    ] = 42,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index at --output.", rich_help_panel=RESULT)
+    ] = False,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Add to the index at --output, of the same model.", rich_help_panel=RESULT),
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on after a kill; until the end OUTPUT.partial keeps each vector (1.5 kB at 384 dimensions).",
+            rich_help_panel=RESULT,
+        ),
+    ] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=RESULT)
+    ] = False,
+) -> None:
+    """Encode a corpus, index it with FAISS and keep the sentences beside it.
+
+    Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/demo
+
+    Example: python -m scripts.build_index more.txt --model promptbert --output indexes/demo --append
+
+    Example: python -m scripts.build_index corpus.txt --vectors vectors --output indexes/large --factory IVF4096,SQ8
+
+    Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/large --resume
+
+    Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
+    """
+    from cse.text.sentences import sentences
+    from index import BuildSettings
+    from index.places import build_at, is_index_of, manifest_at, open_at, place_of
+
+    if (model is None) == (vectors is None):
+        raise typer.BadParameter("give --model to encode the corpus, or --vectors where that is done")
+    if vectors and (pooling or family):
+        raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
+    place = place_of(output)
+    unfinished = _unfinished(place, resume=resume, append=append)
+    with unfinished or nullcontext():
+        if unfinished:
+            is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
+            unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
+        kept = unfinished if resume else None
+        replaces = overwrite or bool(kept and kept.folder.exists())  # begun where no index was, or to overwrite one
+        _check_output(place, factory, overwrite=replaces, append=append)
+        done, stream = bool(kept and kept.done), _sentences(corpus, column)
+        if vectors is not None:
+            source = _encoded(vectors, stream)
+        else:
+            source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
+        if kept and not done:
+            kept.begin(source.fingerprint, batch_size, vectors)
+        with _progress() as report:
+            if append:
+                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+                as_opened = index.manifest
+                _append(index, source.batches, corpus=corpus, report=report)
+                if isinstance(place, Path) and manifest_at(place) != as_opened:
+                    raise ValueError(f"{place}: another program changed it meanwhile; run this command again")
+                index.save(place)
+            elif done:
+                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+            else:
+                settings = BuildSettings(
+                    factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
+                    fingerprint=source.fingerprint, corpus=corpus, seed=seed,
+                )  # fmt: skip
+                index = build_at(source.batches, place, settings, report, kept.state if kept else None)
+    if json_output:
+        print_json(index.manifest.to_json())
+    else:
+        typer.echo(_summary(place, index.manifest))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Texts with their vectors, and the model these are of: what it is called and what opens it."""
+
+    name: str
+    model: str
+    pooling: str | None
+    family: str | None
+    fingerprint: str
+    batches: Batches
+
+
+def _encoding(
+    reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None
+) -> Source:
+    from cse.models.loading import open_model
+    from index.building import encoded
+
+    encoder = open_model(reference)
+    encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
+    batches = encoded(stream, kept.keeping(encode) if kept else encode)
+    return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
+
+
+def _encoded(folder: Path, stream: Iterator[str]) -> Source:
+    from cse.encoding.shards import read_plan, with_texts
+
+    plan = read_plan(folder)
+    return Source(
+        Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, with_texts(folder, stream)
+    )
+
+
+def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
+    """What `model` is; where it adds to an index, that knows the pooling and the family of its own model."""
+    from cse.models.names import RecordedModel, resolve, resolve_again
+    from index.places import manifest_at
+
+    if not append:
+        return resolve(model, pooling, family)
+    manifest = manifest_at(place)
+    return resolve_again(RecordedModel(manifest.model, manifest.pooling, manifest.family), model, pooling, family)
+
+
+def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:
+    from index.places import holds_index, manifest_at
+
+    if append and overwrite:
+        raise typer.BadParameter("--append and --overwrite exclude each other; give one")
+    if append:
+        built = manifest_at(place).factory
+        if factory not in (None, built):
+            raise ValueError(f"{place}: was built with factory {built}; leave out --factory or use --overwrite")
+        return
+    if holds_index(place) and not overwrite:
+        raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
+
+
+def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
+    """What is kept of a build to `place`; only of new indexes in folders."""
+    from cse.training.unfinished_build import UnfinishedBuild
+
+    if not append and isinstance(place, Path):
+        return UnfinishedBuild.of(place)
+    if resume:
+        raise typer.BadParameter("--resume makes a folder; else give --vectors of scripts.encode --shards --resume")
+    return None
+
+
+def _sentences(corpus: str, column: str | None) -> Iterator[str]:
+    from cse.text.sentences import sentences
+
+    stream = iter(sentences(corpus, column))
+    first = next(stream, None)
+    if first is None:
+        raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
+    return chain([first], stream)
+
+
+def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[int], None]) -> None:
+    added = 0
+    for texts, vectors in batches:
+        added += len(index.add(texts, vectors, corpus=corpus))
+        report(added)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    """A bar on stderr with sentences per second, moved by the number of rows so far."""
+    from tqdm import tqdm
+
+    with tqdm(desc="indexing", unit=" sentences", **progress_options()) as bar:
+        yield lambda rows: bar.update(rows - bar.n)
+
+
+def _summary(place: Place, manifest: Manifest) -> str:
+    line = f"{place}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
+    if manifest.files:
+        line += f", {sum(record['bytes'] for record in manifest.files.values()) / 1e6:.2f} MB"
+    return line if manifest.recall_at_10 is None else f"{line}, recall@10 {manifest.recall_at_10:.3f}"
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

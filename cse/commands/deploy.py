@@ -1,0 +1,127 @@
+"""Put the app on a Hugging Face Space, with models and indexes of your own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import check_choice, command, log, print_json
+
+if TYPE_CHECKING:
+    from cse.publishing.space import SpaceRequest, StagedSpace
+    from cse.publishing.upload import Uploaded
+
+HARDWARE = ("zero-gpu", "cpu", "gpu")
+
+
+def main(
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The Space; it is made where it is missing.")],
+    hardware: Annotated[
+        str,
+        typer.Option(
+            help="zero-gpu (free; torch as ZeroGPU has it, FAISS for the CPU), cpu (both for the CPU) or gpu (the lock "
+            "as it is)."
+        ),
+    ] = "zero-gpu",
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A further column: a checkpoint's or backbone's folder, which goes along, or a hub id."),
+    ] = None,
+    index: Annotated[
+        list[Path] | None, typer.Option(help="A folder of scripts.build_index to search, which goes along.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Keep the uploaded folder here; with --dry-run by default ./NAME.")
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="A new Space is seen by you alone.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the folder and upload nothing.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Gather what a Space needs, and nothing else, and upload it.
+
+    Example: python -m scripts.deploy me/embeddings --hardware cpu --dry-run --output space
+
+    Example: python -m scripts.deploy me/embeddings --model runs/mine --index indexes/mine
+    """
+    check_choice("hardware", hardware, HARDWARE)
+
+    from cse.publishing.space import Hardware, SpaceRequest, folder_size
+    from cse.publishing.upload import check_access, check_name
+    from cse.storage.writing import write_folder
+
+    check_name(name)
+    place = output or (Path(name.rpartition("/")[2]) if dry_run else None)
+    if place is not None and place.exists():
+        raise ValueError(f"{place} is there already; delete it or give another `output`")
+    if not dry_run:
+        check_access()  # before anything is copied
+    request = SpaceRequest(name, Hardware(hardware), model or ())
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = place or Path(temporary) / "space"
+        write_folder(folder, lambda fresh: _fill(request, index or (), fresh))
+        files, megabytes = folder_size(folder)
+        done = {"space": name, "hardware": hardware, "files": files, "megabytes": megabytes}
+        done |= {"folder": str(place)} if place else {}
+        if not dry_run:
+            log(f"uploading {files} files, {megabytes} MB")
+            uploaded = _upload(folder, request, private)
+            done |= {"url": uploaded.url, "commit": uploaded.commit}
+    print_json(done) if json_output else _show(done)
+
+
+def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
+    from cse.publishing.space import INDEXES, stage
+    from cse.storage.hub import data_folder
+    from index.folder import FILES
+
+    sources = [data_folder(place, FILES) for place in indexes]
+    names = [source.resolve().name for source in sources]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"two indexes are called {twice}; rename the folder of one")
+    staged = stage(replace(request, indexes=names), folder)
+    for source, name in zip(sources, names, strict=True):
+        _copy_index(source, folder / INDEXES / name, staged)
+
+
+def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
+    from index.copying import copy_index
+    from index.manifest import read_manifest
+
+    built = read_manifest(source).model
+    model = staged.models.get(built)
+    if model is None and Path(built).is_absolute():
+        raise ValueError(f"{source}: built by {built}, which the Space has not; give that folder as a `model`, too")
+    copy_index(source, target, model)
+
+
+def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
+    from cse.publishing.space import MACHINES, OWNED, Hardware
+    from cse.publishing.upload import Repository, upload
+
+    free = request.hardware is not Hardware.GPU  # what costs money is chosen by hand
+    repository = Repository(
+        request.name, "space", private=private, hardware=MACHINES[request.hardware] if free else None
+    )
+    return upload(folder, repository, f"Deploy the app for {request.hardware.value}", owned=OWNED)
+
+
+def _show(done: dict[str, object]) -> None:
+    where = f" in {done['folder']}" if "folder" in done else ""
+    typer.echo(f"{done['space']} for {done['hardware']}: {done['files']} files, {done['megabytes']} MB{where}")
+    if "url" in done:
+        typer.echo(f"uploaded to {done['url']} as {done['commit']}")
+        if done["hardware"] == "gpu":
+            typer.echo("choose its GPU in the Space's settings")
+    else:
+        typer.echo("nothing was uploaded; python space.py in that folder starts the app")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

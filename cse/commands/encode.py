@@ -1,0 +1,127 @@
+"""Encode the lines of a file into a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, PRECISIONS, check_choice, command, log, main_process, progress_options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.models.names import ModelReference
+
+
+def main(
+    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
+    output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; with --shards a folder.")],
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most sentences of one pass; by their lengths without it."),
+    ] = None,
+    precision: Annotated[
+        str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 where it is fast.")
+    ] = "no",
+    passes: Annotated[
+        str, typer.Option(help="padded, packed (no padding) or compiled (packed; starts slowly); the two for a GPU.")
+    ] = "padded",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(min=1, help="Write that many parts to a folder: in bounded memory, by all processes of a launch."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="With --shards: go on with a run that was stopped.")] = False,
+) -> None:
+    """Encode every non-empty line of a file; row i of the array is line i of these.
+
+    Example: python -m scripts.encode --model promptbert --input sentences.txt --output vectors.npy
+
+    Example: python -m scripts.encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
+
+    Example: torchrun --nproc-per-node 8 -m scripts.encode --model simcse --input corpus.txt --output parts --shards 99
+    """
+    import numpy as np
+
+    from cse.encoding.packed import PASSES, read_in
+    from cse.encoding.precision import in_precision
+    from cse.models.loading import open_model
+    from cse.models.names import resolve
+    from cse.storage.writing import write_file
+    from cse.text.sentences import sentences
+
+    check_choice("precision", precision, PRECISIONS)
+    check_choice("passes", passes, PASSES)
+    reference = resolve(model, pooling, family)
+    if shards is not None:
+        if precision != "no":
+            raise typer.BadParameter("parts have exact vectors; leave out --precision or --shards")
+        _encode_parts(
+            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, passes)
+        )
+        return
+    if resume:
+        raise typer.BadParameter("--resume goes on with parts; give --shards, too")
+    if output.suffix != ".npy" or output.is_dir():
+        raise ValueError(f"{output}: give --output a file name that ends in .npy")
+    encoder = in_precision(open_model(reference), precision)
+    read_in(encoder.model, passes)
+    texts = list(sentences(input, column))
+    if not texts:
+        raise ValueError(f"{input}: no sentence in it")
+    vectors = encoder.encode(texts, batch_size=batch_size, normalize_embeddings=normalize, show_progress_bar=True)
+    write_file(output, lambda fresh: np.save(fresh, vectors))
+    log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How a corpus is encoded in parts."""
+
+    shards: int
+    resume: bool
+    normalize: bool
+    batch_size: int | None
+    passes: str
+
+
+def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
+    from tqdm import tqdm
+
+    from cse.encoding.packed import read_in
+    from cse.encoding.shards import ShardPlan, encode_in_parts, processes, survey
+    from cse.models.loading import open_model
+
+    processes()  # before the model, which then goes to the GPU of this process
+    encoder = open_model(reference)
+    read_in(encoder.model, options.passes)
+    count, sha256 = survey(texts())
+    plan = ShardPlan(
+        reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
+        count, sha256, options.shards, options.passes, options.batch_size,
+    )  # fmt: skip
+
+    def encode(block: list[str]) -> np.ndarray:
+        return encoder.encode(
+            block, batch_size=options.batch_size, normalize_embeddings=options.normalize, show_progress_bar=False
+        )
+
+    with tqdm(desc="encoding", unit=" sentences", total=count, **progress_options()) as bar:
+        encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows))
+    if main_process():
+        log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,211 @@
+"""Score models on evaluation tasks."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, check_choice, command, log, print_json
+from cse.evaluation.tasks import TASKS, find_task, tasks_with
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.benchmark.results import ModelRecord
+    from cse.evaluation.task import Task
+
+
+MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
+
+
+def main(
+    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            help="A model or a file of word vectors; repeat for several; published: all ids.", rich_help_panel=MODELS
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.", rich_help_panel=SCORING
+        ),
+    ],
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeat for several.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(help=f"{FAMILY} For every model of others.", rich_help_panel=MODELS)
+    ] = None,
+    postprocess: Annotated[
+        str | None, typer.Option(help="whitening or flow, fitted on --fit.", rich_help_panel=MODELS)
+    ] = None,
+    fit: Annotated[
+        Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.", rich_help_panel=MODELS)
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="sts: Pearson and every subset too.", rich_help_panel=SCORING)
+    ] = False,
+    tokenised: Annotated[
+        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.", rich_help_panel=SCORING)
+    ] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(
+            help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines.",
+            rich_help_panel=SCORING,
+        ),
+    ] = None,
+    classifier: Annotated[
+        str | None,
+        typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.", rich_help_panel=SCORING),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="retrieval: search in milvus://HOST:PORT/COLLECTION, made and deleted, not in a FAISS index.",
+            rich_help_panel=SCORING,
+        ),
+    ] = None,
+    final_period: Annotated[
+        bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.", rich_help_panel=SCORING)
+    ] = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="sts: paired bootstrap of the first model against the others.", rich_help_panel=SCORING
+        ),
+    ] = False,
+    figures: Annotated[
+        Path | None, typer.Option(help="few-shot, geometry: folder for the figures.", rich_help_panel=RESULTS)
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences in one pass of a model.", rich_help_panel=MODELS)
+    ] = 128,
+    json_output: Annotated[
+        str | None,
+        typer.Option(
+            "--json", help="Results file, kept after every set and gone on with; - prints it.", rich_help_panel=RESULTS
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin the results file anew.", rich_help_panel=RESULTS)
+    ] = False,
+) -> None:
+    """Score models on a task; several models make a table, with the published row beside where there is one.
+
+    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
+    """
+    from cse.benchmark.harness import EvaluationRequest, evaluate, new_results
+    from cse.benchmark.hub_data import fetch
+    from cse.benchmark.models import ModelSelection
+    from cse.benchmark.results import open_results
+    from cse.evaluation.task import LOGISTIC, TaskData
+
+    check_choice("task", task, TASKS)
+    options = {
+        "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
+        "final_period": final_period, "classifier": classifier, "store": store,
+    }  # fmt: skip
+    _check_options(task, [name for name, value in options.items() if value])
+    if store is not None:
+        from index.milvus_building import check_free
+
+        check_free(store)
+    if str(data) == "hub" and not data.exists():
+        data = fetch(task)
+    given = TaskData(
+        data, tokenised, details, sentences, partial(_index_search, store=store), classifier=classifier or LOGISTIC
+    )
+    request = EvaluationRequest(
+        find_task(task), given,
+        ModelSelection(model, pooling or (), postprocess, fit, family, bare), batch_size, final_period, compare,
+        keep_points=figures is not None, progress=sys.stderr.isatty(),
+    )  # fmt: skip
+    path = Path(json_output) if json_output not in (None, "-") else None
+    fresh = new_results(request, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
+    results = fresh if overwrite else open_results(path, fresh)
+    failures: dict[str, Exception] = {}
+    models = evaluate(request, results, path, log, partial(_note, failures))
+    if models and json_output == "-":
+        print_json(results.to_json())
+    elif models:
+        _print(request.task, models, results.comparisons)
+    if models and figures:
+        _draw(request.task, models, figures)
+    if failures:
+        if models:
+            log(f"failed: {', '.join(failures)}; what else was asked for is scored")
+        raise next(iter(failures.values()))
+
+
+def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
+    """Say once what failed, and keep the error without what its frames hold: a whole model."""
+    traceback.clear_frames(error.__traceback__)
+    if name not in failures:
+        log(f"{name} failed: {' '.join(str(error).split())}")
+        failures[name] = error
+
+
+def _check_options(task: str, given: list[str]) -> None:
+    """Refuse the first given option that the task does not have as a usage error that names the tasks with it."""
+    for option in given:
+        if option not in find_task(task).options:
+            flag, *names = f"--{option.replace('_', '-')}", *tasks_with(option)
+            having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
+            raise typer.BadParameter(f"{flag}: only for {having}, not for {task}")
+
+
+def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[str]) -> None:
+    from cse.benchmark.tables import seed_lines, table, warnings
+
+    for line in warnings(task, models):
+        log(line)
+    for line in (*table(task, models), *seed_lines(task, models), *comparisons):
+        typer.echo(line)
+
+
+def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
+    from cse.benchmark.task_figures import draw
+
+    for path in draw(task, models, folder):
+        log(f"wrote {path}")
+
+
+def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | None = None) -> np.ndarray:
+    """Rows (q, k) of the corpus nearest to each query, by an exact index of this project that is then deleted.
+
+    It lies in a temporary folder, or in the new collection `store`.
+    """
+    from index import BuildSettings, VectorIndex
+
+    batches = [([str(row) for row in range(len(corpus))], corpus)]
+    if store is not None:
+        from index.milvus import MilvusIndex
+
+        with MilvusIndex.fleeting(batches, store, settings=BuildSettings()) as index:
+            return index.search(queries, k)[1]
+    with tempfile.TemporaryDirectory() as folder:
+        return VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings()).search(queries, k)[1]
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

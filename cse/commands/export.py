@@ -1,0 +1,79 @@
+"""Write a model or an index as a folder that other tools open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, check_choice, command, log
+from index.export_names import INDEX_FORMS
+
+if TYPE_CHECKING:
+    from index.store import VectorIndex
+
+MODEL_FORMS = ("sentence-transformers", "peft", "onnx")
+FORMS = (*MODEL_FORMS, *INDEX_FORMS)
+MAPPED = 5_000  # sentences up to which a map is made: t-SNE of more takes minutes
+
+
+def main(
+    model: Annotated[str, typer.Argument(help="A model as elsewhere; an index folder for the last three forms.")],
+    to: Annotated[str, typer.Option(help=f"The form: {', '.join(FORMS)}.")],
+    output: Annotated[Path, typer.Option(help="Folder for the export.")],
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an export at --output.")] = False,
+) -> None:
+    """Write a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
+
+    Example: python -m scripts.export promptbert --to sentence-transformers --output exports/promptbert
+
+    Example: python -m scripts.export indexes/mine --to parquet --output exports/atlas
+    """
+    check_choice("form", to, FORMS)
+    if to in INDEX_FORMS:
+        if pooling or family:
+            raise ValueError(f"an index says itself what built it; leave out `{'pooling' if pooling else 'family'}`")
+        _export_index(Path(model), to, output, overwrite)
+    else:
+        if (Path(model) / "manifest.json").is_file():
+            raise ValueError(f"{model} is an index; give `to` as one of {', '.join(INDEX_FORMS)}")
+        from cse.models.loading import load
+        from cse.publishing.export import check_output, export_model
+
+        check_output(output, overwrite=overwrite)
+        export_model(load(model, pooling, device="cpu", family=family), to, output, overwrite=overwrite)
+    log(f"{output}: {model} for {to}; README.md there shows how it is opened")
+
+
+def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
+    from cse.publishing.export import check_output
+    from cse.publishing.export_files import EXPORT
+    from cse.storage.writing import write_folder
+    from index import VectorIndex
+    from index.export import fill
+
+    check_output(output, overwrite=overwrite)
+    index = VectorIndex.load(folder, device="cpu")
+    points = _map(index) if to == "parquet" else None
+    write_folder(output, lambda target: fill(index, to, target, points), EXPORT)
+
+
+def _map(index: VectorIndex) -> dict[str, list[float]] | None:
+    """The t-SNE coordinates of an index's sentences, x and y; None of too many."""
+    from cse.analysis.projection import project
+    from index.export import contents
+
+    if len(index) > MAPPED:
+        log(f"no x and y: a map of more than {MAPPED:,} sentences takes too long")
+        return None
+    *_, maps = project({"": contents(index).vectors}, seed=42)
+    return {name: maps[""][:, column].tolist() for column, name in enumerate("xy")}
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,147 @@
+"""Pretrain a small BERT with masked language modelling on text files, or continue from an existing model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
+
+if TYPE_CHECKING:
+    from cse.pretraining.records import CurveEntry, ResumeNote
+
+
+START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
+
+
+def main(
+    corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
+    output: Annotated[
+        Path, typer.Option(help="Folder for the tokenised text, the state and the model.", rich_help_panel=RUN)
+    ],
+    init: Annotated[
+        str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.", rich_help_panel=START)
+    ] = None,
+    vocabulary: Annotated[
+        int | None,
+        typer.Option(
+            min=30,
+            help="Word pieces: 12,000 of a new model; with --init the commonest that it keeps, or all.",
+            rich_help_panel=START,
+        ),
+    ] = None,
+    layers: Annotated[int, typer.Option(min=1, rich_help_panel=SHAPE)] = 4,
+    hidden: Annotated[
+        int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.", rich_help_panel=SHAPE)
+    ] = 256,
+    tokens: Annotated[
+        int, typer.Option(min=1, help="Tokens seen in the whole run.", rich_help_panel=LEARNING)
+    ] = 30_000_000,
+    batch_tokens: Annotated[int, typer.Option(min=16, rich_help_panel=LEARNING)] = 4096,
+    accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches of a step.", rich_help_panel=LEARNING)] = 1,
+    learning_rate: Annotated[float, typer.Option(min=1e-7, rich_help_panel=LEARNING)] = 1e-3,
+    head_start: Annotated[
+        bool, typer.Option(help="Start the embeddings as counted word vectors, not noise.", rich_help_panel=START)
+    ] = True,
+    frozen_layers: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="With --init: lowest layers that stay, and the embeddings; all of them: the head alone learns.",
+            rich_help_panel=START,
+        ),
+    ] = 0,
+    blend: Annotated[
+        str | None,
+        typer.Option(help="With --init: an encoder of the same shape to average into it first.", rich_help_panel=START),
+    ] = None,
+    blend_share: Annotated[
+        float, typer.Option(min=0, max=1, help="The share of --blend in that average.", rich_help_panel=START)
+    ] = 0.5,
+    start_share: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="With --init: share of its weights averaged into the result, below the head.",
+            rich_help_panel=START,
+        ),
+    ] = 0.0,
+    untied: Annotated[
+        bool,
+        typer.Option(
+            "--untied", help="Give the decoder a matrix of its own (PromptBERT's Table 12).", rich_help_panel=SHAPE
+        ),
+    ] = False,
+    bag_weight: Annotated[
+        float,
+        typer.Option(min=0, help="Weight of bag-of-words prediction; 0 is masking alone.", rich_help_panel=LEARNING),
+    ] = 1.0,
+    eval_every: Annotated[
+        int, typer.Option(min=1, help="Steps between evaluations and saved states.", rich_help_panel=RUN)
+    ] = 500,
+    precision: Annotated[
+        str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", rich_help_panel=LEARNING)
+    ] = "auto",
+    file_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Largest file of the model in MB; larger matrices in parts that only cse opens.",
+            rich_help_panel=RUN,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, rich_help_panel=LEARNING)] = 42,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last saved state.", rich_help_panel=RUN)
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew where a run was made.", rich_help_panel=RUN)
+    ] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the recipe and curve as JSON.", rich_help_panel=RUN)
+    ] = False,
+) -> None:
+    """Pretrain a small uncased BERT on text files with masked language modelling.
+
+    Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
+    """
+    from cse.pretraining.config import PretrainConfig, PretrainRequest
+    from cse.pretraining.loop import pretrain
+
+    check_choice("precision", precision, PRECISIONS)
+    config = PretrainConfig(
+        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
+        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
+        frozen_layers=frozen_layers, blend_share=blend_share, start_share=start_share, bag_weight=bag_weight,
+        untied=untied, seed=seed,
+    )  # fmt: skip
+    request = PretrainRequest(
+        corpus, output, config,
+        init=init, blend=blend, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
+        file_size=file_size,
+    )  # fmt: skip
+
+    log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
+    record = pretrain(request, lambda entry: _log_progress(entry, config.steps))
+    if json_output:
+        print_json(record)
+    else:
+        last = record.get("averaged", record["curve"][-1])
+        typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
+
+
+def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
+    if "note" in entry:
+        log(entry["note"])
+        return
+    scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
+    log(f"{entry['step']:>7}/{steps} steps  {scores}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

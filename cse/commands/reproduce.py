@@ -1,0 +1,110 @@
+"""Train and evaluate what a published table needs, and set what came out against what was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import command, log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cse.benchmark.published import PublishedRow
+    from cse.papers.reproduction import Plan
+
+
+def _list(listed: bool) -> None:
+    if listed:
+        from cse.papers.overview import overview
+
+        for line in overview():
+            typer.echo(line)
+        raise typer.Exit
+
+
+def _chosen(paper: str, table: str, only: str | None) -> list[PublishedRow]:
+    from cse.benchmark.published import rows
+
+    chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
+    if not chosen:
+        raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
+    return chosen
+
+
+def _check_text(chosen: Sequence[PublishedRow], plan: Plan) -> None:
+    if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
+        raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
+    if not plan.tokenised.is_dir():
+        log(f"no {plan.tokenised}: STS is scored on text as it stands, in the papers on SentEval's tokenised text")
+
+
+def main(
+    paper: Annotated[str, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")],
+    table: Annotated[
+        str, typer.Argument(help="A table's number, figure-N, or sts for published; a wrong one lists those there are.")
+    ],
+    data: Annotated[Path | None, typer.Option(help="Folder with sts, transfer and clustering beneath it.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for checkpoints, results, figures and the ledger.")
+    ] = None,
+    train_data: Annotated[str | None, typer.Option(help="Sentences for the rows that are trained.")] = None,
+    triplets: Annotated[str | None, typer.Option(help="Premise, entailed, contradicted, for supervised rows.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Instead of each row's own: bundled, a folder or a hub id.")
+    ] = None,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Repeat for several; 42.")] = None,
+    train_options: Annotated[str, typer.Option(help="More options of scripts.train, in one string.")] = "",
+    sentences: Annotated[
+        Path | None, typer.Option(help="Text for PromptBERT's anisotropy, Wikipedia in the paper; else STS-B test's.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="Only the rows whose name holds this.")] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", is_eager=True, callback=_list, help="Say of every table and figure what it needs."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
+) -> None:
+    """Reproduce a table or figure: published, obtained mean and deviation, difference and command, row by row.
+
+    What is done is not done again, so a killed run goes on.
+
+    Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
+    """
+    from cse.benchmark.published import BASE
+    from cse.papers.ledger import markdown, reproduce
+    from cse.papers.listings import LISTINGS, WORDS, likeliest_words, word_commands
+    from cse.papers.obtained import draw_figure
+    from cse.papers.overview import check_known
+    from cse.papers.reproduction import Plan
+
+    check_known(paper, table)
+    if (paper, table) in LISTINGS or (paper, table) == WORDS:
+        words = word_commands if dry_run else likeliest_words
+        for line in LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE):
+            typer.echo(line)
+        return
+    if data is None or output is None:
+        raise typer.BadParameter("give --data and --output; only tables of settings and of words need neither")
+    chosen = _chosen(paper, table, only)
+    runs = tuple(dict.fromkeys(seeds or (42,)))
+    plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)
+    _check_text(chosen, plan)
+    if dry_run:
+        for row in chosen:
+            for line in plan.commands(row):
+                typer.echo(line)
+        return
+    entries = reproduce(chosen, plan, log)
+    for line in markdown(entries):
+        typer.echo(line)
+    for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
+        log(f"wrote {path}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,74 @@
+"""Find the sentences of an index that mean most nearly the same as a query."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, command, print_json
+
+
+def main(
+    index: Annotated[
+        str,
+        typer.Argument(
+            metavar="INDEX_DIR", help="Folder of scripts.build_index, or an index on the hub; not with --store."
+        ),
+    ],
+    query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
+    store: Annotated[
+        str | None, typer.Option(help="In place of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of answers.")] = 5,
+    model: Annotated[
+        str | None, typer.Option(help="Default: the model that built the index; another is refused.")
+    ] = None,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all of a large index again and compare it with its checksums.")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
+) -> None:
+    """Print the best answers of an index to a query: rank, cosine, sentence.
+
+    Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
+
+    Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
+    """
+    from cse.models.names import RecordedModel, resolve_again
+    from cse.storage.hub import data_folder
+    from index.folder import FILES
+    from index.places import manifest_at, open_at, place_of
+
+    if (query is None) == (store is None):
+        raise typer.BadParameter("give INDEX_DIR and QUERY, or --store and QUERY")
+    name, sentence = (index, query or "") if store is None else (store, index)
+    if not sentence.strip():
+        raise ValueError("the query is blank; give a sentence")
+    place = place_of(name)
+    if isinstance(place, Path):
+        place = data_folder(place, FILES)
+    manifest = manifest_at(place)
+    recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
+    reference = resolve_again(recorded, model, pooling, family)
+
+    from cse.models.loading import open_model  # takes seconds, which a wrong name need not wait for
+
+    encoder = open_model(reference)
+    opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
+    hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k)
+    if json_output:
+        print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
+        return
+    for hit in hits:
+        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,93 @@
+"""Score templates on STS-B dev with an untrained backbone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, command, log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cse.papers.template_search import TemplateScore
+
+
+def main(
+    model: Annotated[str, typer.Option(help="A backbone: bundled, or a folder or hub id of a masked language model.")],
+    dev: Annotated[Path, typer.Option(help="Scored pairs: score, sentence, sentence, tab-separated (STS-B dev).")],
+    family: Annotated[str | None, typer.Option(help=f"{FAMILY} Its backbone is read.")] = None,
+    templates: Annotated[
+        Path | None, typer.Option(help="Templates, one a line, instead of PromptBERT's greedy search.")
+    ] = None,
+    generate: Annotated[
+        str | None,
+        typer.Option(help="A T5 (folder or hub id) that writes candidates to --templates where that is new."),
+    ] = None,
+    denoise: Annotated[bool, typer.Option("--denoise", help="Subtract what the template alone says.")] = False,
+    final_period: Annotated[
+        bool, typer.Option("--final-period", help="End sentences without . ? \" or ' by a period, as PromptBERT does.")
+    ] = False,
+    json_output: Annotated[
+        Path | None, typer.Option("--json", help="A file for the scores, kept after each template and gone on with.")
+    ] = None,
+) -> None:
+    """Find the template that suits a backbone: Spearman x 100 of its vectors at [MASK], before any training.
+
+    Without --templates PromptBERT's greedy search runs (its Table 4, printed beside where it has the template).
+
+    With --generate it is the paper's other route: T5 writes templates between words and their definitions.
+
+    Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
+    """
+    from cse.benchmark.results import name_and_checksum
+    from cse.evaluation.metrics import check_grades
+    from cse.models.loading import open_model
+    from cse.models.names import resolve_backbone
+    from cse.papers import template_search as search
+    from cse.text.sentences import scored_pairs
+
+    if generate is not None:
+        _write_candidates(generate, templates)
+    listed = None if templates is None else search.read_templates(templates)
+    pairs = scored_pairs(dev)
+    check_grades(pairs, dev)
+    encoder = open_model(resolve_backbone(model, family))
+    score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
+
+    settings = search.SearchSettings(
+        model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
+    )
+    scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
+    found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
+    _print(search.compared({template.text: value for template, value in found.items()}))
+
+
+def _write_candidates(model: str, path: Path | None) -> None:
+    """Let `model` write templates to `path`, unless an earlier call did."""
+    from cse.papers.template_generation import generated, load_seq2seq, write_templates
+
+    if path is None:
+        raise typer.BadParameter("--generate needs --templates, the file for the candidates")
+    if path.exists():
+        log(f"{path}: is there already; its templates are scored and {model} is not asked")
+        return
+    candidates = generated(load_seq2seq(model))
+    write_templates(path, candidates)
+    log(f"{len(candidates)} templates by {model} in {path}")
+
+
+def _print(rows: Sequence[TemplateScore]) -> None:
+    typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
+    best = max(rows, key=lambda row: row.score)
+    for row in rows:
+        beside = "" if row.published is None else f"{row.published:.2f}"
+        typer.echo(f"{row.score:6.2f} {beside:>10}  {row.template}{'  (best)' if row is best else ''}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

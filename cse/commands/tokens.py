@@ -1,0 +1,75 @@
+"""Show what a sentence vector says: the likeliest tokens at [MASK]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, command, print_json
+
+
+def main(
+    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    template: Annotated[
+        str | None, typer.Option(help="Another prompt: text with [X], the sentence, and [MASK], where words are read.")
+    ] = None,
+    denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the k likeliest tokens at [MASK] with their probability, the template's own bias removed.
+
+    With --file: a tab-separated line a sentence, with its tokens before and after denoising.
+
+    Example: python -m scripts.tokens --model promptbert "The cat sat by the fire." -k 5
+    """
+    import cse
+    from cse.methods.templates import Template
+    from cse.text.sentences import sentences
+
+    if (sentence is None) == (file is None):
+        raise ValueError("give a sentence or --file, one of them")
+    texts = [sentence or ""] if file is None else list(sentences(file))
+    if not any(text.strip() for text in texts):
+        raise ValueError("the sentence is empty; give some words")
+    prompt = None if template is None else Template(template)
+    encoder = cse.load(model, pooling, family=family)
+    if file is None:
+        _one(encoder.top_tokens(texts[0], k, denoise, prompt), json_output)
+    else:
+        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), texts, json_output)
+
+
+def _one(found: list[tuple[str, float]], json_output: bool) -> None:
+    if json_output:
+        print_json([{"token": token, "probability": probability} for token, probability in found])
+        return
+    for token, probability in found:
+        typer.echo(f"{probability:.4f}  {token}")
+
+
+def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], texts: list[str], json_output: bool) -> None:
+    def words(text: str, denoise: bool) -> list[str]:
+        return [token for token, _ in top_tokens(text, denoise)]
+
+    rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in texts]
+    if json_output:
+        print_json(rows)
+        return
+    for row in rows:
+        typer.echo(f"{row['sentence']}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

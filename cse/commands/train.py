@@ -1,0 +1,257 @@
+"""Train a method on a backbone and your own text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cse.commands.cli import (
+    PRECISIONS,
+    STORAGES,
+    check_choice,
+    command,
+    log,
+    main_process,
+    print_json,
+    progress_options,
+)
+from cse.methods.method import METHODS, SUPERVISED
+from cse.methods.presets import BOUNDS
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+    from cse.training.loop import TrainingSummary
+    from cse.training.recipe import Recipe
+    from cse.training.run import Run
+
+
+DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those published for the backbone", "Run"
+
+
+def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
+
+
+def _setting(panel: str, name: str, help_text: str) -> Any:
+    least, most = BOUNDS[name]
+    return _option(panel, help_text, min=least, max=None if most == math.inf else most)
+
+
+def main(
+    data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
+    output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
+    method: Annotated[str | None, typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.")] = None,
+    recipe: Annotated[
+        str | None,
+        _option(
+            METHOD,
+            "Repeat the settings of a JSON file, a checkpoint folder or a bundled name; options override them.",
+            metavar="FILE_OR_CHECKPOINT",
+        ),
+    ] = None,
+    backbone: Annotated[
+        str | None, _option(METHOD, "Folder or hub id of a masked language model; default: the recipe's or bundled.")
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        _option(DATA, "Scored pairs (score, sentence, sentence; tab-separated) to select on; default: no selection."),
+    ] = None,
+    column: Annotated[
+        str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
+    ] = None,
+    supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
+    limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
+    epochs: Annotated[
+        int | None, _setting(SETTINGS, "epochs", "Passes over the data; 1 where no paper says more.")
+    ] = None,
+    max_steps: Annotated[
+        int | None,
+        _setting(SETTINGS, "max_steps", "Stop after N batches, drawn from all the data; default: at the end."),
+    ] = None,
+    batch_size: Annotated[
+        int | None, _setting(SETTINGS, "batch_size", "Examples of a step; 64 to 512 by method.")
+    ] = None,
+    chunk: Annotated[
+        int | None, _setting(SETTINGS, "chunk", "Rows at a time, computed twice: large batches in little memory; all.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        _setting(SETTINGS, "learning_rate", "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method."),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        _setting(
+            SETTINGS,
+            "max_length",
+            "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.",
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None, _setting(SETTINGS, "temperature", "What cosines are divided by; 0.05.")
+    ] = None,
+    eval_every: Annotated[
+        int | None, _setting(SETTINGS, "eval_every", "Steps between evaluations and saved states; 125.")
+    ] = None,
+    dropout: Annotated[
+        float | None,
+        _setting(SETTINGS, "dropout", "Rate of every dropout; default: the backbone's own, or a preset's."),
+    ] = None,
+    prefix: Annotated[int | None, _setting(METHOD, "prefix", "Prompt length of dcpcse; 4 to 16 by backbone.")] = None,
+    mlm_weight: Annotated[
+        float | None,
+        _setting(METHOD, "mlm_weight", "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa."),
+    ] = None,
+    hinge: Annotated[
+        float | None,
+        _setting(SETTINGS, "hinge", "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0."),
+    ] = None,
+    freeze_embeddings: Annotated[
+        bool | None, _option(SETTINGS, "Leave the word embeddings as they are; by default they are trained.")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
+    ] = None,
+    precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
+    seed: Annotated[
+        int | None, _setting(SETTINGS, "seed", "Of the order of texts, dropout and what starts anew; 42.")
+    ] = None,
+    resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
+    overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
+    dry_run: Annotated[
+        bool, _option(RUN, "Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run")
+    ] = False,
+    push_to_hub: Annotated[
+        str | None, _option(RUN, "Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME")
+    ] = None,
+    json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
+) -> None:
+    """Train METHOD on your sentences; options left out take the recipe, or else the published preset of the backbone.
+
+    Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
+
+    Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
+    """
+    from cse.training.output import reserved_output
+
+    _check_choices(method, supervised, prefix, precision, storage)
+    if not dry_run and main_process():
+        with reserved_output(output, resume=resume, overwrite=overwrite):
+            pass  # what is refused is refused before anything is read
+        _check_push(push_to_hub)
+    settings = {
+        "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
+        "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
+        "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
+        "hinge": hinge, "chunk": chunk,
+    }  # fmt: skip
+
+    from cse.models.names import BACKBONE
+    from cse.models.storage import Storage
+    from cse.training.plan import plan
+    from cse.training.run import TrainRequest, prepare
+
+    repeated = _recipe(recipe, method)
+    asked = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
+    encoder, run = prepare(repeated.request(asked, backbone), log)
+    repeated.check(encoder.method)
+    if dry_run:
+        shown = asdict(plan(encoder, run))
+    else:
+        options = {"resume": resume, "overwrite": overwrite, "precision": precision or repeated.precision or "auto"}
+        shown = dict(_train(encoder, run, output, storage=Storage(storage or repeated.storage or "float32"), **options))
+        if push_to_hub and main_process():
+            shown["pushed"] = _push(output, push_to_hub)
+    if main_process():
+        print_json(shown) if json_output else _show(shown)
+
+
+def _check_choices(
+    method: str | None, supervised: bool, prefix: int | None, precision: str | None, storage: str | None
+) -> None:
+    for what, value, known in (
+        ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
+    ):  # fmt: skip
+        check_choice(what, value, known)
+    if method and supervised and method not in SUPERVISED:
+        raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
+    if method and prefix is not None and not METHODS[method].prefix:
+        raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
+
+
+def _recipe(place: str | None, method: str | None) -> Recipe:
+    """The recipe in `place`; without one, one that says nothing but the method."""
+    from cse.training.recipe import Recipe, read_recipe
+
+    if place is None:
+        if method is None:
+            raise typer.BadParameter(f"no METHOD; choose from {', '.join(METHODS)}, or give a --recipe")
+        return Recipe("", method)
+    found = read_recipe(place)
+    if method not in (None, found.name):
+        raise typer.BadParameter(f"{place} is a recipe of {found.name}, not of {method}; leave out METHOD")
+    return found
+
+
+def _check_push(name: str | None) -> None:
+    """Raise what an upload at the end of the training would, as far as that can be seen."""
+    if name is None:
+        return
+    from cse.publishing.upload import check_access, check_name
+
+    check_name(name)
+    check_access()
+
+
+def _push(output: Path, name: str) -> str:
+    """What opens the checkpoint from the hub, where it is uploaded."""
+    from cse.models.card import CardFacts
+    from cse.publishing.checkpoints import push_checkpoint
+    from cse.publishing.upload import Repository
+
+    return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
+
+
+def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
+    from tqdm import tqdm
+
+    from cse.training.loop import LogEntry, train
+
+    if not run.dev:
+        log("no --dev: trains to the end and selects nothing")
+    with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
+
+        def report(entry: LogEntry) -> None:
+            if "note" in entry:
+                bar.clear()
+                log(entry["note"])
+                return
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"], "mfu": entry["mfu"]}
+            bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
+            bar.update(entry["step"] - bar.n)
+
+        summary = train(encoder, run, output, report=report, **options)
+    if run.dev and summary["best"] <= summary["start"]:
+        log("no evaluation beat the untrained start: lower --learning-rate or give more text")
+    return summary
+
+
+def _show(value: dict[str, Any]) -> None:
+    for key, item in value.items():
+        if isinstance(item, list):
+            for line in item:
+                typer.echo(f"  {line['text']}\n    {line['tokens']}")
+        elif isinstance(item, dict):
+            typer.echo("\n".join([f"{key}:", *(f"  {name}: {each}" for name, each in item.items())]))
+        else:
+            typer.echo(f"{key}: {item:,}" if isinstance(item, int) else f"{key}: {item}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()
