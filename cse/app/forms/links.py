@@ -61,7 +61,7 @@ def copy_button() -> None:
 
 
 def back_hook() -> gr.HTML:
-    """What hears the browser's Back and Forward; it stands outside the tabs, as `cse.app.sections.map_link.map_hook` does."""
+    """What hears the browser's Back and Forward; it stands outside the tabs, as `map_link.map_hook` does."""
     return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
 
 

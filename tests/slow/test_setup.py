@@ -106,7 +106,7 @@ def test_an_environment_keeps_the_builds_that_it_has(clone: Path) -> None:
 TESTS = """#!/bin/bash
 [[ "$1" = -c || "$*" = *fetch.py ]] && exit
 name=others
-[[ "$*" = *" tests/test_fresh.py" && "$*" != *--ignore* ]] && name=fresh
+[[ "$*" = *" tests/slow/test_fresh.py" && "$*" != *--ignore* ]] && name=fresh
 [ $name = fresh ] && sleep 1
 echo "$name ran"
 [ "$FAILING" != $name ]
@@ -116,11 +116,12 @@ echo "$name ran"
 @pytest.mark.parametrize(
     ("words", "failing", "ran", "code"),
     [
-        ([], "", ["linters ran", "others ran", "fresh ran"], 0),
-        ([], "fresh", ["linters ran", "others ran", "fresh ran"], 1),
-        ([], "others", ["linters ran", "others ran", "fresh ran"], 1),
-        ([], "linters", ["linters ran"], 1),
-        (["tests/test_index.py"], "", ["linters ran", "others ran"], 0),
+        (["--all"], "", ["linters ran", "others ran", "fresh ran"], 0),
+        (["--all"], "fresh", ["linters ran", "others ran", "fresh ran"], 1),
+        (["--all"], "others", ["linters ran", "others ran", "fresh ran"], 1),
+        (["--all"], "linters", ["linters ran"], 1),
+        ([], "", ["linters ran", "others ran"], 0),
+        (["tests/index/test_index.py"], "", ["linters ran", "others ran"], 0),
     ],
 )
 def test_the_fresh_environments_are_tried_beside_the_others_and_either_may_fail(

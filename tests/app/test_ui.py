@@ -15,7 +15,7 @@ from cse.analysis.words import words
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
-from cse.app.drawing.components import FOLDER
+from cse.app.drawing.components import STATIC
 from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
@@ -94,7 +94,7 @@ def test_a_map_carries_texts_as_data():
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
-    assert {path.stem for path in (FOLDER / "map").glob("*.js")} == set(PARTS)
+    assert {path.stem for path in (STATIC / "map").glob("*.js")} == set(PARTS)
     for path in (ROOT / "cse" / "app").rglob("*.js"):
         script = path.read_text()
         assert "innerHTML" not in script
