@@ -124,3 +124,16 @@ def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:
     assert done.exit_code == 3
     assert "leave out --column or give a table" in done.stderr
     assert "`" not in done.stderr
+
+
+def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
+    wanted = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "scripts.build_index"}
+    for program, command_line in wanted.items():
+        monkeypatch.setattr("sys.argv", [program])
+        assert command_line in CliRunner().invoke(search, ["nowhere", "a dog"]).stderr
+        shown = CliRunner().invoke(encode, ["--help"]).stdout
+        assert ("Example: cse encode" in shown, "python -m scripts" in shown) == (
+            program.endswith("cse"),
+            "scripts" in program,
+        )
