@@ -200,14 +200,14 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signal (2026-11)")
 def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
     script = (
-        "import app, os, pathlib, time\n"
+        "import os, pathlib, time\nfrom cse.app import serving\n"
         "def serve_from(options):\n"
         "    folder = pathlib.Path(os.environ['GRADIO_TEMP_DIR'])\n"
         "    (folder / 'upload').write_text('x')\n"
         "    print(folder, flush=True)\n"
         "    time.sleep(60)\n"
-        "app.serve_from = serve_from\n"
-        "app.serve(None)\n"
+        "serving.serve_from = serve_from\n"
+        "serving.serve(None)\n"
     )
     environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(

@@ -144,7 +144,7 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
             page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
             if tab == "Search":
                 page.get_by_role("button", name="Your own sentences").click()
-                page.get_by_role("button", name="Index for this visit").wait_for()
+                page.get_by_role("button", name="Index these sentences").wait_for()
             if tab == "Clusters":
                 page.locator("#maps .cse-small").nth(3).wait_for()
             page.keyboard.press("Shift")  # whoever uses keys sees where they are
