@@ -58,7 +58,7 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
     light = [each.filename for each in wheel.infolist() if each.file_size < 10**6]  # the rest takes long to copy
     wheel.extractall(tmp_path / "site", light)
     (tmp_path / "empty").mkdir()
-    words = [sys.executable, "-m", "scripts", "deploy", "me/space", "--hardware", "cpu", "--dry-run"]
+    words = [sys.executable, "-m", "cse.commands", "deploy", "me/space", "--hardware", "cpu", "--dry-run"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(words, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
