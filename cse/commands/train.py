@@ -230,7 +230,7 @@ def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> Training
                 bar.clear()
                 log(entry["note"])
                 return
-            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"], "mfu": entry["mfu"]}
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
             bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
             bar.update(entry["step"] - bar.n)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import torch
 
 from cse.encoding.backbone import backbone_tensors, describe, row_limit
@@ -27,7 +26,6 @@ from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss,
 from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
 from cse.storage.reservation import reserved
-from cse.training.flops import matrix_rate, training_flops
 from cse.training.state import check_folder, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
@@ -53,12 +51,6 @@ class Training:
     def learned(self) -> dict[str, torch.Tensor]:
         """The parameters by name."""
         return dict(self.model.named_parameters())
-
-    def flops_per_token(self) -> float:
-        """FLOPs of training per token, averaged over the mixed lengths."""
-        lengths = [min(length, self.sampler.max_length) for length in self.config.lengths]
-        bag = self.config.bag_weight > 0
-        return float(np.mean([training_flops(self.model, length, bag=bag) for length in lengths]))
 
 
 def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> PretrainingRecord:
@@ -120,20 +112,17 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
 
 def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
     """The state to go on from: the saved one, put into the model and the optimiser, or that of step 0."""
-    recipe, accelerator = request.recipe(), training.accelerator
-    state: PretrainingState = {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    recipe = request.recipe()
     if resumed:
-        state = cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
-    half = accelerator.mixed_precision == "bf16"
-    state["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
-    return state
+        return cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
+    return {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
 
 
 def _run(
     request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: Report
 ) -> PretrainingState:
     """Take the remaining steps; every `eval_every` steps and at the end evaluate, save the state and report."""
-    config, flops = request.config, training.flops_per_token()
+    config = request.config
     started = time.perf_counter() - state["seconds"]
     for step in range(state["step"], config.steps):
         loss = take_step(training, step)
@@ -143,10 +132,10 @@ def _run(
         with training.accelerator.autocast():
             scores = evaluate(training.model, training.sampler.tokenizer, valid)
         seconds = time.perf_counter() - started
-        tokens, rate = done * config.batch_tokens, done * config.batch_tokens / seconds
+        tokens = done * config.batch_tokens
         entry: CurveEntry = {
             "step": done, "tokens": tokens, "loss": round(loss.item(), 4), **scores,
-            "tokens_per_second": round(rate), "mfu": round(rate * flops / state["matrix_rate"], 3),
+            "tokens_per_second": round(tokens / seconds),
         }  # fmt: skip
         if not math.isfinite(entry["loss"]):
             raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")

@@ -20,16 +20,12 @@ class HeldOutScores(TypedDict):
 
 @final
 class CurveEntry(HeldOutScores):
-    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats), speed and MFU so far.
-
-    `mfu`, model FLOPs utilisation, is the share of the device's matrix rate; the oldest records have none.
-    """
+    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats) and the speed so far."""
 
     step: int
     tokens: int
     loss: float
     tokens_per_second: int
-    mfu: NotRequired[float]
 
 
 @final
@@ -44,16 +40,12 @@ Report = Callable[[CurveEntry | ResumeNote], None]
 
 
 class PretrainingState(TypedDict):
-    """A run after `step` steps and `seconds`, as in `state/meta.json`.
-
-    `recipe` is that of `PretrainRequest.recipe`; `matrix_rate` is the device's in FLOP/s, absent from the oldest.
-    """
+    """A run after `step` steps and `seconds`, as in `state/meta.json`; `recipe` is that of `PretrainRequest.recipe`."""
 
     step: int
     curve: list[CurveEntry]
     recipe: dict[str, object]
     seconds: float
-    matrix_rate: NotRequired[float]
 
 
 class PretrainingRecord(PretrainingState):

@@ -24,13 +24,12 @@ from cse.models.checkpoint import LOG, read_start, save
 from cse.models.config import DevScores, TrainingRecord
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder
-from cse.training.flops import contrastive_flops
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
 from cse.training.run import Run, dev_score
 from cse.training.state import check_resume, load_state, save_state, start_accelerator
-from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
 
 if TYPE_CHECKING:
     from typing import NotRequired
@@ -66,7 +65,6 @@ class LogEntry(TypedDict, total=False):
     loss: float
     dev: float | None
     sentences_per_second: float
-    mfu: float
     best: float | None
     note: str
 
@@ -102,7 +100,6 @@ def train(
             loop.restore(report)
         if run.dev and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
-        loop.matrix_rate = step_rate(accelerator)
         loop.run_steps(storage, report)
         if first:
             publish(loop.work, Path(output), overwrite, loop.state["dev"])
@@ -112,8 +109,7 @@ def train(
 
 @dataclass
 class TrainingLoop:
-    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state, the
-    device's `matrix_rate` in FLOP/s and the `flops` of the last step."""
+    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state."""
 
     encoder: Encoder
     run: Run
@@ -123,8 +119,6 @@ class TrainingLoop:
     optimizer: torch.optim.Optimizer
     momentum: MomentumQueue | None
     state: TrainingState
-    matrix_rate: float = np.inf
-    flops: float = 0.0
 
     @classmethod
     def start(cls, encoder: Encoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
@@ -174,7 +168,6 @@ class TrainingLoop:
                 seconds = time.perf_counter() - started
                 state["seconds"] += seconds
                 entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
-                entry["mfu"] = round(self.flops / seconds / self.matrix_rate, 3)
                 log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
                 log.flush()
                 if first and improved:
@@ -213,7 +206,6 @@ class TrainingLoop:
         """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
         encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
         contents, templates, rows = (list(chain(*views)) for views in data)
-        self.flops = contrastive_flops(encoder.model, [len(row.ids) for row in rows], method.prefix)
         vectors = self.model(contents, templates, rows)
         queue = self.momentum.negatives() if self.momentum else None
         loss = contrast(vectors, len(data.rows), self.run.config, accelerator, kind=method.contrast, queue=queue)

@@ -13,7 +13,6 @@ from cse.encoding.encoder import Encoder
 from cse.methods.method import Contrast
 from cse.methods.presets import TrainConfig
 from cse.training.augmentation import augmented
-from cse.training.flops import matrix_rate
 from cse.training.losses import energy_hinge, info_nce, nt_xent
 from cse.training.masking import mask_tokens
 
@@ -32,12 +31,6 @@ def set_up(encoder: Encoder, config: TrainConfig) -> None:
         encoder.dropout.p = config.dropout  # the prefix's, which is no part of the backbone
     encoder.chunk = config.chunk
     encoder.select_learned(config.freeze_embeddings)
-
-
-def step_rate(accelerator: Accelerator) -> float:
-    """The matrix rate (FLOP/s) of the device in the precision that steps are computed in."""
-    half = accelerator.mixed_precision == "bf16"
-    return matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
 
 
 def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
