@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +22,7 @@ from cse.commands.cli import (
     progress_options,
 )
 from cse.methods.method import METHODS, SUPERVISED
-from cse.methods.presets import BOUNDS
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -29,18 +31,33 @@ if TYPE_CHECKING:
     from cse.training.run import Run
 
 
-DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those published for the backbone", "Run"
+DATA, METHOD, RUN = "Data", "Method", "Run"
+PUBLISHED = "Settings, by default those published for the backbone"
 
 
 def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
 
 
-def _setting(panel: str, name: str, help_text: str) -> Any:
-    least, most = BOUNDS[name]
-    return _option(panel, help_text, min=least, max=None if most == math.inf else most)
+def _setting(setting: Setting) -> inspect.Parameter:
+    panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
+    least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
+    option = typer.Option(None, help=setting.help, rich_help_panel=panel, min=least, max=most)
+    return inspect.Parameter(
+        setting.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=setting.kind | None
+    )
 
 
+def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """`function` with an option for each training setting in place of its `**settings`."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [_setting(setting) for setting in SETTINGS.values() if setting.help]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
+
+
+@_with_settings
 def main(
     data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
@@ -65,61 +82,11 @@ def main(
     ] = None,
     supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
     limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
-    epochs: Annotated[
-        int | None, _setting(SETTINGS, "epochs", "Passes over the data; 1 where no paper says more.")
-    ] = None,
-    max_steps: Annotated[
-        int | None,
-        _setting(SETTINGS, "max_steps", "Stop after N batches, drawn from all the data; default: at the end."),
-    ] = None,
-    batch_size: Annotated[
-        int | None, _setting(SETTINGS, "batch_size", "Examples of a step; 64 to 512 by method.")
-    ] = None,
-    chunk: Annotated[
-        int | None, _setting(SETTINGS, "chunk", "Rows at a time, computed twice: large batches in little memory; all.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None,
-        _setting(SETTINGS, "learning_rate", "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method."),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        _setting(
-            SETTINGS,
-            "max_length",
-            "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.",
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None, _setting(SETTINGS, "temperature", "What cosines are divided by; 0.05.")
-    ] = None,
-    eval_every: Annotated[
-        int | None, _setting(SETTINGS, "eval_every", "Steps between evaluations and saved states; 125.")
-    ] = None,
-    dropout: Annotated[
-        float | None,
-        _setting(SETTINGS, "dropout", "Rate of every dropout; default: the backbone's own, or a preset's."),
-    ] = None,
-    prefix: Annotated[int | None, _setting(METHOD, "prefix", "Prompt length of dcpcse; 4 to 16 by backbone.")] = None,
-    mlm_weight: Annotated[
-        float | None,
-        _setting(METHOD, "mlm_weight", "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa."),
-    ] = None,
-    hinge: Annotated[
-        float | None,
-        _setting(SETTINGS, "hinge", "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0."),
-    ] = None,
-    freeze_embeddings: Annotated[
-        bool | None, _option(SETTINGS, "Leave the word embeddings as they are; by default they are trained.")
-    ] = None,
     storage: Annotated[
         str | None,
         _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
-    seed: Annotated[
-        int | None, _setting(SETTINGS, "seed", "Of the order of texts, dropout and what starts anew; 42.")
-    ] = None,
     resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
@@ -129,6 +96,7 @@ def main(
         str | None, _option(RUN, "Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME")
     ] = None,
     json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
+    **settings: Any,
 ) -> None:
     """Train METHOD on your sentences; options left out take the recipe, or else the published preset of the backbone.
 
@@ -138,18 +106,11 @@ def main(
     """
     from cse.training.output import reserved_output
 
-    _check_choices(method, supervised, prefix, precision, storage)
+    _check_choices(method, supervised, settings["prefix"], precision, storage)
     if not dry_run and main_process():
         with reserved_output(output, resume=resume, overwrite=overwrite):
             pass  # what is refused is refused before anything is read
         _check_push(push_to_hub)
-    settings = {
-        "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
-        "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
-        "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
-        "hinge": hinge, "chunk": chunk,
-    }  # fmt: skip
-
     from cse.models.names import BACKBONE
     from cse.models.storage import Storage
     from cse.training.plan import plan

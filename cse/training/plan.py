@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cse.encoding.encoder import Encoder
-from cse.training.run import METHOD_SETTINGS, Run
+from cse.methods.settings import METHOD_SETTINGS
+from cse.training.run import Run
 from cse.training.step import step_inputs, step_rows, view_texts
 
 SHOWN_TEXTS = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any
 
 from cse.errors import ArtefactError
 from cse.methods.method import Method
-from cse.methods.presets import BOUNDS, TrainConfig
 from cse.methods.serialise import from_json
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
 from cse.storage.checksums import DIGEST
 from cse.storage.writing import read_json
-from cse.training.run import METHOD_SETTINGS, TrainRequest
+from cse.training.run import TrainRequest
 
 # What a checkpoint records beside its settings, and what its settings say of the data of the run.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
@@ -82,9 +81,8 @@ def read_recipe(place: str) -> Recipe:
     settings = dict(_typed(place, value, "settings", dict) or {})
     precision = _typed(place, settings, "precision", str)
     settings.pop("precision", None)
-    known = {each.name for each in fields(TrainConfig)} | set(METHOD_SETTINGS)
-    _refuse(place, settings.keys() - known - OF_DATA, {*known, "precision"})
-    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in known}
+    _refuse(place, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
+    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in SETTINGS}
     method = value.get("method")
     if isinstance(method, str):
         name, recorded, supervised = method, None, bool(_typed(place, value, "supervised", bool))
@@ -113,19 +111,11 @@ def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def _checked(place: str, name: str, value: Any) -> Any:
-    """A setting of the type that its field has and in its range, or None."""
-    kind = next(each.type for each in (*fields(TrainConfig), *fields(Method)) if each.name == name)
-    called = {"bool": "true or false", "int": "a whole number"}.get(kind.removesuffix(" | None"), "a number")
-    types = {"true or false": (bool,), "a whole number": (int,)}.get(called, (int, float))
-    if value is not None and type(value) not in types:
-        raise ValueError(f"{place}: {name} is {value!r}; give {called}")
-    if value is None or name not in BOUNDS:
-        return value
-    least, most = BOUNDS[name]
-    if not least <= value < math.inf:
-        raise ValueError(f"{place}: {name} is {value!r}; give at least {least}")
-    if value > most:
-        raise ValueError(f"{place}: {name} is {value!r}; give at most {most}")
+    """A setting of the right type and in its bounds, or None."""
+    try:
+        SETTINGS[name].check(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.methods.method import Method
-from cse.methods.presets import TrainConfig, backbone_key, preset
+from cse.methods.presets import backbone_key, preset
 from cse.methods.serialise import to_json
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig
 from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.storage.writing import digest
 from cse.text.sentences import load_examples, scored_pairs
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from cse.text.sentences import Pair
 
 READ = 10_000  # examples at a time
-METHOD_SETTINGS = ("prefix", "mlm_weight")  # fields of `Method` that a run may set
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,11 @@ class TrainRequest:
         """Method and settings on a backbone (a `backbone_key`). Raises ValueError for settings that do not exist."""
         method, config = preset(self.method, backbone, self.supervised)
         given = {name: value for name, value in self.settings.items() if value is not None}
-        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if unknown := given.keys() - {each.name for each in fields(TrainConfig)}:
+        if unknown := given.keys() - SETTINGS.keys():
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        for name, value in given.items():
+            SETTINGS[name].check(value)
+        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
         if "prefix" in of_method and not method.prefix:
             raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
         if given.get("hinge") and not (method.prefix and method.supervised):

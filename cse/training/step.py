@@ -11,7 +11,7 @@ import torch
 from cse.encoding.backbone import mlm_head, row_limit, set_dropout
 from cse.encoding.encoder import Encoder
 from cse.methods.method import Contrast
-from cse.methods.presets import TrainConfig
+from cse.methods.settings import TrainConfig
 from cse.training.augmentation import augmented
 from cse.training.losses import energy_hinge, info_nce, nt_xent
 from cse.training.masking import mask_tokens

@@ -21,7 +21,7 @@ from cse.encoding.backbone import set_dropout
 from cse.encoding.encoder import Encoder
 from cse.encoding.overlap import ahead
 from cse.errors import ArtefactError
-from cse.methods.presets import TrainConfig
+from cse.methods.settings import TrainConfig
 from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
