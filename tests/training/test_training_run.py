@@ -62,6 +62,10 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     [
         ("simcse", {"prefix": 4}, "simcse has no prefix"),
         ("simcse", {"colour": 1, "size": 2}, "unknown settings: colour, size"),
+        ("simcse", {"batch_size": 1}, "batch_size is 1; give at least 2"),
+        ("simcse", {"dropout": 0.95}, "dropout is 0.95; give at most 0.9"),
+        ("simcse", {"learning_rate": "3e-5"}, "learning_rate is '3e-5'; give a number"),
+        ("dcpcse", {"prefix": True}, "prefix is True; give a whole number"),
         ("dcpcse", {"hinge": 10.0}, "`hinge` is for supervised dcpcse"),
         ("bert", {}, "unknown method 'bert'"),
     ],
