@@ -1,4 +1,4 @@
-"""What a pretraining run writes as JSON: its learning curve, its resumable state and the record beside the model."""
+"""JSON files of a pretraining run: learning curve, resumable state and the record in the model folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CurveEntry(HeldOutScores):
 
 @final
 class ResumeNote(TypedDict):
-    """What is reported where a run that is resumed has no saved state and begins again at `step` 0."""
+    """The report that a resumed run has no saved state and starts again at `step` 0."""
 
     step: int
     note: str
@@ -51,8 +51,8 @@ class PretrainingState(TypedDict):
 class PretrainingRecord(PretrainingState):
     """A finished run, as in a model folder's `pretraining.json`.
 
-    `before` is the record of the model that the run continued from, None where there is none; `device` is torch's
-    name and `torch` its version. `averaged` scores the model that is saved where weights of its start are averaged in.
+    `before` is the record of the model that the run continued from, or None; `device` is torch's name and `torch` its
+    version. `averaged` has the scores of the saved model if weights of its start were averaged in.
     """
 
     before: NotRequired[PretrainingRecord | None]
