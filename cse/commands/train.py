@@ -80,14 +80,16 @@ def main(
     column: Annotated[
         str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
     ] = None,
-    supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
+    supervised: Annotated[
+        bool, _option(METHOD, "Data has premise, entailed and contradicted columns.", "--supervised")
+    ] = False,
     limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
     storage: Annotated[
         str | None,
         _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
-    resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
+    resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
         bool, _option(RUN, "Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run")
@@ -98,7 +100,7 @@ def main(
     json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
     **settings: Any,
 ) -> None:
-    """Train METHOD on your sentences; options left out take the recipe, or else the published preset of the backbone.
+    """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
 
@@ -109,7 +111,7 @@ def main(
     _check_choices(method, supervised, settings["prefix"], precision, storage)
     if not dry_run and main_process():
         with reserved_output(output, resume=resume, overwrite=overwrite):
-            pass  # what is refused is refused before anything is read
+            pass  # fail before anything is read
         _check_push(push_to_hub)
     from cse.models.names import BACKBONE
     from cse.models.storage import Storage
@@ -117,8 +119,8 @@ def main(
     from cse.training.run import TrainRequest, prepare
 
     repeated = _recipe(recipe, method)
-    asked = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
-    encoder, run = prepare(repeated.request(asked, backbone), log)
+    request = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
+    encoder, run = prepare(repeated.request(request, backbone), log)
     repeated.check(encoder.method)
     if dry_run:
         shown = asdict(plan(encoder, run))
@@ -145,7 +147,7 @@ def _check_choices(
 
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
-    """The recipe in `place`; without one, one that says nothing but the method."""
+    """The recipe in `place`; if that is None, an empty recipe of the method."""
     from cse.training.recipe import Recipe, read_recipe
 
     if place is None:
@@ -159,7 +161,7 @@ def _recipe(place: str | None, method: str | None) -> Recipe:
 
 
 def _check_push(name: str | None) -> None:
-    """Raise what an upload at the end of the training would, as far as that can be seen."""
+    """Raise the errors of the upload after training that can be found before it."""
     if name is None:
         return
     from cse.publishing.upload import check_access, check_name
@@ -169,7 +171,7 @@ def _check_push(name: str | None) -> None:
 
 
 def _push(output: Path, name: str) -> str:
-    """What opens the checkpoint from the hub, where it is uploaded."""
+    """Upload the checkpoint; return the name and commit that open it from the hub."""
     from cse.models.card import CardFacts
     from cse.publishing.checkpoints import push_checkpoint
     from cse.publishing.upload import Repository
