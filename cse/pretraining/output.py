@@ -85,7 +85,7 @@ def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None
         raise ValueError(f"{output} is already finished; there is nothing to resume")
     made = (output / MODEL_FOLDER).exists() or (output / STATE_FOLDER).exists()
     if made and not (request.resume or request.overwrite):
-        raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
+        raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to start again")
 
 
 def _finished(request: PretrainRequest) -> bool:

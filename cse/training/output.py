@@ -30,7 +30,7 @@ from cse.training.state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
 PUBLISHED = "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output
-ANEW = "begin the run anew with `overwrite`"
+AGAIN = "start the run again with `overwrite`"
 UNFINISHED = FolderKind(
     "an unfinished run", RUN, ("recipe",),
     (
@@ -94,7 +94,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
         write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
     lines = _lines_until(path, step) if path.exists() else []
     if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
-        raise ArtefactError(f"{path}: damaged; restore it, or delete it to go on without")
+        raise ArtefactError(f"{path}: damaged; restore it, or delete it to continue without")
     write_file(path, lambda fresh: fresh.write_text("".join(lines)))
     log = path.open("a")
     hold(log)
@@ -108,7 +108,7 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
     """
     check_output(output, resume=True, overwrite=overwrite)
     if check_best(work).get("best_step") != dev.get("best_step"):
-        raise ArtefactError(f"{work / BEST}: of another run; {ANEW}")
+        raise ArtefactError(f"{work / BEST}: of another run; {AGAIN}")
 
     def fill(target: Path) -> None:
         for file in [*(work / BEST).iterdir(), work / LOG]:
@@ -145,8 +145,8 @@ def check_best(work: Path) -> DevScores:
     try:
         config = read_checkpoint_config(work / BEST)
     except ArtefactError as error:
-        raise ArtefactError(f"{error}, or {ANEW}") from error
-    verify(work / BEST, config.sha256, ANEW)
+        raise ArtefactError(f"{error}, or {AGAIN}") from error
+    verify(work / BEST, config.sha256, AGAIN)
     return config.training["dev"]
 
 
@@ -161,6 +161,6 @@ def _lines_until(path: Path, step: int) -> list[str]:
         whole = False
     if not whole:
         raise ArtefactError(
-            f"{path}: lacks steps before {step}, where the saved state is; restore it, or delete it to go on without"
+            f"{path}: lacks steps before {step}, that of the saved state; restore it, or delete it to continue without"
         )
     return lines[: len(kept)]

@@ -86,7 +86,7 @@ def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda
     recover(folder / STATE_FOLDER)
     saved = (folder / STATE_FOLDER).is_dir()
     if not saved:
-        note(f"{folder}: no saved state; the run begins again")
+        note(f"{folder}: no saved state; the run starts again")
     return saved
 
 

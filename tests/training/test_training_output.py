@@ -120,7 +120,7 @@ def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: E
     entries: list[dict] = []
     train(encoder, run_of(encoder), tmp_path / "out", resume=True, report=entries.append)
     assert entries[0]["step"] == 0
-    assert "no saved state; the run begins again" in entries[0]["note"]
+    assert "no saved state; the run starts again" in entries[0]["note"]
     assert [entry["step"] for entry in entries[1:]] == [1, 2, 3, 4, 5, 6, 7]
 
 
