@@ -1,4 +1,4 @@
-"""Commands on good and bad input: what they print, one line of error, and the contract's exit codes."""
+"""Commands on good and bad input: their output, one-line errors and exit codes."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""The pretraining loop: it learns, resumes exactly, accumulates gradients and records what it did."""
+"""The pretraining loop: it learns, resumes exactly, accumulates gradients and writes its record."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The starting model: an encoder saved without masked-LM head is given one that starts at unigram probabilities."""
+"""The starting model: an encoder without masked-LM head gets one that starts at unigram probabilities."""
 
 import math
 from dataclasses import replace
@@ -114,7 +114,7 @@ def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp
 def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(
     corpus: Path, tmp_path: Path, encoder: str
 ) -> None:
-    """Against the same run without it; killed before its end it comes out the same."""
+    """Compared with the same run without it; a killed and resumed run gives the same result."""
     config = replace(CONFIG, learning_rate=1e-2)
     run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
     trained, _ = load_backbone(tmp_path / "whole" / "model")

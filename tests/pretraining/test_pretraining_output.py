@@ -1,4 +1,4 @@
-"""The output folder of pretraining: what is left alone, resumed or begun anew, and clear refusals."""
+"""The output folder of pretraining: folders that are kept, resumed, replaced or refused."""
 
 import errno
 import json

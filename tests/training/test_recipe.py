@@ -1,4 +1,4 @@
-"""`scripts.train --recipe`: a checkpoint's settings again, options before them one by one; help in groups."""
+"""`scripts.train --recipe`: the settings of a checkpoint, overridden by options one by one; help in sections."""
 
 import json
 from dataclasses import replace

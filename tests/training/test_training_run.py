@@ -1,4 +1,4 @@
-"""A run asked for in Python is that of the command: preset, settings, seed, batch and encoder come together once."""
+"""Requests: a run from Python is that of the command, with the same preset, settings, seed, batch and encoder."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_seed_decides_what_is_learned_from_noise(texts: str, bert_folder: Pa
 
 
 def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
-    """Whichever of many it is, so that a run is not resumed on other text."""
+    """Any text of many, so that a run is not resumed on other text."""
     lines = [f"the dog {number}" for number in range(10_002)]
     file, recipes = tmp_path / "texts.txt", []
     for changed in (None, 0, 5_000, 10_001, None):
