@@ -17,7 +17,7 @@ START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 
 def main(
-    corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), one sentence per line.")],
+    corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
     output: Annotated[
         Path, typer.Option(help="Folder for the tokenised text, the state and the model.", rich_help_panel=RUN)
     ],
@@ -28,7 +28,7 @@ def main(
         int | None,
         typer.Option(
             min=30,
-            help="Word pieces: 12,000 for a new model; with --init the number of commonest to keep, default all.",
+            help="Word pieces: 12,000 of a new model; with --init the commonest that it keeps, or all.",
             rich_help_panel=START,
         ),
     ] = None,
@@ -43,14 +43,13 @@ def main(
     accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches of a step.", rich_help_panel=LEARNING)] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7, rich_help_panel=LEARNING)] = 1e-3,
     head_start: Annotated[
-        bool,
-        typer.Option(help="Initialise the embeddings with counted word vectors, not noise.", rich_help_panel=START),
+        bool, typer.Option(help="Start the embeddings as counted word vectors, not noise.", rich_help_panel=START)
     ] = True,
     frozen_layers: Annotated[
         int,
         typer.Option(
             min=0,
-            help="With --init: freeze the embeddings and this many lowest layers; if all, only the head learns.",
+            help="With --init: lowest layers that stay, and the embeddings; all of them: the head alone learns.",
             rich_help_panel=START,
         ),
     ] = 0,
@@ -90,16 +89,16 @@ def main(
         int | None,
         typer.Option(
             min=1,
-            help="Largest file of the model in MB; larger matrices are split into parts that only cse opens.",
+            help="Largest file of the model in MB; larger matrices in parts that only cse opens.",
             rich_help_panel=RUN,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=LEARNING)] = 42,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the last saved state.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Go on from the last saved state.", rich_help_panel=RUN)
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run.", rich_help_panel=RUN)
+        bool, typer.Option("--overwrite", help="Begin anew where a run was made.", rich_help_panel=RUN)
     ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the recipe and curve as JSON.", rich_help_panel=RUN)
