@@ -1,4 +1,4 @@
-"""What every command shares: one-line errors with the contract's exit codes, progress on stderr, JSON on stdout."""
+"""Shared by all commands: one-line errors with exit codes, progress on stderr, JSON on stdout."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from cse.models.families import FAMILIES
 from cse.storage.writing import is_utf_8
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
-READER_LEFT = 141  # what a shell shows of a tool that SIGPIPE ended
+BROKEN_PIPE = 141  # 128 + SIGPIPE
 PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "int8")  # of a checkpoint
-POOLING = f"How a backbone is read: {', '.join(UNTRAINED)}."
-FAMILY = f"What a published checkpoint is where neither its keys nor its hub id say so: {', '.join(FAMILIES)}."
+POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
+FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
 
 
 class Grouped(TyperCommand):
-    """A command whose help has a section for each `rich_help_panel` of its options, in the order of their first."""
+    """A command whose help has a section for each `rich_help_panel`, in the order of their first options."""
 
     def get_help(self, ctx: Any) -> str:
-        """The help, with commands as the user calls them."""
+        """The help, with commands named as the user calls them."""
         return as_called(super().get_help(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -49,15 +49,15 @@ class Grouped(TyperCommand):
                 formatter.write_dl(records)
 
 
-atexit.register(gc.freeze)  # a million imported objects are not looked through once more when the process ends
+atexit.register(gc.freeze)  # no collection of a million imported objects at exit
 
 
 def command(function: Callable[..., None]) -> typer.Typer:
     """A Typer app whose one command is `function`, its errors turned into one line on stderr and an exit code.
 
     ValueError and OSError give their `exit_code` attribute (4 for artefacts) or 3; anything else gives 1, and its
-    traceback where CSE_DEBUG is set. Parameters that a library names in backticks are shown as the command's flags.
-    Where nobody reads stdout any more the command ends quietly.
+    traceback if CSE_DEBUG is set. Parameters that an error names in backticks are shown as the command's flags.
+    If the reader of stdout has closed it, the command ends without an error message.
     """
     app = _typer()
     app.command(cls=Grouped, epilog=None)(_guarded(function, app))
@@ -65,9 +65,9 @@ def command(function: Callable[..., None]) -> typer.Typer:
 
 
 def commands(summary: str, functions: Mapping[str, Callable[..., None]]) -> typer.Typer:
-    """A Typer app of several commands by name, each as `command` makes it; `summary` is the help of them all."""
+    """A Typer app of several commands by name, each made as by `command`; `summary` is its help."""
     app = _typer(help=summary, no_args_is_help=True)
-    app.callback()(lambda: None)  # without one, a single command would not be asked for by name
+    app.callback()(lambda: None)  # without a callback a single command has no name
     for name, function in functions.items():
         app.command(name, cls=Grouped)(_guarded(function, command(function)))
     return app
@@ -79,7 +79,7 @@ def _typer(**options: Any) -> typer.Typer:
 
 
 def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., None]:
-    """`function` with its errors turned into a line with the flags of `app`'s one command, and an exit code."""
+    """`function` with its errors turned into one line, with the flags of `app`'s command, and an exit code."""
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         line = " ".join((message or str(error) or type(error).__name__).split())
@@ -94,8 +94,8 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except (ValueError, OSError) as error:
-            if isinstance(error, BrokenPipeError) and _reader_left():
-                raise typer.Exit(READER_LEFT) from error
+            if isinstance(error, BrokenPipeError) and _stdout_closed():
+                raise typer.Exit(BROKEN_PIPE) from error
             stop(error, getattr(error, "exit_code", BAD_DATA))
         except KeyboardInterrupt as error:
             stop(error, INTERRUPTED, "interrupted")
@@ -107,21 +107,21 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
     return guarded
 
 
-def _reader_left() -> bool:
-    """Whether nobody reads stdout any more, as after `| head`; what is still to be written then goes nowhere."""
+def _stdout_closed() -> bool:
+    """True if the reader of stdout has closed it, as `| head` does; further output is then discarded."""
     try:
         stdout, pipe = sys.stdout.fileno(), select.poll()
-    except (OSError, ValueError, AttributeError):  # no file, or Windows, which has other errors
+    except (OSError, ValueError, AttributeError):  # no file, or Windows
         return False
     pipe.register(stdout, 0)
-    left = any(events & select.POLLERR for _, events in pipe.poll(0))
-    if left:
+    closed = any(events & select.POLLERR for _, events in pipe.poll(0))
+    if closed:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
-    return left
+    return closed
 
 
 def _check_words(values: Iterable[Any]) -> None:
-    """Raise ValueError for a word of the command line that is not UTF-8, which no JSON file could hold."""
+    """Raise ValueError for a word of the command line that is not UTF-8: JSON files cannot hold it."""
     for value in values:
         for word in value if isinstance(value, list) else [value]:
             if isinstance(word, str | Path) and not is_utf_8(str(word)):
@@ -130,9 +130,9 @@ def _check_words(values: Iterable[Any]) -> None:
 
 
 def with_flags(message: str, app: typer.Typer) -> str:
-    """`message` whose `name`s in backticks are the flags, or the metavars, of the parameters of `app`'s command.
+    """`message` with parameters of `app`'s command in backticks replaced by their flags or metavars.
 
-    A name that is no parameter of the command stays as it is.
+    Other names in backticks stay.
     """
     params = {param.name: param for param in typer.main.get_command(app).params}
 
@@ -146,14 +146,14 @@ def with_flags(message: str, app: typer.Typer) -> str:
 
 
 def as_called(text: str) -> str:
-    """`text` with `cse NAME` for `scripts.NAME` where the installed command `cse` was called."""
+    """`text` with `cse NAME` in place of `scripts.NAME` if the installed command `cse` was called."""
     if Path(sys.argv[0]).stem != "cse":
         return text
     return re.sub(r"(?:python -m )?\bscripts\.(\w+)", lambda found: f"cse {found[1].replace('_', '-')}", text)
 
 
 def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
-    """Refuse an unknown value of an option or argument as a usage error that lists the choices; None is no value."""
+    """Raise a usage error that lists the choices for a value that is none of them; None is allowed."""
     if value is not None and value not in choices:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
 
@@ -164,15 +164,15 @@ def main_process() -> bool:
 
 
 def progress_options() -> dict[str, Any]:
-    """What every tqdm bar here is given: a line now and then where stderr is no terminal, none in other processes."""
+    """Options of every tqdm bar: a line every 30 s if stderr is no terminal, no bar outside the main process."""
     return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0, "disable": not main_process()}
 
 
 def log(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     typer.echo(message, err=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +22,7 @@ from cse.commands.cli import (
     progress_options,
 )
 from cse.methods.method import METHODS, SUPERVISED
-from cse.methods.presets import BOUNDS
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -29,18 +31,33 @@ if TYPE_CHECKING:
     from cse.training.run import Run
 
 
-DATA, METHOD, SETTINGS, RUN = "Data", "Method", "Settings, by default those published for the backbone", "Run"
+DATA, METHOD, RUN = "Data", "Method", "Run"
+PUBLISHED = "Settings, by default those published for the backbone"
 
 
 def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
 
 
-def _setting(panel: str, name: str, help_text: str) -> Any:
-    least, most = BOUNDS[name]
-    return _option(panel, help_text, min=least, max=None if most == math.inf else most)
+def _setting(setting: Setting) -> inspect.Parameter:
+    panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
+    least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
+    option = typer.Option(None, help=setting.help, rich_help_panel=panel, min=least, max=most)
+    return inspect.Parameter(
+        setting.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=setting.kind | None
+    )
 
 
+def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """`function` with an option for each training setting in place of its `**settings`."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [_setting(setting) for setting in SETTINGS.values() if setting.help]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
+
+
+@_with_settings
 def main(
     data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
@@ -63,64 +80,16 @@ def main(
     column: Annotated[
         str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
     ] = None,
-    supervised: Annotated[bool, _option(METHOD, "Premise, entailed, contradicted columns.", "--supervised")] = False,
+    supervised: Annotated[
+        bool, _option(METHOD, "Data has premise, entailed and contradicted columns.", "--supervised")
+    ] = False,
     limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
-    epochs: Annotated[
-        int | None, _setting(SETTINGS, "epochs", "Passes over the data; 1 where no paper says more.")
-    ] = None,
-    max_steps: Annotated[
-        int | None,
-        _setting(SETTINGS, "max_steps", "Stop after N batches, drawn from all the data; default: at the end."),
-    ] = None,
-    batch_size: Annotated[
-        int | None, _setting(SETTINGS, "batch_size", "Examples of a step; 64 to 512 by method.")
-    ] = None,
-    chunk: Annotated[
-        int | None, _setting(SETTINGS, "chunk", "Rows at a time, computed twice: large batches in little memory; all.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None,
-        _setting(SETTINGS, "learning_rate", "Highest rate, which then falls to 0; 5e-7 to 3e-2 by method."),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        _setting(
-            SETTINGS,
-            "max_length",
-            "Tokens kept of a sentence, its specials among them where no prompt stands around it; 32.",
-        ),
-    ] = None,
-    temperature: Annotated[
-        float | None, _setting(SETTINGS, "temperature", "What cosines are divided by; 0.05.")
-    ] = None,
-    eval_every: Annotated[
-        int | None, _setting(SETTINGS, "eval_every", "Steps between evaluations and saved states; 125.")
-    ] = None,
-    dropout: Annotated[
-        float | None,
-        _setting(SETTINGS, "dropout", "Rate of every dropout; default: the backbone's own, or a preset's."),
-    ] = None,
-    prefix: Annotated[int | None, _setting(METHOD, "prefix", "Prompt length of dcpcse; 4 to 16 by backbone.")] = None,
-    mlm_weight: Annotated[
-        float | None,
-        _setting(METHOD, "mlm_weight", "Start of the decaying masked-LM term; 0, or 0.1 for dcpcse on RoBERTa."),
-    ] = None,
-    hinge: Annotated[
-        float | None,
-        _setting(SETTINGS, "hinge", "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0."),
-    ] = None,
-    freeze_embeddings: Annotated[
-        bool | None, _option(SETTINGS, "Leave the word embeddings as they are; by default they are trained.")
-    ] = None,
     storage: Annotated[
         str | None,
         _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
-    seed: Annotated[
-        int | None, _setting(SETTINGS, "seed", "Of the order of texts, dropout and what starts anew; 42.")
-    ] = None,
-    resume: Annotated[bool, _option(RUN, "Go on with a killed run.", "--resume")] = False,
+    resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
         bool, _option(RUN, "Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run")
@@ -129,8 +98,9 @@ def main(
         str | None, _option(RUN, "Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME")
     ] = None,
     json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
+    **settings: Any,
 ) -> None:
-    """Train METHOD on your sentences; options left out take the recipe, or else the published preset of the backbone.
+    """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
 
     Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
 
@@ -138,26 +108,19 @@ def main(
     """
     from cse.training.output import reserved_output
 
-    _check_choices(method, supervised, prefix, precision, storage)
+    _check_choices(method, supervised, settings["prefix"], precision, storage)
     if not dry_run and main_process():
         with reserved_output(output, resume=resume, overwrite=overwrite):
-            pass  # what is refused is refused before anything is read
+            pass  # fail before anything is read
         _check_push(push_to_hub)
-    settings = {
-        "epochs": epochs, "max_steps": max_steps, "batch_size": batch_size, "learning_rate": learning_rate,
-        "max_length": max_length, "temperature": temperature, "eval_every": eval_every, "dropout": dropout,
-        "freeze_embeddings": freeze_embeddings, "seed": seed, "prefix": prefix, "mlm_weight": mlm_weight,
-        "hinge": hinge, "chunk": chunk,
-    }  # fmt: skip
-
     from cse.models.names import BACKBONE
     from cse.models.storage import Storage
     from cse.training.plan import plan
     from cse.training.run import TrainRequest, prepare
 
     repeated = _recipe(recipe, method)
-    asked = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
-    encoder, run = prepare(repeated.request(asked, backbone), log)
+    request = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
+    encoder, run = prepare(repeated.request(request, backbone), log)
     repeated.check(encoder.method)
     if dry_run:
         shown = asdict(plan(encoder, run))
@@ -184,7 +147,7 @@ def _check_choices(
 
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
-    """The recipe in `place`; without one, one that says nothing but the method."""
+    """The recipe in `place`; if that is None, an empty recipe of the method."""
     from cse.training.recipe import Recipe, read_recipe
 
     if place is None:
@@ -198,7 +161,7 @@ def _recipe(place: str | None, method: str | None) -> Recipe:
 
 
 def _check_push(name: str | None) -> None:
-    """Raise what an upload at the end of the training would, as far as that can be seen."""
+    """Raise the errors of the upload after training that can be found before it."""
     if name is None:
         return
     from cse.publishing.upload import check_access, check_name
@@ -208,7 +171,7 @@ def _check_push(name: str | None) -> None:
 
 
 def _push(output: Path, name: str) -> str:
-    """What opens the checkpoint from the hub, where it is uploaded."""
+    """Upload the checkpoint; return the name and commit that open it from the hub."""
     from cse.models.card import CardFacts
     from cse.publishing.checkpoints import push_checkpoint
     from cse.publishing.upload import Repository
@@ -230,7 +193,7 @@ def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> Training
                 bar.clear()
                 log(entry["note"])
                 return
-            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"], "mfu": entry["mfu"]}
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
             bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
             bar.update(entry["step"] - bar.n)
 

@@ -2,43 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from cse.methods.method import METHODS, SUPERVISED, Method
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
-
-    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10. `chunk`
-    is the most rows of a forward, each of which the backward pass then computes anew: a batch of any size fits.
-    """
-
-    batch_size: int = 64
-    learning_rate: float = 3e-5
-    epochs: int = 1
-    max_steps: int | None = None
-    max_length: int = 32
-    temperature: float = 0.05
-    eval_every: int = 125
-    clip: float = 1.0
-    dropout: float | None = None  # None: the backbone's own rates
-    freeze_embeddings: bool = False
-    hinge: float = 0.0
-    chunk: int | None = None
-    seed: int = 42
-
-
-# The least and the most that may be asked for of a setting of a run, or of its method.
-BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("epochs", "max_steps", "max_length", "eval_every", "chunk", "prefix"), (1, math.inf)),
-    **dict.fromkeys(("learning_rate", "clip", "hinge", "mlm_weight"), (0.0, math.inf)),
-    "batch_size": (2, math.inf), "temperature": (1e-4, math.inf), "dropout": (0.0, 0.9), "seed": (0, math.inf),
-}  # fmt: skip
-
+from cse.methods.settings import TrainConfig
 
 # (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {

@@ -1,8 +1,8 @@
-"""MLM batches and the batch sampler: running text in a template, some of its tokens masked.
+"""MLM batches and their sampler: running text in a template, some of its tokens masked.
 
 Masking is dynamic: 15 % of the text's positions, of which 80 % become [MASK], 10 % a random token and 10 % stay
-(BERT, 3.1). The text is put into the templates that the methods encode sentences with, so that the position a sentence
-vector is taken from is trained as well (`cse.pretraining.objectives.bag_loss`).
+(BERT, 3.1). The text is put into the templates that methods encode sentences with, so that the position a sentence
+vector is read from is trained as well (`cse.pretraining.objectives.bag_loss`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from cse.pretraining.config import PretrainConfig
     from cse.pretraining.corpus import TokenFile
 
-ROUNDED = 64  # a batch's predicted positions come to a multiple of this
-IGNORED = -100  # label of a position that is not predicted
-TEMPLATES = (PLAIN, MEANS, CONTINUOUS)  # how the methods encode a sentence
+ROUNDED = 64  # predicted positions of a batch are padded to a multiple of this
+IGNORED = -100  # label of positions that are not predicted
+TEMPLATES = (PLAIN, MEANS, CONTINUOUS)  # of the methods
 BAG_LOOKAHEAD = 32  # tokens of the following text in the bag of words
 
 
@@ -35,8 +35,8 @@ class MaskedBatch:
     """An MLM batch of B rows of L tokens, all in one template.
 
     `inputs` (B, L) int64 are the ids after masking; `labels` (B, L) int64 the ids to predict, -100 elsewhere.
-    `pool_at` is the column a sentence vector is taken from. `bag` (B, n) int64 are the ids of the text and of what
-    follows it.
+    `pool_at` is the column a sentence vector is read from. `bag` (B, n) int64 are the ids of the text and of the text
+    that follows.
     """
 
     inputs: torch.Tensor
@@ -51,16 +51,16 @@ class MaskedBatch:
 
     @cached_property
     def places(self) -> torch.Tensor:
-        """(n,) int64 where tokens are to be predicted, of all B * L, then 0 until n is a multiple of 64.
+        """(n,) int64 flat indices of the tokens to predict, padded with 0 to a multiple of 64.
 
-        A matrix product of every new size costs oneDNN a kernel that it keeps, and a logits buffer memory of its own.
+        For every new size oneDNN would cache another kernel, and the logits need another buffer.
         """
         found = self.masked.flatten().nonzero()[:, 0]
         return torch.nn.functional.pad(found, (0, -len(found) % ROUNDED))
 
     @cached_property
     def targets(self) -> torch.Tensor:
-        """(n,) the id to predict at each of `places`, -100 at those that fill up."""
+        """(n,) the id to predict at each of `places`, -100 at the padding."""
         count = int(self.masked.sum())
         return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.places) - count), value=IGNORED)
 
@@ -77,7 +77,7 @@ class MaskedBatch:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """`tokens` of a batch and of a row (`length`), which has at most the model's `max_length`; specials included."""
+    """`tokens` of a batch and `length` of a row, at most the model's `max_length`; all with special tokens."""
 
     tokens: int
     length: int
@@ -87,7 +87,7 @@ class BatchSize:
 def masked_inputs(
     text: torch.Tensor, template: TokenTemplate, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(inputs (B, L), labels (B, L)) of text ids (B, n) put into a template of L - n tokens; only text is masked."""
+    """(inputs (B, L), labels (B, L)) of text ids (B, n) in a template of L - n tokens; only the text is masked."""
     changed, chosen = mask_tokens(text, tokenizer, generator)
     before, after = (text.new_tensor(ids).expand(len(text), -1) for ids in (template.before, template.after))
     inputs = torch.cat([before, changed, after], 1)
@@ -118,7 +118,7 @@ def sample_batch(
 class BatchSampler:
     """Draws the MLM batch of each step from a tokenised corpus.
 
-    With a `bag_weight` in `config` the batches take turns in all of `TEMPLATES`, without one all are plain text.
+    With a `bag_weight` in `config` each batch draws one of `TEMPLATES`, without one all are plain text.
     """
 
     config: PretrainConfig
@@ -128,7 +128,7 @@ class BatchSampler:
 
     @cached_property
     def templates(self) -> list[TokenTemplate]:
-        """What the text is put into."""
+        """The templates of the batches."""
         return [render(template, self.tokenizer) for template in (TEMPLATES if self.config.bag_weight else (PLAIN,))]
 
     def batch(self, step: int) -> MaskedBatch:

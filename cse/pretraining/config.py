@@ -1,4 +1,4 @@
-"""What a pretraining run is asked for: its settings, learning-rate schedule, corpora and output folder."""
+"""The request for a pretraining run: settings, learning-rate schedule, corpora and output folder."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ MODEL_FOLDER = "model"  # of a run's output
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Settings that decide the result; those of a new model's shape are unused where a run continues from one.
+    """Settings that decide the result; those of a new model's shape are unused with an `init`.
 
-    `vocabulary` is the number of word pieces: of a new model `NEW_VOCABULARY` where it is None, of a model continued
-    from those that are kept (`cse.pretraining.vocabulary`), None for all.
-    `tokens` of the whole run and `batch_tokens` of a step include those of the templates. Each batch has rows
-    of one of the `lengths` (tokens), drawn evenly. `bag_weight` multiplies the bag-of-words loss
-    (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number of micro-batches
-    of a step: it changes the memory a step needs and not the result. `warmup` is a share of the steps. `head_start`
-    initialises the word embeddings with counted word vectors. `frozen_layers` of a model continued from, the lowest,
-    stay as they are, and so do its embeddings, which a tied decoder shares; all of them leave the head alone to learn.
-    `blend_share` of another model's weights is averaged into those of the model continued from before anything is
-    learned, where the request names one. `start_share` of the weights of a model
-    continued from is averaged into the result, below the head (`cse.pretraining.model.average_in`). `untied` gives a
-    new model a decoder of its own (PromptBERT's Table 12), which starts as a copy of the word embeddings.
+    `vocabulary` is the number of word pieces: of a new model (None: `NEW_VOCABULARY`), or those kept of an `init`
+    (`cse.pretraining.vocabulary`; None: all). `tokens` of the whole run and `batch_tokens` of a step include those of
+    the templates. The rows of a batch have one of the `lengths` (tokens), drawn uniformly. `bag_weight` multiplies the
+    bag-of-words loss (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number
+    of micro-batches of a step; it changes a step's memory, not the result. `warmup` is a share of the steps.
+    `head_start` initialises the word embeddings with counted word vectors. The lowest `frozen_layers` of an `init` are
+    fixed, and so are its embeddings, which a tied decoder shares; if all are, only the head learns. `blend_share` is
+    the weight of `PretrainRequest.blend` in the average that training starts from, `start_share` that of the `init` in
+    the result, below the head (`cse.pretraining.model.average_in`). `untied` gives a new model a decoder of its own
+    (PromptBERT's Table 12), which starts as a copy of the word embeddings.
     """
 
     vocabulary: int | None = None
@@ -61,12 +59,12 @@ class PretrainConfig:
 class PretrainRequest:
     """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / MODEL_FOLDER`.
 
-    `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without its
-    masked-LM head is given one. `blend` is an encoder of the same shape and vocabulary to average into it first, below
-    the head. `resume` continues a killed run from its last evaluation, `overwrite` begins it anew.
+    `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without a
+    masked-LM head gets a new one. `blend` is an encoder of the same shape and vocabulary, averaged into `init` first,
+    below the head. `resume` continues a killed run from its last evaluation, `overwrite` starts it again.
     Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
-    bf16 (`cse.training.state.start_accelerator`). With `file_size` no file of the model is larger than that many MB,
-    and a matrix that is comes in parts that this project alone can open (`cse.storage.parts`).
+    bf16 (`cse.training.state.start_accelerator`). `file_size` limits the model's files to that many MB; a larger
+    matrix is split into parts that only this project can open (`cse.storage.parts`).
     """
 
     corpora: Sequence[Path]
@@ -81,19 +79,19 @@ class PretrainRequest:
     file_size: int | None = None
 
     def recipe(self) -> dict[str, object]:
-        """What decides the result, as JSON values: the fields of `config` and the names of `init` and the corpora."""
+        """Everything that decides the result, as JSON values: `config` and the names of `init`, `blend` and corpora."""
         start = {"init": _portable(self.init), "blend": _portable(self.blend)}
         recipe = {**asdict(self.config), **start, "corpora": [path.name for path in self.corpora]}
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
-        """What the tokenised corpus in `output` depends on, as JSON values; files are known by name and digest."""
+        """Everything the tokenised corpus in `output` depends on, as JSON values; files by name and digest."""
         texts = [[path.name, file_digest(path) if path.is_file() else ""] for path in self.corpora]
         return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
 
 
 def _portable(name: str | None) -> str | None:
-    """A model's name without the path of one machine; of a run's model the run's name too."""
+    """A model's name without its absolute path; that of a run's model keeps the run's name."""
     if name is None or not (path := Path(name)).is_absolute():
         return name
     return f"{path.parent.name}/{path.name}" if path.name == MODEL_FOLDER else path.name

@@ -1,4 +1,4 @@
-"""The corpus in word pieces: a vocabulary learned from text files, and the files tokenised once into mapped arrays."""
+"""Tokenised corpora: a vocabulary learned from text files, and the files tokenised once into memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MIN_HELD_OUT = 64  # word pieces
 LINES_AT_ONCE = 20_000
 MAX_WORD = 100  # WordPiece's own limit
 MAX_ALPHABET = 400  # characters
-CONTINUES = "##"  # before a piece that goes on a word
+CONTINUES = "##"  # prefix of pieces inside a word
 
 
 @dataclass(frozen=True)
 class TokenFile:
-    """A tokenised corpus: ids (n,) uint16 and where its sentences start (s,) int64, both memory-mapped."""
+    """A tokenised corpus: ids (n,) uint16 and starts of its sentences (s,) int64, both memory-mapped."""
 
     ids: np.ndarray
     starts: np.ndarray
@@ -42,19 +42,19 @@ class TokenFile:
         )
 
     def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
-        """(count, length) int64 ids, each row from a random sentence start and over the ones that follow."""
+        """(count, length) int64 ids, each row from a random sentence start, over the following sentences."""
         starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
         return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
 
     def counts(self, vocabulary: int) -> np.ndarray:
-        """How often (V,) each of `vocabulary` tokens occurs, float32."""
+        """(V,) float32 counts of each of `vocabulary` tokens."""
         return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
 
 
 def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer learned from text files; the same files give the same one.
 
-    Raises ValueError when the text does not support so many word pieces.
+    Raises ValueError if the text does not support so many word pieces.
     """
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertTokenizer
@@ -81,10 +81,10 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedToken
 
 
 def _characters(corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer) -> tuple[list[str], list[str]]:
-    """The commonest characters of text files, and those of them that go on a word.
+    """The commonest characters of text files, and those of them that occur inside words.
 
-    The trainer numbers what it is not given in the order of a hash table, which differs from run to run, and breaks
-    ties between merges by these numbers.
+    Given these, the trainer is deterministic: it would number other characters in the order of a hash table, which
+    differs between runs, and break ties between merges by these numbers.
     """
     counts: Counter[str] = Counter()
     inside: set[str] = set()
@@ -102,7 +102,7 @@ def _sentences(corpora: Sequence[Path]) -> Iterator[str]:
 
 
 def _short_words(line: str) -> str:
-    """The line without words that WordPiece calls unknown; one of a megabyte would keep the trainer for hours."""
+    """The line without words too long for WordPiece; one of a megabyte would take the trainer hours."""
     words = line.split()
     return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
 
@@ -110,7 +110,7 @@ def _short_words(line: str) -> str:
 def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
 
-    Documents are separated by empty lines. Where that leaves nothing to hold out, the last hundredth of the lines is.
+    Documents are separated by empty lines. If too little is held out so, the last hundredth of the sentences is.
     """
 
     def fill(target: Path) -> None:
@@ -134,7 +134,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
 
 
 def split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
-    """Batches of sentences, each with the split ("train" or "valid") that its documents belong to."""
+    """Batches of sentences, each with the split ("train" or "valid") of its documents."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:
         document = 0
@@ -151,7 +151,7 @@ def split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _hold_out_tail(folder: Path) -> None:
-    """Make the last hundredth of the training sentences, at least 64 word pieces, the held-out text."""
+    """Hold out the last hundredth of the training sentences, at least 64 word pieces."""
     starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
     kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
     cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT)

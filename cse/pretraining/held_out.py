@@ -38,7 +38,7 @@ def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: 
             batch = rows.to(model.device)
             logits, _ = forward_logits(model, batch, bag=False)
             losses.append(float(masked_lm_loss(logits, batch.targets)))
-            right = logits.argmax(-1) == batch.targets  # never where -100 fills up
+            right = logits.argmax(-1) == batch.targets  # never at padding, which is -100
             accuracies.append(float(right.sum() / batch.masked.sum()))
     model.train()
     return {

@@ -1,8 +1,8 @@
 """Masked-language-model pretraining of a small BERT on text files, on a laptop CPU or a GPU.
 
-Text is tokenised once into a flat memory-mapped array. A row starts at the beginning of a sentence and runs on over
-the following ones to its full length, so nothing is padded; lengths are mixed because short inputs are the use.
-`cse.pretraining.batches` makes the MLM batches and `cse.pretraining.objectives` has the losses.
+Text is tokenised once into a flat memory-mapped array. A row starts at a sentence and runs over the following ones to
+its full length, so nothing is padded; lengths are mixed because the models encode short texts.
+`cse.pretraining.batches` makes the batches and `cse.pretraining.objectives` has the losses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import torch
 
 from cse.encoding.backbone import backbone_tensors, describe, row_limit
@@ -24,10 +23,9 @@ from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rat
 from cse.pretraining.held_out import evaluate
 from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
-from cse.pretraining.output import nothing_left_of_a_refusal, read_record, reserve_output, save_model
+from cse.pretraining.output import read_record, removed_if_refused, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
 from cse.storage.reservation import reserved
-from cse.training.flops import matrix_rate, training_flops
 from cse.training.state import check_folder, load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """What the steps of a run work with; `word_weights` (V,) are the SIF weights of the bag of words."""
+    """The objects that training steps use; `word_weights` (V,) are the SIF weights of the bag of words."""
 
     config: PretrainConfig
     accelerator: Accelerator
@@ -54,18 +52,12 @@ class Training:
         """The parameters by name."""
         return dict(self.model.named_parameters())
 
-    def flops_per_token(self) -> float:
-        """FLOPs of training per token, averaged over the mixed lengths."""
-        lengths = [min(length, self.sampler.max_length) for length in self.config.lengths]
-        bag = self.config.bag_weight > 0
-        return float(np.mean([training_flops(self.model, length, bag=bag) for length in lengths]))
-
 
 def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> PretrainingRecord:
-    """Pretrain and write a model folder to `output / "model"`; its record comes back and is saved in it.
+    """Pretrain, write a model folder to `output / "model"` and return its record, which is saved in it.
 
-    `report` gets one entry per evaluation, and a note where a resumed run begins again. Raises ValueError, or its
-    subclass ArtefactError, where the corpora, the output folder or the settings do not fit, or the loss diverges.
+    `report` gets one entry per evaluation, and a note if a resumed run has no saved state. Raises ValueError, or its
+    subclass ArtefactError, if the corpora, the output folder or the settings do not fit, or the loss diverges.
     """
     from transformers.utils import logging
 
@@ -80,7 +72,7 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
 def _pretrain(request: PretrainRequest, report: Report) -> PretrainingRecord:
     resumed = reserve_output(request, report)
     before, share = read_record(request.init), request.config.start_share
-    with nothing_left_of_a_refusal(request.output):
+    with removed_if_refused(request.output):
         setup = prepare(request, resumed)
     start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
     training = start_training(request, setup)
@@ -119,21 +111,18 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
 
 
 def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
-    """The state to go on from: the saved one, put into the model and the optimiser, or that of step 0."""
-    recipe, accelerator = request.recipe(), training.accelerator
-    state: PretrainingState = {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
+    """The state to continue from: the saved one, loaded into the model and the optimiser, or that of step 0."""
+    recipe = request.recipe()
     if resumed:
-        state = cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
-    half = accelerator.mixed_precision == "bf16"
-    state["matrix_rate"] = matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
-    return state
+        return cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
+    return {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
 
 
 def _run(
     request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: Report
 ) -> PretrainingState:
     """Take the remaining steps; every `eval_every` steps and at the end evaluate, save the state and report."""
-    config, flops = request.config, training.flops_per_token()
+    config = request.config
     started = time.perf_counter() - state["seconds"]
     for step in range(state["step"], config.steps):
         loss = take_step(training, step)
@@ -143,10 +132,10 @@ def _run(
         with training.accelerator.autocast():
             scores = evaluate(training.model, training.sampler.tokenizer, valid)
         seconds = time.perf_counter() - started
-        tokens, rate = done * config.batch_tokens, done * config.batch_tokens / seconds
+        tokens = done * config.batch_tokens
         entry: CurveEntry = {
             "step": done, "tokens": tokens, "loss": round(loss.item(), 4), **scores,
-            "tokens_per_second": round(rate), "mfu": round(rate * flops / state["matrix_rate"], 3),
+            "tokens_per_second": round(tokens / seconds),
         }  # fmt: skip
         if not math.isfinite(entry["loss"]):
             raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")
@@ -157,7 +146,7 @@ def _run(
 
 
 def take_step(training: Training, step: int) -> torch.Tensor:
-    """Update the model on the batch of a step; its masked-LM loss (nats, a scalar) comes back."""
+    """Update the model on the batch of a step; return its masked-LM loss (nats, a scalar)."""
     config, accelerator = training.config, training.accelerator
     for group in training.optimizer.param_groups:
         group["lr"] = learning_rate(config, step)
@@ -175,7 +164,7 @@ def take_step(training: Training, step: int) -> torch.Tensor:
 
 
 def _losses(training: Training, micro_batch: MaskedBatch, batch: MaskedBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a micro-batch adds to the masked-LM loss and to the whole loss of its batch.
+    """The contributions of a micro-batch to the masked-LM loss and to the whole loss of its batch.
 
     Both are means over the batch's masked tokens and rows, so that accumulated gradients are those of the batch.
     """

@@ -1,4 +1,4 @@
-"""The model that pretraining starts from, a new one or an encoder with a new MLM head, and its set-up for a device."""
+"""The model that pretraining starts from, new or an encoder with a new MLM head, and its set-up for a device."""
 
 from __future__ import annotations
 
@@ -45,32 +45,32 @@ def new_model(
         )
     )
     with torch.no_grad():
-        # An untied decoder has a bias of its own, beside which transformers leaves an unused one in `cls.predictions`.
+        # An untied decoder has its own bias; transformers leaves an unused one in `cls.predictions`.
         model.get_output_embeddings().bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
         if counted:
             vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
             model.get_input_embeddings().weight.copy_(vectors)
-        model.get_output_embeddings().weight.copy_(model.get_input_embeddings().weight)  # the same one unless untied
+        model.get_output_embeddings().weight.copy_(model.get_input_embeddings().weight)  # the same tensor unless untied
     return model
 
 
 def lacks_mlm_head(model: PreTrainedModel) -> bool:
-    """Whether a backbone was saved without its masked-LM head.
+    """True if a backbone was saved without its masked-LM head.
 
-    Raises ArtefactError where it was and is no BERT, since `add_mlm_head` knows only BERT's head.
+    Raises ArtefactError for one that is not BERT, since `add_mlm_head` knows only BERT's head.
     """
     if any(hasattr(model, name) for name in HEADS):
         return False
     if model.config.model_type != "bert":
         raise ArtefactError(
             f"a {model.config.model_type} model without a masked-language-model head cannot be pretrained (only BERT "
-            "is given a new one); give the model it was made from as `init`"
+            "gets a new one); give the model it was made from as `init`"
         )
     return True
 
 
 def add_mlm_head(encoder: PreTrainedModel, corpus: TokenFile) -> PreTrainedModel:
-    """A masked language model of a BERT encoder, whose weights stay, with a head that has learned nothing yet.
+    """A masked language model: a BERT encoder with its weights, and an untrained head.
 
     The dense transform is the identity, LayerNorm has weight 1 and bias 0, the decoder is tied to the word embeddings
     and the output bias holds the unigram log-probabilities of `corpus`.
@@ -92,15 +92,15 @@ def add_mlm_head(encoder: PreTrainedModel, corpus: TokenFile) -> PreTrainedModel
 
 
 def unigram_log_probabilities(corpus: TokenFile, vocabulary: int) -> torch.Tensor:
-    """(V,) float32 log-probabilities of the tokens of `corpus`, each counted half a time more than it occurs."""
+    """(V,) float32 log-probabilities of the tokens of `corpus`, with 0.5 added to each count."""
     counts = torch.from_numpy(corpus.counts(vocabulary))
     return ((counts + 0.5) / (counts.sum() + 0.5 * len(counts))).log()
 
 
 def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
-    """Keep the embeddings and the lowest `layers` of an encoder as they are; 0 lets everything learn.
+    """Freeze the embeddings and the lowest `layers` of an encoder; 0 freezes nothing.
 
-    All of its layers leave the masked-LM head alone to learn. Raises ValueError for more than it has.
+    If all layers are frozen, only the masked-LM head learns. Raises ValueError for more layers than it has.
     """
     encoder: Any = model.base_model.encoder
     blocks = encoder.layer
@@ -112,10 +112,10 @@ def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
 
 
 def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share: float) -> None:
-    """Make the weights below the head `share` x `start` + (1 - `share`) x what they are.
+    """Set the weights below the head to `share` x `start` + (1 - `share`) x themselves.
 
-    `start` has copies of the `backbone_tensors` from before its training. Weights between those before and those after
-    fine-tuning keep much of both abilities (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+    `start` has the `backbone_tensors` to average in. Weights between those before and after fine-tuning keep much of
+    both abilities (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
     """
     with torch.no_grad():
         for name, tensor in backbone_tensors(model).items():
@@ -123,9 +123,9 @@ def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share:
 
 
 def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:
-    """Compile the model's blocks on a GPU; on a CPU use eager attention, since the fused one's backward is slow.
+    """Compile the model's blocks on a GPU; on a CPU use eager attention, which is 1.5 times as fast.
 
-    Measured in docs/decisions.md: there it is half again as fast, and compiling gains nothing.
+    The backward pass of fused attention is slow there, and compiling gains nothing (docs/decisions.md).
     """
     if device.type == "cpu":
         model.set_attn_implementation("eager")

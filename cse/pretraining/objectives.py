@@ -1,8 +1,8 @@
-"""Objectives of pretraining: masked language modelling (MLM) and the bag of words, whose words have SIF weights.
+"""Objectives of pretraining: masked language modelling (MLM) and SIF-weighted bag-of-words prediction.
 
-The bag-of-words term makes the position that a sentence vector is taken from predict the text and what follows it
-(Ma et al. 2024, arXiv:2401.11248), rare words counting more by the weights of SIF (Arora, Liang and Ma 2017). From
-masking alone, the first token and a prompt's [MASK] of a small model say little of a sentence.
+The bag-of-words term makes the position that a sentence vector is read from predict the text and the text that follows
+(Ma et al. 2024, arXiv:2401.11248); rare words count more, by their SIF weights (Arora, Liang and Ma 2017). With masking
+alone, the first token and a prompt's [MASK] of a small model carry little about the sentence.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from cse.pretraining.batches import MaskedBatch
 
-SIF_CONSTANT = 1e-4  # a of SIF: words of this probability weigh half
+SIF_CONSTANT = 1e-4  # a of SIF: words of this probability have weight 0.5
 
 
 def sif_weights(counts: np.ndarray, special: list[int]) -> torch.Tensor:
-    """(V,) float32 SIF weights a / (a + p(w)) of token counts (V,); `special` ids weigh 0."""
+    """(V,) float32 SIF weights a / (a + p(w)) of token counts (V,); `special` ids have weight 0."""
     weights = SIF_CONSTANT / (SIF_CONSTANT + counts / max(1, counts.sum()))
     weights[special] = 0.0
     return torch.from_numpy(weights.astype(np.float32))
@@ -43,9 +43,9 @@ def forward_logits(model: PreTrainedModel, batch: MaskedBatch, bag: bool) -> tup
 
 
 def masked_lm_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy (nats) of logits (n, V) against ids (n,), those of -100 left out.
+    """Mean cross-entropy (nats) of logits (n, V) against ids (n,), without those of -100.
 
-    It is 0 where no id is left, as short rows may have no mask.
+    It is 0 if none is left: short rows may have no mask.
     """
     total = torch.nn.functional.cross_entropy(logits.float(), targets, ignore_index=IGNORED, reduction="sum")
     return total / (targets != IGNORED).sum().clamp(min=1)

@@ -1,4 +1,4 @@
-"""The output folder of a pretraining run: who may write there, and the model folder with its record."""
+"""The output folder of a pretraining run: checks before it starts, and the model folder with its record."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
 LEFT = tuple(f".{name}." for name in PARTS)
 MEGABYTE = 10**6  # bytes
 DROPOUT = 0.1  # BERT's; contrastive training needs the noise
-OF_THIS_OPENING = ("is_local", "local_files_only")  # what transformers notes in a tokenizer that it read from a folder
+OF_THIS_OPENING = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
 
 def reserve_output(request: PretrainRequest, report: Report) -> bool:
-    """Make `request.output` a folder of this text and vocabulary; whether the run goes on from a saved state.
+    """Prepare `request.output` for this text and vocabulary; True if the run continues from a saved state.
 
-    Raises ValueError where the folder holds something else, a finished run that is resumed, or a run that is neither
-    resumed nor overwritten, and ArtefactError where a run is resumed that was never begun.
+    Raises ValueError if the folder holds something else, a finished run to resume, or a run that is neither resumed nor
+    overwritten, and ArtefactError if there is no run to resume.
     """
     output, source = request.output, request.source()
     check_folder(output)
@@ -48,15 +48,15 @@ def reserve_output(request: PretrainRequest, report: Report) -> bool:
         _check_reusable(request, source)
     saved = request.resume and check_resume(output, begun, lambda line: report({"step": 0, "note": line}))
     if request.overwrite and not saved:
-        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would go on with the old run
+        shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would continue the old run
     output.mkdir(parents=True, exist_ok=True)
     write_json(output / SOURCE, source)
     return saved
 
 
 @contextmanager
-def nothing_left_of_a_refusal(output: Path) -> Iterator[None]:
-    """Remove what a run that is refused meanwhile wrote to a folder where nothing was made before."""
+def removed_if_refused(output: Path) -> Iterator[None]:
+    """Remove files left by a run that was refused before it wrote a checkpoint."""
     fresh = all(path.name == SOURCE for path in _made(output))
     try:
         yield
@@ -67,29 +67,29 @@ def nothing_left_of_a_refusal(output: Path) -> Iterator[None]:
 
 
 def _made(output: Path) -> list[Path]:
-    """What lies in the folder, without what a killed write left, which the next one removes."""
+    """The entries of the folder, without those left by a killed write, which the next one removes."""
     return [path for path in output.iterdir() if not path.name.startswith(LEFT)]
 
 
 def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
-    """Raise ValueError unless the output folder is of the same `source` and its run may be continued or replaced."""
+    """Raise ValueError unless the output folder has the same `source` and its run may be resumed or replaced."""
     output, record = request.output, request.output / SOURCE
     earlier = read_json(record) if record.is_file() else {}
     if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
     if all(path == record for path in _made(output)):
-        return  # a run that made nothing, of a mistaken text, say
+        return  # a run that was refused, such as for a wrong text
     if earlier != source:
         raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
     if request.resume and _finished(request):
         raise ValueError(f"{output} is already finished; there is nothing to resume")
     made = (output / MODEL_FOLDER).exists() or (output / STATE_FOLDER).exists()
     if made and not (request.resume or request.overwrite):
-        raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to begin anew")
+        raise ValueError(f"{output} already holds a run; pass `resume` to go on or `overwrite` to start again")
 
 
 def _finished(request: PretrainRequest) -> bool:
-    """Whether the model of this recipe's last step has been written."""
+    """True if the model of this recipe's last step was written."""
     record, state = request.output / MODEL_FOLDER / RECORD, request.output / STATE_FOLDER / "meta.json"
     if not (record.is_file() and state.is_file()):
         return False
@@ -107,13 +107,13 @@ def read_record(init: str | None) -> PretrainingRecord | None:
 def save_model(
     request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
 ) -> None:
-    """Write the model in float16, its tokenizer and the record to `output / "model"`, in place of an earlier one.
+    """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one.
 
-    Raises ValueError where a row of the model is longer than the largest file asked for.
+    Raises ValueError if a row of a matrix exceeds `request.file_size`.
     """
     set_dropout(model, DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
-    for key in OF_THIS_OPENING:  # or a resumed run, which reads its tokenizer again, would save another file
+    for key in OF_THIS_OPENING:  # a resumed run reads its tokenizer from a folder, and would save another file
         tokenizer.init_kwargs.pop(key, None)
 
     def fill(folder: Path) -> None:

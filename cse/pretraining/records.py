@@ -1,4 +1,4 @@
-"""What a pretraining run writes as JSON: its learning curve, its resumable state and the record beside the model."""
+"""JSON files of a pretraining run: learning curve, resumable state and the record in the model folder."""
 
 from __future__ import annotations
 
@@ -20,21 +20,17 @@ class HeldOutScores(TypedDict):
 
 @final
 class CurveEntry(HeldOutScores):
-    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats), speed and MFU so far.
-
-    `mfu`, model FLOPs utilisation, is the share of the device's matrix rate; the oldest records have none.
-    """
+    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats) and the speed so far."""
 
     step: int
     tokens: int
     loss: float
     tokens_per_second: int
-    mfu: NotRequired[float]
 
 
 @final
 class ResumeNote(TypedDict):
-    """What is reported where a run that is resumed has no saved state and begins again at `step` 0."""
+    """The report that a resumed run has no saved state and starts again at `step` 0."""
 
     step: int
     note: str
@@ -44,23 +40,19 @@ Report = Callable[[CurveEntry | ResumeNote], None]
 
 
 class PretrainingState(TypedDict):
-    """A run after `step` steps and `seconds`, as in `state/meta.json`.
-
-    `recipe` is that of `PretrainRequest.recipe`; `matrix_rate` is the device's in FLOP/s, absent from the oldest.
-    """
+    """A run after `step` steps and `seconds`, as in `state/meta.json`; `recipe` is that of `PretrainRequest.recipe`."""
 
     step: int
     curve: list[CurveEntry]
     recipe: dict[str, object]
     seconds: float
-    matrix_rate: NotRequired[float]
 
 
 class PretrainingRecord(PretrainingState):
     """A finished run, as in a model folder's `pretraining.json`.
 
-    `before` is the record of the model that the run continued from, None where there is none; `device` is torch's
-    name and `torch` its version. `averaged` scores the model that is saved where weights of its start are averaged in.
+    `before` is the record of the model that the run continued from, or None; `device` is torch's name and `torch` its
+    version. `averaged` has the scores of the saved model if weights of its start were averaged in.
     """
 
     before: NotRequired[PretrainingRecord | None]

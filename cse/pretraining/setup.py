@@ -1,4 +1,4 @@
-"""What a pretraining run needs before its first step: tokenizer, tokenised corpus and starting model."""
+"""Preparation of a pretraining run: tokenizer, tokenised corpus and starting model."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class PretrainingSetup:
 
 
 def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
-    """Tokenizer, tokenised corpus and starting model; what an earlier run left in the output folder is used again.
+    """Tokenizer, tokenised corpus and starting model; those in the output folder from an earlier run are reused.
 
-    Where a run is `resumed`, a saved state replaces the weights, so a new model is not given counted word vectors.
-    An `init` saved without its masked-LM head is given a new one, and pruned where a vocabulary is asked for.
-    Raises ValueError where the corpus or the vocabulary does not fit, ArtefactError where `init` cannot be opened.
+    If a run is `resumed`, a saved state replaces the weights, so a new model gets no counted word vectors. An `init`
+    saved without a masked-LM head gets a new one, and with a `vocabulary` it is pruned. Raises ValueError if the corpus
+    or the vocabulary does not fit, ArtefactError if `init` cannot be opened.
     """
     _check_settings(request)
     if not request.init:
@@ -70,8 +70,7 @@ def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
 
 
 def _check_settings(request: PretrainRequest) -> None:
-    """Raise ValueError for a share that is none and for settings of a new model where one is continued from, or the
-    other way round."""
+    """Raise ValueError for shares outside [0, 1], and for settings that need an `init` or exclude one."""
     config = request.config
     for name in ("start_share", "blend_share"):
         if not 0 <= (share := getattr(config, name)) <= 1:
@@ -82,11 +81,11 @@ def _check_settings(request: PretrainRequest) -> None:
         return
     of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
     if given := [name for name, value in of_init.items() if value]:
-        raise ValueError(f"`{given[0]}` is of a model that is continued from; give an `init`")
+        raise ValueError(f"`{given[0]}` needs a model to continue from; give an `init`")
 
 
 def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Average the model `blend` into `model`; ArtefactError where it has other word pieces or another shape."""
+    """Average the model `blend` into `model`. Raises ArtefactError for other word pieces or another shape."""
     if not request.blend:
         return
     other, its_tokenizer = load_backbone(location(request.blend))
@@ -97,13 +96,13 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
     if not same_shape or its_tokenizer.get_vocab() != tokenizer.get_vocab():
         raise ArtefactError(
             f"{request.blend} cannot be averaged into {request.init}: it has another shape or other word pieces; give "
-            "a model that began as the same one"
+            "one trained from the same model"
         )
     average_in(model, tensors, request.config.blend_share)
 
 
 def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
-    """The tokenizer in the output folder, made where there is none."""
+    """The tokenizer in the output folder; `make` creates a missing one."""
     from transformers import AutoTokenizer
 
     saved = request.output / "tokenizer"
@@ -122,10 +121,10 @@ def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]
 
 
 def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> tuple[TokenFile, TokenFile]:
-    """(training, held-out) text in the output folder, tokenised where it is not yet."""
+    """(training, held-out) text in the output folder, tokenised if it is not there yet."""
     if len(tokenizer) > np.iinfo(np.uint16).max:
-        cure = "another `init`" if request.init else "a `vocabulary` below 65,536"
-        raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; give {cure}")
+        other = "another `init`" if request.init else "a `vocabulary` below 65,536"
+        raise ValueError(f"a vocabulary of {len(tokenizer)} does not fit 16-bit token files; give {other}")
     folder = request.output / "corpus"
     recover(folder)
     if not folder.is_dir():

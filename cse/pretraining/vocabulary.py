@@ -1,7 +1,7 @@
-"""Pruning: a WordPiece model keeps the pieces its corpus needs, each with its row of the embedding table.
+"""Vocabulary pruning: a WordPiece model keeps the pieces its corpus needs, with their rows of the embedding table.
 
-WordPiece takes the longest piece that fits, so a word whose pieces are all kept is cut as before; any other word falls
-into shorter pieces, at worst into single characters, which are kept for that.
+WordPiece takes the longest piece that fits, so a word whose pieces are all kept is split as before; any other word is
+split into shorter pieces, at worst into single characters, which are all kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pruned_tokenizer(
     """A BERT tokenizer of the special tokens, all single characters and the commonest pieces of text files.
 
     The `vocabulary` kept pieces stay in their order. Raises ArtefactError for a tokenizer that is not WordPiece,
-    ValueError where `vocabulary` is above what the tokenizer has or leaves no room for a piece of two characters.
+    ValueError for a `vocabulary` above that of the tokenizer or without room for a piece of two characters.
     """
     from transformers import BertTokenizer
 
@@ -52,7 +52,7 @@ def pruned_tokenizer(
 
 
 def _counts(tokenizer: PreTrainedTokenizerBase, corpora: Sequence[Path]) -> np.ndarray:
-    """(V,) int64: how often each piece occurs in text files."""
+    """(V,) int64 counts of each piece in text files."""
     counts = np.zeros(len(tokenizer), np.int64)
     for _, sentences in split_batches(corpora):
         encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
@@ -61,7 +61,7 @@ def _counts(tokenizer: PreTrainedTokenizerBase, corpora: Sequence[Path]) -> np.n
 
 
 def keep_rows(model: PreTrainedModel, before: PreTrainedTokenizerBase, after: PreTrainedTokenizerBase) -> None:
-    """Cut a model of the vocabulary `before` to that of `after`, in place: word embeddings, decoder and output bias."""
+    """Prune a model from the vocabulary `before` to `after`, in place: word embeddings, decoder and output bias."""
     pieces = sorted(after.get_vocab().items(), key=lambda item: item[1])
     known = before.get_vocab()
     kept = torch.tensor([known[piece] for piece, _ in pieces])
@@ -70,10 +70,10 @@ def keep_rows(model: PreTrainedModel, before: PreTrainedTokenizerBase, after: Pr
     if decoder is not None:
         tables += [decoder.weight, decoder.bias]
     with torch.no_grad():
-        for table in {id(table): table for table in tables}.values():  # tied tables are one
+        for table in {id(table): table for table in tables}.values():  # tied tables are the same tensor
             table[: len(kept)] = table[kept].clone()
     model.resize_token_embeddings(len(kept), mean_resizing=False)
-    if decoder is not None and not model.config.tie_word_embeddings:  # resizing shared two biases: one would be lost
+    if decoder is not None and not model.config.tie_word_embeddings:  # resizing made the two biases one tensor
         head: Any = model.get_output_embeddings()
         head.bias = torch.nn.Parameter(head.bias.detach().clone())
     model.config.pad_token_id = after.pad_token_id

@@ -1,7 +1,7 @@
 """Counted word vectors (PPMI and SVD): initial word embeddings for a small model that sees little text.
 
 Co-occurrence counts in a window -> positive pointwise mutual information (context distribution smoothed to the power
-0.75, Levy, Goldberg and Dagan 2015) -> truncated SVD. Dense, so it suits vocabularies up to some 20 thousand.
+0.75, Levy, Goldberg and Dagan 2015) -> truncated SVD. The table is dense, so it suits some 20 thousand word pieces.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def positive_pmi(counts: torch.Tensor) -> torch.Tensor:
 def word_vectors(tokens: np.ndarray, vocabulary: int, dimension: int, rms: float = 0.05, seed: int = 0) -> torch.Tensor:
     """(V, d) rows U sqrt(S) of the PPMI table's truncated SVD, each of root mean square `rms`; unseen tokens get noise.
 
-    Raises ValueError when the vocabulary is too large for a dense table or too small for the dimension.
+    Raises ValueError if the vocabulary is too large for a dense table or too small for the dimension.
     """
     if not dimension < vocabulary <= MAX_VOCABULARY:
         raise ValueError(

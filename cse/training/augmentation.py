@@ -1,6 +1,6 @@
-"""What training changes of a view's rows: tokens repeated (ESimCSE), dimensions cut, positions shuffled (ConSERT).
+"""Augmentations of a view's rows: repeated tokens (ESimCSE), cut-off dimensions and shuffled positions (ConSERT).
 
-Functions of a row give a new one and take what is random from `rng`.
+Each function returns a new row and draws from `rng`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from cse.encoding.rows import Row
 if TYPE_CHECKING:
     from cse.methods.method import Method
 
-MOST_REPEATED = 10  # ESimCSE's released code: always fewer
+MOST_REPEATED = 10  # exclusive, as in ESimCSE's released code
 
 
 def augmented(
     views: Sequence[Sequence[Row]], method: Method, width: int, room: int, rng: np.random.Generator
 ) -> list[list[Row]]:
-    """The rows of every view as `method` changes them.
+    """The rows of every view, augmented as `method` says.
 
     Embeddings have `width` dimensions, and `room` tokens fit in a row.
     """
@@ -37,10 +37,10 @@ def augmented(
 
 
 def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row:
-    """The row with n of its tokens twice in place, distinct ones and neither the first nor the last (ESimCSE 3.1).
+    """The row with n distinct tokens repeated in place, never the first or the last (ESimCSE 3.1).
 
-    n is drawn evenly from 0 to min(10, floor(share * length)) - 1, as in the released code (the paper's bound is
-    max(2, ...)), and is smaller where fewer tokens fit in `room`.
+    n is drawn uniformly from 0 to min(10, floor(share * length)) - 1, as in the released code (the paper's bound is
+    max(2, ...)), and reduced to the tokens that fit in `room`.
     """
     length = len(row.ids)
     most = min(MOST_REPEATED, int(share * length))
@@ -56,10 +56,10 @@ def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row
 
 
 def shuffled(row: Row, rng: np.random.Generator) -> Row:
-    """The row with its positions, those of the special tokens too, permuted among its tokens (ConSERT)."""
+    """The row with its positions permuted, including those of the special tokens (ConSERT)."""
     return replace(row, positions=tuple(rng.permutation(row.positions).tolist()))
 
 
 def cut_off(row: Row, share: float, width: int, rng: np.random.Generator) -> Row:
-    """The row without floor(share * width) of the dimensions of its embeddings (ConSERT's feature cut-off)."""
+    """The row with floor(share * width) embedding dimensions marked to be zeroed (ConSERT's feature cut-off)."""
     return replace(row, cut=tuple(rng.permutation(width)[: int(share * width)].tolist()))

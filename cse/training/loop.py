@@ -1,7 +1,7 @@
-"""The training loop: step, STS-B dev selection, logs and exact resume.
+"""The training loop: steps, selection on dev pairs, log and exact resume.
 
-Launched plainly it uses the CPU or one GPU; under `accelerate launch` every process holds a part of each batch and
-the candidates of all are gathered with gradient, so the loss is that of the whole batch.
+Run directly, it uses the CPU or one GPU. Under `accelerate launch` each process holds a part of the batch and the
+candidates of all are gathered with gradient, so the loss is that of the whole batch.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from cse.models.checkpoint import LOG, read_start, save
 from cse.models.config import DevScores, TrainingRecord
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder
-from cse.training.flops import contrastive_flops
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
 from cse.training.run import Run, dev_score
 from cse.training.state import check_resume, load_state, save_state, start_accelerator
-from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data, step_rate
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
 
 if TYPE_CHECKING:
     from typing import NotRequired
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 
 
 class TrainingState(TypedDict):
-    """What a saved state holds beside tensors: steps done, the recipe, the seconds they took, dev scores.
+    """A saved state without its tensors: steps done, recipe, seconds of training, dev scores.
 
-    `log` is the digest of the training log up to there, which the first versions did not record.
+    `log` is the digest of the training log so far, which the first versions did not record.
     """
 
     step: int
@@ -52,7 +51,7 @@ class TrainingState(TypedDict):
 
 
 class TrainingSummary(DevScores):
-    """What a finished run comes back with."""
+    """The result of a finished run."""
 
     output: str
     steps: int
@@ -60,13 +59,12 @@ class TrainingSummary(DevScores):
 
 
 class LogEntry(TypedDict, total=False):
-    """What is reported of a step: a `note` stands alone, `dev` where the step was evaluated, `best` so far."""
+    """The report of a step: `dev` if it was evaluated, `best` the best dev score so far. A `note` comes alone."""
 
     step: int
     loss: float
     dev: float | None
     sentences_per_second: float
-    mfu: float
     best: float | None
     note: str
 
@@ -85,24 +83,23 @@ def train(
     precision: str = "auto",
     report: Report = lambda entry: None,
 ) -> TrainingSummary:
-    """Train `encoder` and write a checkpoint folder to `output`; a summary with the dev scores comes back.
+    """Train `encoder`, write a checkpoint folder to `output` and return a summary with the dev scores.
 
-    With dev pairs the best evaluation is kept, without them the last state. `report` gets one entry per step, and one
-    with a "note" where a resumed run begins again. Until it is done the work lies in `output.partial`; a killed run
-    goes on from its last evaluation with `resume` and ends where it would have ended. `overwrite` replaces a
-    checkpoint and drops an unfinished run; see `check_output` for what is refused.
+    With dev pairs the model of the best evaluation is kept, without them that of the last step. `report` gets one entry
+    per step, and a note if a resumed run has no saved state. An unfinished run is in `output.partial`; with `resume` a
+    killed run continues from its last evaluation, to the same result as without the kill. `overwrite` replaces a
+    checkpoint and deletes an unfinished run; `check_output` says what is refused.
     """
     accelerator = start_accelerator(precision)
     first = accelerator.is_main_process
     with reserved_output(output, resume=resume, overwrite=overwrite) if first else nullcontext():
         if first and storage is Storage.INT8:
-            read_start(encoder)  # before hours are spent on what could not be stored
+            read_start(encoder)  # an int8 checkpoint that cannot be stored fails before training
         loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
         if resume:
             loop.restore(report)
         if run.dev and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
-        loop.matrix_rate = step_rate(accelerator)
         loop.run_steps(storage, report)
         if first:
             publish(loop.work, Path(output), overwrite, loop.state["dev"])
@@ -112,8 +109,7 @@ def train(
 
 @dataclass
 class TrainingLoop:
-    """A run under way: the encoder that learns, `model` as accelerate wraps it, the folder `work`, queue and state, the
-    device's `matrix_rate` in FLOP/s and the `flops` of the last step."""
+    """A run in progress: its `encoder`, also wrapped by accelerate (`model`), the folder `work`, queue and state."""
 
     encoder: Encoder
     run: Run
@@ -123,16 +119,14 @@ class TrainingLoop:
     optimizer: torch.optim.Optimizer
     momentum: MomentumQueue | None
     state: TrainingState
-    matrix_rate: float = np.inf
-    flops: float = 0.0
 
     @classmethod
     def start(cls, encoder: Encoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
-        """The loop before its first step. Raises ValueError for a batch that the processes cannot share."""
+        """The loop before its first step. Raises ValueError if the processes cannot share a batch evenly."""
         config = run.config
         if config.batch_size % accelerator.num_processes:
             raise ValueError(
-                f"batch size {config.batch_size} cannot be shared by {accelerator.num_processes} processes"
+                f"batch size {config.batch_size} is not divisible by {accelerator.num_processes} processes"
             )
         set_up(encoder.to(accelerator.device), config)
         parameters = encoder.learned(training=True).values()
@@ -144,7 +138,7 @@ class TrainingLoop:
         return cls(encoder, run, work, accelerator, model, optimizer, momentum, state)
 
     def restore(self, report: Report) -> None:
-        """Go on from the saved state, if any; a note says that there is none. Raises ArtefactError as `load_state`."""
+        """Continue from the saved state, or report that there is none. Raises ArtefactError as `load_state` does."""
 
         def note(line: str) -> None:
             if self.accelerator.is_main_process:
@@ -157,11 +151,11 @@ class TrainingLoop:
                 check_best(self.work)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a resumed run needs beside the optimiser's moments, by name."""
+        """The tensors that a resumed run needs besides the optimiser's moments, by name."""
         return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
 
     def run_steps(self, storage: Storage, report: Report) -> None:
-        """The remaining steps, each logged; evaluated and saved where that is due."""
+        """Take and log the remaining steps; evaluate and save the state every `eval_every` steps and after the last."""
         run, state, first = self.run, self.state, self.accelerator.is_main_process
         steps, started = range(state["step"], run.steps), time.perf_counter()
         with open_log(self.work, state, first) as log:
@@ -174,8 +168,9 @@ class TrainingLoop:
                 seconds = time.perf_counter() - started
                 state["seconds"] += seconds
                 entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
-                entry["mfu"] = round(self.flops / seconds / self.matrix_rate, 3)
-                log.write(json.dumps(entry) + "\n")  # before the state: what a resumed run repeats is cut off again
+                log.write(
+                    json.dumps(entry) + "\n"
+                )  # before the state: a resumed run removes the lines of steps it repeats
                 log.flush()
                 if first and improved:
                     save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
@@ -186,14 +181,14 @@ class TrainingLoop:
                 started = time.perf_counter()
 
     def data(self, step: int) -> StepData:
-        """What a step needs of this process's part of its batch."""
+        """The inputs of a step for this process: its part of the batch."""
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
         own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
         batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
         return step_data(self.encoder, batch, self.run.config, step * processes + rank)
 
     def step(self, step: int, data: StepData) -> float:
-        """One optimiser step over its data; the loss comes back. Raises ValueError where it is not finite."""
+        """Take one optimiser step and return its loss. Raises ValueError if it is not finite."""
         config, accelerator = self.run.config, self.accelerator
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
@@ -210,10 +205,9 @@ class TrainingLoop:
         return value
 
     def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The loss and what is differentiated: accelerate averages the processes' gradients, which should be summed."""
+        """The loss and its scaled form to differentiate: accelerate averages gradients, which should be summed."""
         encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
         contents, templates, rows = (list(chain(*views)) for views in data)
-        self.flops = contrastive_flops(encoder.model, [len(row.ids) for row in rows], method.prefix)
         vectors = self.model(contents, templates, rows)
         queue = self.momentum.negatives() if self.momentum else None
         loss = contrast(vectors, len(data.rows), self.run.config, accelerator, kind=method.contrast, queue=queue)
@@ -229,7 +223,7 @@ class TrainingLoop:
         return loss + masked, scaled + masked
 
     def evaluate(self, step: int) -> bool:
-        """Whether the state after `step` is the one to keep; step and dev scores are brought up to date."""
+        """Update the step and the dev scores in the state; return True if the model after `step` is the one to keep."""
         self.state["step"] = step
         if not self.run.dev:
             return step == self.run.steps
@@ -242,7 +236,7 @@ class TrainingLoop:
 
 
 def training_record(run: Run, state: TrainingState) -> TrainingRecord:
-    """What a checkpoint keeps of its training."""
+    """The record of its training that a checkpoint keeps."""
     settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
     selection = "best on dev" if run.dev else "last step; nothing was selected"
     return {"settings": settings, "selection": selection, "dev": state["dev"]}

@@ -1,4 +1,4 @@
-"""The contrastive loss and the weight of its masked-LM companion: pure functions of tensors and numbers."""
+"""Contrastive losses and the weight of the masked-LM term: pure functions of tensors and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ESimCSE's further negatives: a queue of vectors from a copy of the encoder that follows it slowly."""
+"""ESimCSE's additional negatives: a queue of vectors from a momentum copy of the encoder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
     from cse.encoding.rows import TokenTemplate
 
-KEPT = 0.995  # of the copy at each step; ESimCSE, section 3.2
+KEPT = 0.995  # momentum per step; ESimCSE, section 3.2
 HEAD = "head."
 
 
 @dataclass(frozen=True)
 class MomentumQueue:
-    """The last `vectors` (Q, d), newest last, of which `count` (0-dimensional) are there yet, and who made them.
+    """A queue of `vectors` (Q, d), newest last, of which the last `count` (0-dimensional) are filled.
 
-    `weights` are the moving averages of what `encoder` learns below its head, by parameter name; the head is the
+    `weights` are the moving averages of the parameters that `encoder` learns below its head, by name; the head is the
     encoder's own.
     """
 
@@ -34,31 +34,31 @@ class MomentumQueue:
 
     @classmethod
     def start(cls, encoder: Encoder) -> MomentumQueue:
-        """An empty queue of the length that the method of `encoder` has, and a copy of what it learns."""
+        """An empty queue as long as the method of `encoder` says, and a copy of the learned parameters."""
         learned = {name: tensor for name, tensor in encoder.named_parameters() if tensor.requires_grad}
         weights = {name: tensor.detach().clone() for name, tensor in learned.items() if not name.startswith(HEAD)}
         vectors = torch.zeros(encoder.method.queue, encoder.dim, device=encoder.device)
         return cls(encoder, weights, vectors, torch.zeros((), dtype=torch.int64, device=encoder.device))
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a resumed run needs, by name."""
+        """The tensors that a resumed run needs, by name."""
         weights = {f"momentum.{name}": tensor for name, tensor in self.weights.items()}
         return {**weights, "queue.vectors": self.vectors, "queue.count": self.count}
 
     def negatives(self) -> torch.Tensor:
-        """(K, d) vectors in the queue, K at most Q; none before the first step. A copy, for the backward pass."""
+        """(K, d) vectors in the queue, K at most Q, 0 before the first step; a copy, which the backward pass needs."""
         return self.vectors[len(self.vectors) - int(self.count) :].clone()
 
     @torch.no_grad()
     def follow(self) -> None:
-        """Move the copy towards the encoder: 0.995 of it stays."""
+        """Update the moving averages: 0.995 x average + 0.005 x encoder."""
         live = dict(self.encoder.named_parameters())
         for name, tensor in self.weights.items():
             tensor.lerp_(live[name], 1 - KEPT)
 
     @torch.no_grad()
     def encode(self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> torch.Tensor:
-        """(B, d) vectors of token ids by the copy without dropout, through the encoder's own head."""
+        """(B, d) vectors of token ids from the copy, without dropout, through the encoder's own head."""
         encoder, training = self.encoder, self.encoder.training
         encoder.eval()
         vectors = functional_call(encoder, self.weights, (contents, templates))
@@ -68,7 +68,7 @@ class MomentumQueue:
         return vectors
 
     def push(self, vectors: torch.Tensor) -> None:
-        """Append (B, d) vectors; the oldest leave."""
+        """Append (B, d) vectors and drop the oldest."""
         size = len(self.vectors)
         self.vectors.copy_(torch.cat([self.vectors, vectors])[-size:])
         self.count.add_(len(vectors)).clamp_(max=size)
@@ -79,6 +79,6 @@ class MomentumQueue:
         templates: Sequence[TokenTemplate],
         gather: Callable[[torch.Tensor], torch.Tensor],
     ) -> None:
-        """What follows the loss of a step: the copy moves, then the sentences of all processes join the queue."""
+        """Update the copy after a step's loss and queue its vectors of the sentences of all processes."""
         self.follow()
         self.push(gather(self.encode(contents, templates)))

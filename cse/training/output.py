@@ -1,4 +1,4 @@
-"""The folder of a run under way: who may begin there or go on, and its log, which one run holds at a time."""
+"""The folder of an unfinished run: its checks before a run starts or resumes, its log, and its publication."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from cse.storage.writing import (
 from cse.training.state import STATE_FOLDER, check_folder, check_resume
 
 BEST, RUN = "best", "run.json"
-PUBLISHED = "published"  # what `publish` puts into the mark: how the output then begins and how it came about
-ANEW = "begin the run anew with `overwrite`"
+PUBLISHED = "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output
+AGAIN = "start the run again with `overwrite`"
 UNFINISHED = FolderKind(
     "an unfinished run", RUN, ("recipe",),
     (
         RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
         BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
-        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN}.*",  # of a write that was killed
+        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN}.*",  # left by a killed write
     ),
 )  # fmt: skip
 
 
 def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
-    """Raise ValueError where a run may not write to `output`, ArtefactError where there is nothing to resume.
+    """Raise ValueError if a run may not write to `output`, ArtefactError if there is nothing to resume.
 
-    What this project did not write is never replaced, a finished checkpoint only with `overwrite`, an unfinished run
-    in `output.partial` neither dropped without `overwrite` nor gone on with without `resume`.
+    Files that this project did not write are never replaced, a finished checkpoint only with `overwrite`. An unfinished
+    run in `output.partial` is continued only with `resume` and deleted only with `overwrite`.
     """
     output, work = Path(output), partial_folder(output)
     check_folder(output)
@@ -69,7 +69,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
 
 @contextmanager
 def reserved_output(output: Path, *, resume: bool, overwrite: bool) -> Iterator[None]:
-    """Keep other runs out of `output` in the block. Raises as `check_output` does, and where one is writing there."""
+    """Lock `output` against other runs in the block. Raises as `check_output` does, and if another run holds it."""
     check_folder(output)
     with reserved(output):
         check_output(output, resume=resume, overwrite=overwrite)
@@ -77,10 +77,10 @@ def reserved_output(output: Path, *, resume: bool, overwrite: bool) -> Iterator[
 
 
 def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str]:
-    """The run's log, what was written after the `state`'s step removed; only one of several processes keeps it.
+    """The run's log, locked and without lines after the `state`'s step; only the main process writes one.
 
-    At step 0 the folder is begun anew, marked by the run's recipe. Raises ArtefactError where lines before are gone or
-    are not those whose digest the state has.
+    At step 0 the folder is replaced by one with the run's recipe as its mark. Raises ArtefactError if earlier lines are
+    missing or differ from the digest in the state.
     """
     step = state["step"]
     if not main_process:
@@ -94,7 +94,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
         write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
     lines = _lines_until(path, step) if path.exists() else []
     if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
-        raise ArtefactError(f"{path}: damaged; restore it, or delete it to go on without")
+        raise ArtefactError(f"{path}: damaged; restore it, or delete it to continue without")
     write_file(path, lambda fresh: fresh.write_text("".join(lines)))
     log = path.open("a")
     hold(log)
@@ -102,19 +102,19 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
 
 
 def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -> None:
-    """Swap the best checkpoint and the log in for `output`, unless something came there during the run.
+    """Replace `output` by the best checkpoint and the log, unless something else was written there during the run.
 
-    Raises ArtefactError where the best checkpoint is damaged or has not the scores of the run's `dev`.
+    Raises ArtefactError if the best checkpoint is damaged or its step is not that of `dev`.
     """
     check_output(output, resume=True, overwrite=overwrite)
     if check_best(work).get("best_step") != dev.get("best_step"):
-        raise ArtefactError(f"{work / BEST}: of another run; {ANEW}")
+        raise ArtefactError(f"{work / BEST}: of another run; {AGAIN}")
 
     def fill(target: Path) -> None:
         for file in [*(work / BEST).iterdir(), work / LOG]:
             shutil.copy2(file, target / file.name)
 
-    write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # a kill may follow
+    write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # for `_is_left_over`
     write_folder(output, fill, CHECKPOINT)
     _drop(work)
 
@@ -124,7 +124,7 @@ def _digests(checkpoint: Path, logged: Path) -> list[str]:
 
 
 def _is_left_over(work: Path, output: Path) -> bool:
-    """Whether a kill came when `output` was there and left `work` to be dropped, or empty, which it is last."""
+    """True if a run was killed after it wrote `output`, so that `work` is only to be deleted, or is empty already."""
     if not all((output / name).is_file() for name in (CHECKPOINT.mark, LOG)):
         return False
     if not UNFINISHED.is_marked(work):
@@ -133,7 +133,7 @@ def _is_left_over(work: Path, output: Path) -> bool:
 
 
 def _drop(work: Path) -> None:
-    """Delete an unfinished run, its mark last, so that what a kill leaves of it is still known."""
+    """Delete an unfinished run, its mark last, so that the remains of an interrupted deletion are recognised."""
     for path in work.iterdir():
         if path.name != RUN:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -141,17 +141,17 @@ def _drop(work: Path) -> None:
 
 
 def check_best(work: Path) -> DevScores:
-    """The scores of an unfinished run's best checkpoint. Raises ArtefactError where that is missing or damaged."""
+    """The dev scores of an unfinished run's best checkpoint. Raises ArtefactError if it is missing or damaged."""
     try:
         config = read_checkpoint_config(work / BEST)
     except ArtefactError as error:
-        raise ArtefactError(f"{error}, or {ANEW}") from error
-    verify(work / BEST, config.sha256, ANEW)
+        raise ArtefactError(f"{error}, or {AGAIN}") from error
+    verify(work / BEST, config.sha256, AGAIN)
     return config.training["dev"]
 
 
 def _lines_until(path: Path, step: int) -> list[str]:
-    """The lines of the steps up to `step`, each of which follows on the one before."""
+    """The lines of the steps up to `step`. Raises ArtefactError if one is missing."""
     lines = [line for line in path.read_text(errors="replace").splitlines(keepends=True) if line.endswith("\n")]
     try:
         numbers = [json.loads(line)["step"] for line in lines]
@@ -161,6 +161,6 @@ def _lines_until(path: Path, step: int) -> list[str]:
         whole = False
     if not whole:
         raise ArtefactError(
-            f"{path}: lacks steps before {step}, where the saved state is; restore it, or delete it to go on without"
+            f"{path}: lacks steps before {step}, that of the saved state; restore it, or delete it to continue without"
         )
     return lines[: len(kept)]

@@ -1,4 +1,4 @@
-"""What a run would do, before anything is trained: token rows of its first texts, parameter counts and steps."""
+"""The plan of a run before training: token rows of its first texts, parameter counts and steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cse.encoding.encoder import Encoder
-from cse.training.run import METHOD_SETTINGS, Run
+from cse.methods.settings import METHOD_SETTINGS
+from cse.training.run import Run
 from cse.training.step import step_inputs, step_rows, view_texts
 
 SHOWN_TEXTS = 3
@@ -14,7 +15,7 @@ SHOWN_TEXTS = 3
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A text and the tokens that the backbone will see of it."""
+    """A text and its tokens as the backbone gets them."""
 
     text: str
     tokens: str
@@ -22,7 +23,7 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run in numbers; `lines` are the rows of each view of the first texts, `settings` what was resolved."""
+    """A run in numbers; `lines` are the rows of the first texts in each view, `settings` those resolved."""
 
     method: str
     views: int
@@ -38,7 +39,7 @@ class RunPlan:
 
 
 def plan(encoder: Encoder, run: Run) -> RunPlan:
-    """What training `encoder` as `run` says would do."""
+    """The plan of training `encoder` in `run`."""
     config = replace(run.config, batch_size=min(SHOWN_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]
     contents, templates = step_inputs(encoder, batch, config, 0)

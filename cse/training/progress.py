@@ -1,4 +1,4 @@
-"""How work of several steps tells its progress: a function of (steps done, steps in all, name of the next)."""
+"""Progress of work in several steps, reported to a function of (steps done, total steps, name of the next step)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The settings of a training that was done, or that someone wrote down, to be repeated."""
+"""Recipes: the settings of a training, read from its checkpoint or a JSON file, to be used again."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -10,15 +9,15 @@ from typing import Any
 
 from cse.errors import ArtefactError
 from cse.methods.method import Method
-from cse.methods.presets import BOUNDS, TrainConfig
 from cse.methods.serialise import from_json
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
 from cse.storage.checksums import DIGEST
 from cse.storage.writing import read_json
-from cse.training.run import METHOD_SETTINGS, TrainRequest
+from cse.training.run import TrainRequest
 
-# What a checkpoint records beside its settings, and what its settings say of the data of the run.
+# Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
 OF_DATA = {"data", "examples", "dev_pairs", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
@@ -26,9 +25,9 @@ READ = {"method", "supervised", "backbone", "storage", "settings"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """A method by name, a backbone, settings of `TrainConfig` and of the method; None is what is not said.
+    """A method by name, a backbone and settings (`cse.methods.settings`); None is unspecified.
 
-    `method` is the recorded method itself, where the recipe is a checkpoint's.
+    `method` is the recorded method if the recipe is that of a checkpoint.
     """
 
     source: str
@@ -40,20 +39,17 @@ class Recipe:
     precision: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def request(self, asked: TrainRequest, backbone: str | None) -> TrainRequest:
-        """What is `asked` for, on `backbone` where that is given, completed by the recipe."""
-        given = {name: value for name, value in asked.settings.items() if value is not None}
+    def request(self, request: TrainRequest, backbone: str | None) -> TrainRequest:
+        """The `request` completed by the recipe, on `backbone` if that is given."""
+        given = {name: value for name, value in request.settings.items() if value is not None}
         recorded = BACKBONE if self.backbone is None else self.backbone
         return replace(
-            asked, backbone=recorded if backbone is None else backbone,
-            supervised=asked.supervised or self.supervised, settings={**self.settings, **given},
+            request, backbone=recorded if backbone is None else backbone,
+            supervised=request.supervised or self.supervised, settings={**self.settings, **given},
         )  # fmt: skip
 
     def check(self, method: Method) -> None:
-        """Raise ValueError where the method of this name is another by now than the recorded one.
-
-        What a run may set of a method is not compared.
-        """
+        """Raise ValueError if `method` differs from the recorded method, apart from the fields that a run may set."""
         if self.method is None:
             return
         recorded = replace(self.method, **{name: getattr(method, name) for name in METHOD_SETTINGS})
@@ -69,22 +65,21 @@ class Recipe:
 def read_recipe(place: str) -> Recipe:
     """The recipe in a JSON file, or of a checkpoint by its folder or bundled name.
 
-    A file has `method` (a name), and where they are not the preset's `supervised`, `backbone`, `storage` and
-    `settings`; a checkpoint's `config.json` is one. Raises ArtefactError for a file that is missing or damaged,
-    ValueError for keys and values that are none.
+    A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
+    checkpoint's `config.json` is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
+    unknown keys and invalid values.
     """
     path = Path(location(place))
     path = path / CONFIG if path.is_dir() else path
     if not path.is_file():
         raise ArtefactError(f"no recipe {place!r}; give a JSON file, a checkpoint's folder or a bundled name")
     value = read_json(path)
-    _refuse(place, value.keys() - READ - RECORDS, READ)
+    _check_keys(place, value.keys() - READ - RECORDS, READ)
     settings = dict(_typed(place, value, "settings", dict) or {})
     precision = _typed(place, settings, "precision", str)
     settings.pop("precision", None)
-    known = {each.name for each in fields(TrainConfig)} | set(METHOD_SETTINGS)
-    _refuse(place, settings.keys() - known - OF_DATA, {*known, "precision"})
-    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in known}
+    _check_keys(place, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
+    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in SETTINGS}
     method = value.get("method")
     if isinstance(method, str):
         name, recorded, supervised = method, None, bool(_typed(place, value, "supervised", bool))
@@ -98,13 +93,13 @@ def read_recipe(place: str) -> Recipe:
     return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
 
 
-def _refuse(place: str, unknown: set[str], known: set[str]) -> None:
+def _check_keys(place: str, unknown: set[str], known: set[str]) -> None:
     if unknown:
         raise ValueError(f"{place}: unknown {', '.join(sorted(unknown))}; a recipe has {', '.join(sorted(known))}")
 
 
 def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
-    """What `value` has under a name, which is of that kind or None."""
+    """The entry `name` of `value`, or None. Raises ValueError unless it is of type `kind`."""
     given = value.get(name)
     if given is None or isinstance(given, kind):
         return given
@@ -113,24 +108,16 @@ def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def _checked(place: str, name: str, value: Any) -> Any:
-    """A setting of the type that its field has and in its range, or None."""
-    kind = next(each.type for each in (*fields(TrainConfig), *fields(Method)) if each.name == name)
-    called = {"bool": "true or false", "int": "a whole number"}.get(kind.removesuffix(" | None"), "a number")
-    types = {"true or false": (bool,), "a whole number": (int,)}.get(called, (int, float))
-    if value is not None and type(value) not in types:
-        raise ValueError(f"{place}: {name} is {value!r}; give {called}")
-    if value is None or name not in BOUNDS:
-        return value
-    least, most = BOUNDS[name]
-    if not least <= value < math.inf:
-        raise ValueError(f"{place}: {name} is {value!r}; give at least {least}")
-    if value > most:
-        raise ValueError(f"{place}: {name} is {value!r}; give at most {most}")
+    """A setting of the right type and in its bounds, or None."""
+    try:
+        SETTINGS[name].check(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
     return value
 
 
 def _backbone(place: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
-    """What opens the recorded backbone: its name, at the commit it had on the hub."""
+    """The name or folder that opens the recorded backbone, with its commit on the hub."""
     value = recipe.get("backbone")
     if not isinstance(value, dict):
         return _typed(place, recipe, "backbone", str)

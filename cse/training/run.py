@@ -1,10 +1,10 @@
-"""What a training run is made of, and how it is put together from what a user asks for."""
+"""Training runs: a user's request, and the settings, texts and dev pairs that it resolves to."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.methods.method import Method
-from cse.methods.presets import TrainConfig, backbone_key, preset
+from cse.methods.presets import backbone_key, preset
 from cse.methods.serialise import to_json
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig
 from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.storage.writing import digest
 from cse.text.sentences import load_examples, scored_pairs
@@ -28,15 +29,14 @@ if TYPE_CHECKING:
     from cse.text.sentences import Pair
 
 READ = 10_000  # examples at a time
-METHOD_SETTINGS = ("prefix", "mlm_weight")  # fields of `Method` that a run may set
 
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """A training as it is asked for: a method by name, a backbone, texts, and what differs from the published preset.
+    """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
     `data` is a file or hub id of which `column` and the first `limit` examples are read; `dev` holds scored pairs.
-    `settings` are fields of `TrainConfig`, and `prefix` and `mlm_weight` of the method; None leaves the preset.
+    `settings` are those of `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
@@ -49,12 +49,14 @@ class TrainRequest:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def preset(self, backbone: str) -> tuple[Method, TrainConfig]:
-        """Method and settings on a backbone (a `backbone_key`). Raises ValueError for settings that do not exist."""
+        """Method and settings on a backbone (a `backbone_key`). Raises ValueError for unknown or invalid settings."""
         method, config = preset(self.method, backbone, self.supervised)
         given = {name: value for name, value in self.settings.items() if value is not None}
-        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if unknown := given.keys() - {each.name for each in fields(TrainConfig)}:
+        if unknown := given.keys() - SETTINGS.keys():
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        for name, value in given.items():
+            SETTINGS[name].check(value)
+        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
         if "prefix" in of_method and not method.prefix:
             raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
         if given.get("hinge") and not (method.prefix and method.supervised):
@@ -64,7 +66,7 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is made of besides the encoder: settings, texts (columns "0", "1", "2"), dev pairs, source."""
+    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts."""
 
     config: TrainConfig
     examples: Dataset
@@ -73,7 +75,7 @@ class Run:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Full batches in one pass; a smaller set of texts makes one batch."""
+        """Full batches in an epoch, at least one."""
         return max(1, len(self.examples) // self.config.batch_size)
 
     @property
@@ -96,7 +98,7 @@ class Run:
         return json.loads(json.dumps(value))
 
     def _texts(self) -> Iterator[str]:
-        """The examples in order, as JSON, some thousands at a time."""
+        """The examples in order as JSON, `READ` at a time."""
         return (json.dumps(self.examples[at : at + READ]) for at in range(0, len(self.examples), READ))
 
     def batch(self, step: int) -> dict[str, list[str]]:
@@ -108,9 +110,9 @@ class Run:
 
 
 def dev_score(encoder: Encoder, run: Run, step: int) -> float:
-    """Spearman x 100 of the vectors that `encode` gives on the run's dev pairs after `step` steps, three decimals.
+    """Spearman x 100 on the run's dev pairs after `step` steps, rounded to three decimals.
 
-    Raises ValueError where the pairs have no correlation: nothing can be selected by them.
+    Raises ValueError if the correlation is undefined.
     """
     encoder.eval()
     pairs = run.dev or ()
@@ -126,19 +128,19 @@ def dev_score(encoder: Encoder, run: Run, step: int) -> float:
 
 @lru_cache(maxsize=1)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
-    """The order (count,) in which an epoch goes through the examples."""
+    """(count,) the order of the examples in an epoch."""
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
 def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: None) -> tuple[Encoder, Run]:
-    """The encoder and the run of a request; `note` gets a line where fewer examples make a smaller batch.
+    """The encoder and the run of a request; `note` gets a line if there are too few examples for a batch.
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
     name = resolve_backbone(request.backbone).name
     examples = load_examples(request.data, request.column, request.supervised, request.limit)
     if len(examples) < 2:
-        raise ValueError(f"{request.data}: one example has nothing to be told from; give at least two")
+        raise ValueError(f"{request.data}: contrastive training needs at least 2 examples, got {len(examples)}")
     dev = scored_pairs(request.dev) if request.dev else None
     if dev:
         check_grades(dev, request.dev)

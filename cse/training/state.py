@@ -32,8 +32,8 @@ STATE_FOLDER = "state"
 def start_accelerator(precision: str) -> Accelerator:
     """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
 
-    Accelerate keeps one precision per process; the earlier one is forgotten, so runs can follow each other. From here
-    on the process keeps the memory it has had, and fewer kernels (`cse.encoding.allocator`).
+    Accelerate keeps one precision per process, so that of an earlier run is reset. From here on the process keeps freed
+    memory and caches fewer kernels (`cse.encoding.allocator`).
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -47,7 +47,7 @@ def start_accelerator(precision: str) -> Accelerator:
 
 
 def check_folder(output: Path) -> None:
-    """Raise ValueError where `output` or a folder above it is a file."""
+    """Raise ValueError if `output` or a folder above it is a file."""
     for path in (output, *output.absolute().parents):
         if path.is_file():
             raise ValueError(f"{path} is a file; give a folder as `output`")
@@ -77,23 +77,23 @@ def save_state(
 
 
 def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda line: None) -> bool:
-    """Whether a run that is resumed in `folder` has a saved state; without one it begins again, and `note` gets a line.
+    """True if the run to resume in `folder` has a saved state; otherwise it starts again, and `note` gets a line.
 
-    Raises ArtefactError where no run was `begun`.
+    Raises ArtefactError unless a run was `begun`.
     """
     if not begun:
         raise ArtefactError(f"{folder}: nothing to resume; run once without `resume`")
     recover(folder / STATE_FOLDER)
     saved = (folder / STATE_FOLDER).is_dir()
     if not saved:
-        note(f"{folder}: no saved state; the run begins again")
+        note(f"{folder}: no saved state; the run starts again")
     return saved
 
 
 def load_state(
     output: Path, tensors: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer, recipe: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Put a saved state back into `tensors` and `optimizer` in place; the saved `meta` comes back.
+    """Load a saved state into `tensors` and `optimizer` in place and return its `meta`.
 
     Raises ArtefactError when the state is damaged or belongs to another recipe.
     """

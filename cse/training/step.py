@@ -11,9 +11,8 @@ import torch
 from cse.encoding.backbone import mlm_head, row_limit, set_dropout
 from cse.encoding.encoder import Encoder
 from cse.methods.method import Contrast
-from cse.methods.presets import TrainConfig
+from cse.methods.settings import TrainConfig
 from cse.training.augmentation import augmented
-from cse.training.flops import matrix_rate
 from cse.training.losses import energy_hinge, info_nce, nt_xent
 from cse.training.masking import mask_tokens
 
@@ -26,18 +25,12 @@ LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_n
 
 
 def set_up(encoder: Encoder, config: TrainConfig) -> None:
-    """Give the encoder the dropout and the `chunk` of its training, and gradients to what it learns."""
+    """Set the encoder's dropout and `chunk` for training, and which of its parameters have gradients."""
     if config.dropout is not None:
         set_dropout(encoder.model, config.dropout)
-        encoder.dropout.p = config.dropout  # the prefix's, which is no part of the backbone
+        encoder.dropout.p = config.dropout  # of the prefix, which is not part of the backbone
     encoder.chunk = config.chunk
     encoder.select_learned(config.freeze_embeddings)
-
-
-def step_rate(accelerator: Accelerator) -> float:
-    """The matrix rate (FLOP/s) of the device in the precision that steps are computed in."""
-    half = accelerator.mixed_precision == "bf16"
-    return matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
 
 
 def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
@@ -54,7 +47,7 @@ def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]
 
 
 def draw_templates(encoder: Encoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
-    """One template per sentence, drawn evenly from the view's set (ConPVP 3.1); a single one is simply repeated."""
+    """One template per sentence, drawn uniformly from the view's set (ConPVP 3.1), which may have only one."""
     choices = encoder.views[view]
     return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
 
@@ -80,7 +73,7 @@ def step_rows(
     config: TrainConfig,
     step: int,
 ) -> list[list[Row]]:
-    """The rows of every view as the method changes them in training: a function of the seed and the step."""
+    """The augmented rows of every view: a function of the seed and the step."""
     rows = [
         [template.row(ids) for ids, template in zip(*view, strict=True)]
         for view in zip(contents, templates, strict=True)
@@ -91,7 +84,7 @@ def step_rows(
 
 
 class StepData(NamedTuple):
-    """What a step needs of its batch beside the model: token ids, templates and rows of every view, text by text."""
+    """The inputs of a step: token ids, templates and rows of every view, one of each per text."""
 
     contents: list[list[list[int]]]
     templates: list[list[TokenTemplate]]
@@ -99,7 +92,7 @@ class StepData(NamedTuple):
 
 
 def step_data(encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
-    """The data of a step, which follows from the seed and the step: no step before needs to be done."""
+    """The inputs of a step: a function of the seed and the step alone."""
     contents, templates = step_inputs(encoder, batch, config, step)
     return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
 
@@ -115,8 +108,8 @@ def contrast(
 ) -> torch.Tensor:
     """The loss of (views * n, d) vectors, view after view, over the batch of all processes.
 
-    The rows of `queue` (K, d) are further negatives of every anchor, beside those of a third view.
-    Every process computes the whole loss, its own vectors alone carrying gradient, as in SimCSE; the sum of the
+    The rows of `queue` (K, d) are additional negatives of every anchor, besides those of a third view.
+    Every process computes the whole loss, with gradients through its own vectors only, as in SimCSE; the sum of the
     processes' gradients is that of the batch.
     """
     parts = vectors.chunk(views)
@@ -137,7 +130,7 @@ def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
 def masked_language_loss(
     encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
-    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) with the same prefix (DCPCSE); the head is frozen."""
     rows, wanted = [], []
     for ids, template in zip(contents, templates, strict=True):
         tokens = torch.tensor(ids, dtype=torch.long)
@@ -148,7 +141,7 @@ def masked_language_loss(
     if not count:
         return torch.zeros((), device=encoder.device)
 
-    def surprise(numbers: Sequence[int]) -> torch.Tensor:
+    def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
         hidden = encoder.hidden([rows[number] for number in numbers])
         places = [(at, *place) for at, number in enumerate(numbers) for place in wanted[number]]
@@ -157,4 +150,4 @@ def masked_language_loss(
         losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
         return losses.new_zeros(len(numbers)).index_add(0, row, losses)
 
-    return encoder.grouped([len(row.ids) for row in rows], surprise).sum() / count
+    return encoder.grouped([len(row.ids) for row in rows], summed_losses).sum() / count

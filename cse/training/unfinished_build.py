@@ -1,7 +1,8 @@
-"""A build of an index that goes on after a kill: each block of vectors is kept when encoded, until the index is there.
+"""Resumable index builds: each encoded block of vectors is kept until the index is written.
 
-The folder `OUTPUT.partial` holds `build.json`, which says what encodes; for each block `block-000000.npy`, (n, d)
-float32, and a `.json` that it is whole and of which sentences; and `state`, where the index that grows is kept.
+The folder `OUTPUT.partial` holds `build.json` with the model's fingerprint and the options; for each block
+`block-000000.npy`, (n, d) float32, and a `.json` with its digest and that of its sentences; and `state`, the unfinished
+index.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ Encode = Callable[[list[str]], np.ndarray]
 
 @dataclass(frozen=True)
 class UnfinishedBuild:
-    """What is kept in `folder` of a build that is under way, or was killed.
+    """The files in `folder` of a build that is in progress or was killed.
 
-    A `with` block keeps other processes out from `check` or `begin` on, and drops it all where it ends well.
+    A `with` block locks out other processes from `check` or `begin` on, and deletes the files if it ends without error.
     """
 
     folder: Path
@@ -45,7 +46,7 @@ class UnfinishedBuild:
 
     @classmethod
     def of(cls, output: Path) -> UnfinishedBuild:
-        """That of the index folder `output`."""
+        """The unfinished build of the index folder `output`."""
         return cls(partial_folder(output))
 
     def __enter__(self) -> Self:
@@ -61,12 +62,12 @@ class UnfinishedBuild:
 
     @property
     def state(self) -> Path:
-        """The folder for the state of the index that grows."""
+        """The folder for the state of the unfinished index."""
         return self.folder / STATE
 
     @property
     def done(self) -> bool:
-        """Whether a kill left nothing to do but to drop this: it says so, or is empty, which it is last."""
+        """True if the index was written and only the deletion is left: the mark says so, or the folder is empty."""
         if self._begun():
             return read_json(self.folder / MARK).get("done") is True
         return self.folder.is_dir() and not any(self.folder.iterdir())
@@ -74,10 +75,9 @@ class UnfinishedBuild:
     def check(
         self, *, resume: bool, overwrite: bool, is_built: Callable[[str], bool], texts: Callable[[], Iterable[str]]
     ) -> None:
-        """Raise ValueError where a build is there that is neither resumed nor dropped, or what is no part of one.
+        """Raise ValueError for a build that is neither resumed nor overwritten, and for files of something else.
 
-        One that is done is dropped, unless it is resumed and the index `is_built` as it is asked for, of sentences with
-        the sha256 of `texts`.
+        A build that is done is deleted, unless it is resumed and `is_built` is true of the sha256 of `texts`.
         """
         self._hold()
         if self.done:
@@ -93,9 +93,9 @@ class UnfinishedBuild:
             )
 
     def begin(self, fingerprint: str, batch_size: int | None, vectors: Path | None) -> None:
-        """Go on where the same was begun, or begin: to encode by a model, or to index a finished folder of `vectors`.
+        """Start the build or continue the same one: of a model's vectors, or of those in a finished folder `vectors`.
 
-        Raises ValueError where another build was begun.
+        Raises ValueError if another build was begun here.
         """
         plan = {
             "fingerprint": fingerprint,
@@ -113,7 +113,7 @@ class UnfinishedBuild:
             )
 
     def keeping(self, encode: Encode) -> Encode:
-        """`encode` for blocks in their order, each of which is kept, or was and is not encoded again."""
+        """`encode` for successive blocks; it saves each, and reads a saved one instead of encoding it again."""
         number = -1
 
         def kept(texts: list[str]) -> np.ndarray:
@@ -138,9 +138,9 @@ class UnfinishedBuild:
         return vectors
 
     def drop(self) -> None:
-        """Say that this is done and delete it, the mark last, so that what a kill leaves of this is still known.
+        """Mark the build as done and delete it, the mark last, so that an interrupted deletion is recognised.
 
-        What came there and is no part of it stays, in a folder that is then no unfinished build.
+        Files that are no part of a build stay, in a folder that is then no unfinished build.
         """
         if self.done or self._begun():
             self._mark_done()
@@ -153,11 +153,11 @@ class UnfinishedBuild:
 
     def _mark_done(self) -> None:
         if not self.done:
-            with suppress(OSError):  # a full disk: deleting makes room, and a kill then leaves a build to go on with
+            with suppress(OSError):  # full disk: deleting makes room, and after a kill the build can be resumed
                 write_json(self.folder / MARK, {**read_json(self.folder / MARK), "done": True})
 
     def _hold(self) -> None:
-        """Keep other processes out until this one ends, or the `with` block."""
+        """Lock the build against other processes until this one or the `with` block ends."""
         if not self._held and self._begun():
             mark = (self.folder / MARK).open("rb")
             try:
@@ -177,7 +177,7 @@ def _save(vectors: np.ndarray, path: Path) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What the file says; nothing where it is missing or damaged."""
+    """The content of the file, empty if it is missing or damaged."""
     try:
         return read_json(path)
     except ArtefactError:

@@ -26,7 +26,7 @@ from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN
 from cse.models.names import BUNDLED
 from cse.text.sentences import sentences as sentences_of
-from cse.training.flops import encoding_flops, matrix_rate
+from tests.bench.flops import encoding_flops, matrix_rate
 from tests.bench.timing import ROUNDS, Clock, Timing, interleaved, ratio
 
 SENTENCE_TRANSFORMERS = "sentence-transformers"

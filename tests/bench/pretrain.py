@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from statistics import mean
 from typing import Any
 
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.loop import Training, start_training, take_step
 from cse.pretraining.setup import prepare
-from cse.training.step import step_rate
+from tests.bench.flops import step_rate, training_flops
 from tests.bench.timing import ROUNDS, interleaved
 
 
@@ -25,8 +26,15 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
     tokens, rate = steps * request.config.batch_tokens, step_rate(training.accelerator)
     return {
         "steps": steps, "batch_tokens": request.config.batch_tokens, "matrix_rate": rate, **timing.figures(tokens),
-        "share": tokens * training.flops_per_token() / timing.median / rate,
+        "share": tokens * flops_per_token(training) / timing.median / rate,
     }  # fmt: skip
+
+
+def flops_per_token(training: Training) -> float:
+    """FLOPs of training per token, averaged over the mixed lengths."""
+    lengths = [min(length, training.sampler.max_length) for length in training.config.lengths]
+    bag = training.config.bag_weight > 0
+    return mean(training_flops(training.model, length, bag=bag) for length in lengths)
 
 
 def _take(training: Training, steps: int) -> float:

@@ -9,9 +9,9 @@ from conftest import SENTENCES
 from test_scripts import refused, run
 
 import cse
-from cse.training.flops import encoding_flops
 from tests.bench import encode as encode_speed
 from tests.bench.encode import measure_encoding, texts_of
+from tests.bench.flops import encoding_flops
 
 
 def test_figures_are_of_the_tokens_with_specials_and_of_the_flops_by_hand(

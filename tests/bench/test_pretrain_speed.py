@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from pretraining_runs import CONFIG, write_corpus
 from typer.testing import CliRunner
 
 from cse.pretraining.config import PretrainRequest
+from cse.pretraining.loop import start_training
+from cse.pretraining.setup import prepare
 from tests.bench import pretrain as pretrain_speed
 from tests.bench.__main__ import app
+from tests.bench.flops import training_flops
 from tests.bench.timing import Timing
 
 
@@ -27,6 +31,9 @@ def test_the_rate_is_that_of_all_tokens_and_nothing_but_text_is_written(tmp_path
     assert "3 steps of 64 tokens: 96 tokens/s (96 to 96)" in pretrain_speed.line(speed)
     assert losses[0][0] > 3 * 3  # three steps' losses: nats of a model that knows nothing of 90 word pieces
     assert not (tmp_path / "out" / "model").exists()
+    model = start_training(request, prepare(request, resumed=False)).model
+    flops = mean(training_flops(model, length, bag=True) for length in (8, 16, 40))
+    assert speed["share"] * speed["matrix_rate"] == pytest.approx(speed["rate"] * flops)
 
 
 def test_the_command_measures_a_bundled_model_and_no_step_is_refused(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from conftest import SENTENCES
 
-from cse.training.flops import contrastive_flops, encoding_flops
 from cse.training.run import TrainRequest, prepare
+from tests.bench.flops import contrastive_flops, encoding_flops
 from tests.bench.train import PEER, lines, measure_training, peer_steps
 
 

@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +21,7 @@ from cse.encoding.overlap import beside
 from cse.training.loop import TrainingLoop
 from cse.training.run import TrainRequest, prepare
 from cse.training.state import start_accelerator
-from cse.training.step import step_rate
+from tests.bench.flops import contrastive_flops, step_rate
 from tests.bench.timing import ROUNDS, interleaved, ratio
 
 if TYPE_CHECKING:
@@ -65,9 +66,16 @@ def measure_training(
     first = next(iter(timings.values()))
     figures = {name: timing.figures(run.config.batch_size) for name, timing in timings.items()}
     for name, loop in loops.items():
-        figures[name]["share"] = loop.flops / timings[name].median / rate
+        figures[name]["share"] = step_flops(loop, rounds) / timings[name].median / rate
     ratios = {name: ratio(first, timing) for name, timing in timings.items() if timing is not first}
     return TrainingSpeed(run.config.batch_size, rate, figures, ratios)
+
+
+def step_flops(loop: TrainingLoop, steps: int) -> float:
+    """The median FLOPs of the first `steps` steps of a run, without denoising and the masked-LM term."""
+    model, prefix = loop.encoder.model, loop.encoder.method.prefix
+    rows = [chain(*loop.data(step % loop.run.steps).rows) for step in range(steps)]
+    return median(contrastive_flops(model, [len(row.ids) for row in each], prefix) for each in rows)
 
 
 def _steps(loop: TrainingLoop) -> Iterator[float]:

@@ -21,7 +21,7 @@ WORDS = (
 LINES = 600
 # What differs between two runs of the same command: times, speeds, who measured them, and sums of files with these.
 VOLATILE = {
-    *("seconds", "sentences_per_second", "tokens_per_second", "mfu", "matrix_rate", "date", "command", "versions"),
+    *("seconds", "sentences_per_second", "tokens_per_second", "date", "command", "versions"),
     "digest",
 }
 # Sums of files with times in them, what is needed to resume, and a page that no command reads.

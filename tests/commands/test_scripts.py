@@ -1,4 +1,4 @@
-"""Commands on good and bad input: what they print, one line of error, and the contract's exit codes."""
+"""Commands on good and bad input: their output, one-line errors and exit codes."""
 
 import importlib
 import json
@@ -204,7 +204,7 @@ def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder: Path, text: 
     refused(run("train", "simcse", *common), 3, "unfinished run", "resume")
     again = run("train", "simcse", *common, "--resume")
     assert again.exit_code == 0, again.output
-    assert [line for line in again.stderr.splitlines() if line.endswith("no saved state; the run begins again")]
+    assert [line for line in again.stderr.splitlines() if line.endswith("no saved state; the run starts again")]
 
 
 def test_a_backbone_is_not_replaced_by_a_checkpoint(bert_folder: Path, text: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from torch.nn.functional import linear
 
 from cse.encoding import products
 from cse.encoding.machine import family, vendor
-from cse.training.flops import matrix_rate
+from tests.bench.flops import matrix_rate
 
 CPU = torch.device("cpu")
 

@@ -1,4 +1,4 @@
-"""MLM batches: text in a template, what is masked of it, where the vector is read and the bag of words wanted there."""
+"""MLM batches: text in a template, masked tokens, the position of the vector and its bag of words."""
 
 from pathlib import Path
 

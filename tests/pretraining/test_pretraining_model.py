@@ -1,4 +1,4 @@
-"""The starting model: an encoder saved without masked-LM head is given one that starts at unigram probabilities."""
+"""The starting model: an encoder without masked-LM head gets one that starts at unigram probabilities."""
 
 import math
 from dataclasses import replace
@@ -114,7 +114,7 @@ def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp
 def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(
     corpus: Path, tmp_path: Path, encoder: str
 ) -> None:
-    """Against the same run without it; killed before its end it comes out the same."""
+    """Compared with the same run without it; a killed and resumed run gives the same result."""
     config = replace(CONFIG, learning_rate=1e-2)
     run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
     trained, _ = load_backbone(tmp_path / "whole" / "model")
@@ -137,7 +137,7 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
     scores = evaluate(averaged, tokenizer, valid)
     assert record["averaged"]["held_out_loss"] == pytest.approx(scores["held_out_loss"], abs=2e-3)
     assert record["averaged"]["held_out_loss"] != record["curve"][-1]["held_out_loss"]
-    with pytest.raises(ValueError, match="`start_share` is of a model that is continued from; give an `init`"):
+    with pytest.raises(ValueError, match="`start_share` needs a model to continue from; give an `init`"):
         run_pretraining(corpus, tmp_path / "new", config)
     with pytest.raises(ValueError, match=r"`start_share` is 1\.5; give a share from 0 to 1"):
         run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
@@ -166,7 +166,7 @@ def test_a_blend_with_another_model_is_refused(
 ) -> None:
     with pytest.raises(ArtefactError, match=r"cannot be averaged into .*another shape or other word pieces"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, init=encoder, blend=str(roberta_folder))
-    with pytest.raises(ValueError, match="`blend` is of a model that is continued from; give an `init`"):
+    with pytest.raises(ValueError, match="`blend` needs a model to continue from; give an `init`"):
         run_pretraining(corpus, tmp_path / "new", CONFIG, blend=str(bert_folder))
     with pytest.raises(ValueError, match=r"`blend_share` is -0\.1; give a share from 0 to 1"):
         run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)

@@ -1,4 +1,4 @@
-"""Objectives of pretraining: SIF weights, the bag-of-words loss against its slow sum, which positions get logits."""
+"""Objectives of pretraining: SIF weights, the bag-of-words loss against a slow sum, positions with logits."""
 
 import math
 
@@ -65,7 +65,7 @@ def test_a_part_with_nothing_to_guess_costs_nothing() -> None:
 
 
 def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: TokenFile) -> None:
-    """Every new shape costs memory that is kept: of 40 batches of one row length hardly two mask as many tokens."""
+    """Every new shape costs memory that stays: of 40 batches of one row length hardly two mask equally many tokens."""
     tokenizer, around = AutoTokenizer.from_pretrained(bert_folder), TEMPLATES[0]
     size = BatchSize(4096, 32, max_length=40)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The output folder of pretraining: what is left alone, resumed or begun anew, and clear refusals."""
+"""The output folder of pretraining: folders that are kept, resumed, replaced or refused."""
 
 import errno
 import json
@@ -65,7 +65,7 @@ def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path
     entries: list[dict] = []
     run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
     assert [entry["step"] for entry in entries] == [0, 6, 12]
-    assert "no saved state; the run begins again" in entries[0]["note"]
+    assert "no saved state; the run starts again" in entries[0]["note"]
 
 
 def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
         run_pretraining(corpus, tmp_path / "mine", CONFIG)
     assert (tmp_path / "mine" / "model" / "precious.txt").read_text() == "mine"
     run_pretraining(corpus, tmp_path / "out", CONFIG)
-    with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to begin anew"):
+    with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to start again"):
         run_pretraining(corpus, tmp_path / "out", CONFIG)
     other = tmp_path / "other.txt"
     other.write_text(corpus.read_text() + "one more line\n")

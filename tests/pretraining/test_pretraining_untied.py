@@ -8,7 +8,7 @@ import torch
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
 from cse.encoding.backbone import load_backbone, mlm_head
-from cse.training.flops import training_flops
+from tests.bench.flops import training_flops
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Pruning: kept pieces keep their rows and cut words as before, no character is lost, and wrong sizes are refused."""
+"""Pruning: kept pieces keep their rows and split words as before, no character is lost, and wrong sizes are refused."""
 
 from dataclasses import replace
 from pathlib import Path

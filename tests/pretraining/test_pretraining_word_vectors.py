@@ -1,4 +1,4 @@
-"""Counted word vectors: window counts and PPMI against loops, like company gives like vectors."""
+"""Counted word vectors: window counts and PPMI against loops; words in the same contexts get similar vectors."""
 
 import math
 

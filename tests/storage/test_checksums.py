@@ -137,7 +137,7 @@ def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder: Encoder, 
         "not JSON": [*lines[:2], "\0\n"],
     }
     log.write_text("".join(kept[damage]))
-    with pytest.raises(ArtefactError, match=r"train_log\.jsonl: lacks steps before 3.*delete it to go on without"):
+    with pytest.raises(ArtefactError, match=r"train_log\.jsonl: lacks steps before 3.*delete it to continue without"):
         train(encoder, run_of(encoder), tmp_path / "out", resume=True)
     log.unlink()
     train(encoder, run_of(encoder), tmp_path / "out", resume=True)
@@ -193,10 +193,10 @@ def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder: Path, dam
         (best / "config.json").unlink()
     else:
         save(encoder, best, {"dev": {"best_step": 3}})
-    with pytest.raises(ArtefactError, match=r"best.*begin the run anew with `overwrite`"):
+    with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
         publish(best.parent, tmp_path / "out", False, {"best_step": 6})
     if damage != "another":  # which a later evaluation may write over
-        with pytest.raises(ArtefactError, match=r"best.*begin the run anew with `overwrite`"):
+        with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
             train(encoder, run, tmp_path / "out", resume=True)
     assert not (tmp_path / "out").exists()
 

@@ -1,4 +1,4 @@
-"""What the tests of pretraining share: a tiny recipe and a corpus whose held-out documents are marked."""
+"""Shared by the tests of pretraining: a tiny recipe and a corpus whose held-out documents are marked."""
 
 from pathlib import Path
 from typing import Any

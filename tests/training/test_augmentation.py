@@ -1,4 +1,4 @@
-"""Changed rows against plain transformers: which tokens repeat, which dimensions vanish, where positions go."""
+"""Augmented rows against plain transformers: repeated tokens, cut-off dimensions, shuffled positions."""
 
 from collections import Counter
 from dataclasses import replace
@@ -22,7 +22,7 @@ def row_of(length: int, pool_at: int = 0) -> Row:
 
 
 def doubled(row: Row, found: Row) -> list[int]:
-    """The places of `row` whose token stands twice in `found`, walking both; anything else fails."""
+    """The places of `row` whose token is repeated in `found`; any other difference fails."""
     places, at = [], 0
     for place, token in enumerate(row.ids):
         assert found.ids[at] == token

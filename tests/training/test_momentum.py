@@ -96,7 +96,7 @@ def test_a_third_view_and_the_queue_are_negatives_side_by_side() -> None:
 
 
 def test_training_is_the_loop_written_by_hand(bert_folder: Path, tmp_path: Path) -> None:
-    """Each step: loss against the queue so far, the copy moves by the weights that gave it, queue, optimiser."""
+    """Each step: loss against the queue so far, update of the copy, of the queue, and of the encoder."""
     encoder = esimcse(bert_folder)
     hand = copy.deepcopy(encoder)
     run = run_of(encoder, dropout=0.0)

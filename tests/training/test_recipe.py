@@ -1,4 +1,4 @@
-"""`scripts.train --recipe`: a checkpoint's settings again, options before them one by one; help in groups."""
+"""`scripts.train --recipe`: the settings of a checkpoint, overridden by options one by one; help in sections."""
 
 import json
 from dataclasses import replace
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from cse.commands.train import app
 from cse.methods.presets import preset
 from cse.methods.serialise import to_json
+from cse.methods.settings import SETTINGS
 from cse.models.checkpoint import read_checkpoint_config
 from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest
@@ -127,3 +128,12 @@ def test_help_has_a_section_for_each_group_and_a_line_for_each_option() -> None:
     for title in ("Arguments:", "Data:", "Method:", "Settings, by default those published", "Run:", "Options:"):
         assert shown.count(f"\n{title}") == 1
     assert shown.index("\nData:") < shown.index("  --dev ") < shown.index("\nRun:") < shown.index("  --output ")
+
+
+def test_every_setting_with_a_help_is_an_option_with_its_bounds() -> None:
+    shown = "".join(train("--help").split())  # lines are wrapped at hyphens too
+    for name, setting in SETTINGS.items():
+        assert (f"--{name.replace('_', '-')}" in shown) == bool(setting.help)
+        assert "".join(setting.help.split()) in shown
+    assert "[x>=2]" in shown
+    assert "[0.0<=x<=0.9]" in shown

@@ -1,4 +1,4 @@
-"""The loop: what moves, what does not, the losses of three sentences by hand, resume, selection, several processes."""
+"""The loop: learned and frozen parameters, losses by hand, resume, selection, several processes."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from cse.encoding.backbone import set_dropout
 from cse.encoding.encoder import Encoder
 from cse.encoding.overlap import ahead
 from cse.errors import ArtefactError
-from cse.methods.presets import TrainConfig
+from cse.methods.settings import TrainConfig
 from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
@@ -60,7 +60,7 @@ def losses(folder: Path) -> list[float]:
 
 
 class Killed(Exception):
-    """Stands for the signal that ends a run."""
+    """The signal that ends a run."""
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp", "esimcse", "consert"])
@@ -269,7 +269,7 @@ def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_pat
 
 
 def test_training_applies_the_dropout_it_records(bert_folder: Path, tmp_path: Path) -> None:
-    """Every rate follows the setting, the prefix's too: as in an encoder made of a backbone with these rates."""
+    """Every rate is the setting, the prefix's too, as in an encoder of a backbone with these rates."""
     applied, expected = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
     set_dropout(expected.model, 0.4)
     expected.dropout.p = 0.4

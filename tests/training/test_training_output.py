@@ -1,4 +1,4 @@
-"""Where a run writes: nothing foreign, unfinished or finished is lost unless asked for, and a killed run goes on."""
+"""The output folder of a run: nothing is lost without `overwrite`, and a killed run continues."""
 
 import shutil
 from pathlib import Path
@@ -33,7 +33,7 @@ def kill_after(step: int) -> object:
 
 
 def killed_run(encoder: Encoder, output: Path, step: int) -> Path:
-    """The unfinished run of 7 steps that ended after `step`; it saves a state every third."""
+    """The unfinished run of 7 steps, killed after `step`; it saves a state every third."""
     with pytest.raises(Killed):
         train(encoder, run_of(encoder), output, report=kill_after(step))
     return partial_folder(output)
@@ -120,7 +120,7 @@ def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: E
     entries: list[dict] = []
     train(encoder, run_of(encoder), tmp_path / "out", resume=True, report=entries.append)
     assert entries[0]["step"] == 0
-    assert "no saved state; the run begins again" in entries[0]["note"]
+    assert "no saved state; the run starts again" in entries[0]["note"]
     assert [entry["step"] for entry in entries[1:]] == [1, 2, 3, 4, 5, 6, 7]
 
 

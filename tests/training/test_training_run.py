@@ -1,4 +1,4 @@
-"""A run asked for in Python is that of the command: preset, settings, seed, batch and encoder come together once."""
+"""Requests: a run from Python is that of the command, with the same preset, settings, seed, batch and encoder."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_seed_decides_what_is_learned_from_noise(texts: str, bert_folder: Pa
 
 
 def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
-    """Whichever of many it is, so that a run is not resumed on other text."""
+    """Any text of many, so that a run is not resumed on other text."""
     lines = [f"the dog {number}" for number in range(10_002)]
     file, recipes = tmp_path / "texts.txt", []
     for changed in (None, 0, 5_000, 10_001, None):
@@ -62,6 +62,10 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     [
         ("simcse", {"prefix": 4}, "simcse has no prefix"),
         ("simcse", {"colour": 1, "size": 2}, "unknown settings: colour, size"),
+        ("simcse", {"batch_size": 1}, "batch_size is 1; give at least 2"),
+        ("simcse", {"dropout": 0.95}, "dropout is 0.95; give at most 0.9"),
+        ("simcse", {"learning_rate": "3e-5"}, "learning_rate is '3e-5'; give a number"),
+        ("dcpcse", {"prefix": True}, "prefix is True; give a whole number"),
         ("dcpcse", {"hinge": 10.0}, "`hinge` is for supervised dcpcse"),
         ("bert", {}, "unknown method 'bert'"),
     ],

@@ -1,4 +1,4 @@
-"""A folder is written as a whole or not at all."""
+"""A folder is written completely or not at all."""
 
 import errno
 import os

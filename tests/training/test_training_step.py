@@ -1,4 +1,4 @@
-"""What a step is made of: how long its rows are, how templates are drawn, that the masked term counts."""
+"""The inputs and the loss of a step: lengths of rows, drawn templates, the masked-LM term."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> Non
 
 
 def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(bert_folder: str, tmp_path: Path) -> None:
-    """And a trained model is read as the mean of the last two layers."""
+    """A trained model pools the mean of the last two layers."""
     encoder = make(str(bert_folder), "consert")
     run = run_of(encoder, temperature=0.1, dropout=0.0)
     contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)

@@ -1,4 +1,4 @@
-"""A build with --resume, broken off anywhere, ends in the bytes of one left alone, and encodes nothing twice."""
+"""A build interrupted anywhere and resumed gives the bytes of an uninterrupted one, and encodes nothing twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def always_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state is written after all that changes it, of heads that are shorter than the corpus."""
+    """Write the state after each change; train on heads shorter than the corpus."""
     monkeypatch.setattr(states, "SECONDS", -1.0)
     monkeypatch.setattr(states, "SHARE", 0)
     monkeypatch.setattr(engine, "TRAINING_FLOOR", 150)
@@ -98,7 +98,7 @@ def test_a_state_of_more_rows_than_come_again_is_refused(tmp_path: Path) -> None
 def test_a_state_of_other_vectors_is_refused(
     tmp_path: Path, stop: int, changed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken off when it is trained, or has rows; of another first row, or of another one after the head."""
+    """Interrupted when trained or when it has rows; with another row in the head or after it."""
     settings, state = BuildSettings(factory="IVF2,SQ8"), tmp_path / "state"
     batches = list(in_batches(97))
     really, calls = engine.add, iter(range(9))
@@ -137,7 +137,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The sentences that were given to a model, some at a time; with "stop" in front, the model is interrupted."""
+    """The batches of sentences given to a model; "stop" as the first one interrupts the model."""
     given: list[str] = []
     really = Encoder.encode
 
@@ -169,7 +169,7 @@ def built(*words: object) -> None:
 
 
 def interrupted(seen: list[str], blocks: int, *words: object) -> None:
-    """A build that is broken off when so many blocks are encoded."""
+    """A build that is interrupted after so many encoded blocks."""
     seen[:] = ["stop", str(blocks)]
     assert run(*words).exit_code == 130
     assert seen[2:] == TEXTS[: blocks * BLOCK]

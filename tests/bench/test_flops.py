@@ -4,7 +4,7 @@ import pytest
 from transformers import AutoModelForMaskedLM
 
 from cse.pretraining.model import freeze_lowest
-from cse.training.flops import encoding_flops, training_flops
+from tests.bench.flops import encoding_flops, training_flops
 
 
 def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: str) -> None:

@@ -13,6 +13,7 @@ from cse.encoding.products import quick_products
 from cse.training.masking import CHOSEN
 
 if TYPE_CHECKING:
+    from accelerate import Accelerator
     from transformers import PreTrainedModel
 
 SIZES = {"cpu": 1024, "cuda": 8192}
@@ -32,6 +33,12 @@ def matrix_rate(device: torch.device, dtype: torch.dtype, clock: Callable[[], fl
         _wait(device)
         best = min(best, clock() - started)
     return 2 * size**3 / best
+
+
+def step_rate(accelerator: Accelerator) -> float:
+    """The matrix rate (FLOP/s) of the device in the precision that steps are computed in."""
+    half = accelerator.mixed_precision == "bf16"
+    return matrix_rate(accelerator.device, torch.bfloat16 if half else torch.float32)
 
 
 def _wait(device: torch.device) -> None:

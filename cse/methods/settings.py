@@ -1,0 +1,77 @@
+"""The settings of a training run, each with its default, bounds and help; options, recipes and the API read them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+KINDS = {"bool": bool, "int": int, "float": float}
+CALLED = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _setting(default: Any, help_text: str, least: float = -math.inf, most: float = math.inf) -> Any:
+    return field(default=default, metadata={"help": help_text, "least": least, "most": most})
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
+
+    A setting whose help is empty has no option on the command line.
+    """
+
+    batch_size: int = _setting(64, "Examples per step; 64 to 512 by method.", 2)
+    learning_rate: float = _setting(3e-5, "Peak learning rate, decayed to 0; 5e-7 to 3e-2 by method.", 0.0)
+    epochs: int = _setting(1, "Passes over the data; 1 unless the paper says more.", 1)
+    max_steps: int | None = _setting(None, "Stop after N batches drawn from all the data; default: no limit.", 1)
+    max_length: int = _setting(32, "Tokens kept of a sentence; with [CLS] and [SEP] if it has no prompt; 32.", 1)
+    temperature: float = _setting(0.05, "Divisor of the cosines in the loss; 0.05.", 1e-4)
+    eval_every: int = _setting(125, "Steps between evaluations and saved states; 125.", 1)
+    clip: float = _setting(1.0, "", 0.0)  # of the gradients' norm
+    dropout: float | None = _setting(None, "Rate of every dropout; default: the preset's or the backbone's.", 0.0, 0.9)
+    freeze_embeddings: bool = _setting(False, "Keep the word embeddings fixed; by default they are trained.")
+    hinge: float = _setting(0.0, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", 0.0)
+    chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
+    seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0)
+
+
+@dataclass(frozen=True)
+class MethodSettings:
+    """Fields of the `Method` that a run may set; None keeps the method's own."""
+
+    prefix: int | None = _setting(None, "Prompt length of dcpcse; 4 to 16 by backbone.", 1)
+    mlm_weight: float | None = _setting(
+        None, "Initial weight of the decaying masked-LM loss; 0, or 0.1 for dcpcse on RoBERTa.", 0.0
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The values a setting takes: of type `kind`, from `least` to `most`."""
+
+    name: str
+    kind: type
+    help: str
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, declared: Field[Any]) -> Setting:
+        """The setting that a dataclass field declares."""
+        return cls(declared.name, KINDS[str(declared.type).removesuffix(" | None")], **declared.metadata)
+
+    def check(self, value: Any) -> None:
+        """Raise ValueError for a value of another type or out of bounds; None stands for the preset's."""
+        if value is None:
+            return
+        if type(value) not in ((int, float) if self.kind is float else (self.kind,)):
+            raise ValueError(f"{self.name} is {value!r}; give {CALLED[self.kind]}")
+        if not self.least <= value < math.inf:
+            raise ValueError(f"{self.name} is {value!r}; give at least {self.least}")
+        if value > self.most:
+            raise ValueError(f"{self.name} is {value!r}; give at most {self.most}")
+
+
+METHOD_SETTINGS = tuple(each.name for each in fields(MethodSettings))
+SETTINGS = {each.name: Setting.of(each) for each in (*fields(TrainConfig), *fields(MethodSettings))}
