@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 
+from cse.encoding.sizes import check_family, check_fit, check_sizes
 from cse.errors import ArtefactError
-from cse.models.sizes import check_family, check_fit, check_sizes
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
 from cse.storage.weights import find_weights, read_tensors

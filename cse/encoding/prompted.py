@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from cse.encoding.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
+from cse.encoding.cutoff import zero_cut
 from cse.encoding.heads import INIT_STD
 from cse.encoding.last_block import FUSED, can_read_at
 from cse.encoding.overlap import to_device
@@ -21,7 +22,6 @@ from cse.encoding.products import quick_products
 from cse.encoding.row_groups import FORWARD_COST, row_groups
 from cse.encoding.rows import HARD, Row, TokenTemplate, render
 from cse.methods.method import Method, Pooling
-from cse.training.augmentation import zero_cut
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

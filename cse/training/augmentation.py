@@ -5,14 +5,11 @@ Functions of a row give a new one and take what is random from `rng`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import nn
 
 from cse.encoding.rows import Row
 
@@ -66,23 +63,3 @@ def shuffled(row: Row, rng: np.random.Generator) -> Row:
 def cut_off(row: Row, share: float, width: int, rng: np.random.Generator) -> Row:
     """The row without floor(share * width) of the dimensions of its embeddings (ConSERT's feature cut-off)."""
     return replace(row, cut=tuple(rng.permutation(width)[: int(share * width)].tolist()))
-
-
-@contextmanager
-def zero_cut(embeddings: nn.Module, rows: Sequence[Row]) -> Iterator[None]:
-    """Meanwhile, what an embedding layer gives of `rows` (B, L, d) is zero in the dimensions that each has `cut`."""
-    if not any(row.cut for row in rows):
-        yield
-        return
-
-    def zero(module: nn.Module, inputs: tuple[Any, ...], states: torch.Tensor) -> torch.Tensor:
-        kept = torch.ones(len(rows), 1, states.shape[2])
-        for number, row in enumerate(rows):
-            kept[number, :, list(row.cut)] = 0
-        return states * kept.to(states)
-
-    hook = embeddings.register_forward_hook(zero)
-    try:
-        yield
-    finally:
-        hook.remove()
