@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
@@ -65,57 +64,67 @@ class ModelReference:
 
 @dataclass(frozen=True)
 class RecordedModel:
-    """What an index remembers of the model that built it: what `resolve` opens it again by."""
+    """The model that an index was built by, as the index records it."""
 
     name: str
     pooling: str | None = None
     family: str | None = None
 
+    def resolve(self, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
+        """Return the recorded model, or `model` read by the given `pooling` or `family`.
 
-def resolve(model: str, pooling: str | None = None, family: str | None = None) -> ModelReference:
-    """What `model` is: a bundled name, a checkpoint of this project or of others, a backbone, a sentence-transformers
-    model or word vectors.
+        The recorded pooling and family apply if the model is the recorded one and neither is given.
+        """
+        if pooling is None and family is None and (model is None or canonical_name(model) == self.name):
+            pooling, family = self.pooling, self.family
+        return resolve(model or self.name, pooling, family)
 
-    `pooling` reads a backbone, or the backbone of a sentence-transformers model, in that way instead of the mean or of
-    what is recorded; `family` says what a published checkpoint is where neither its keys nor its id do. Reads
-    configurations and the names of weights; a hub id's weights are downloaded for that. Raises ArtefactError, with the
-    choices, for a name behind which there is no model, and for a checkpoint whose family cannot be told; ValueError for
-    an unknown pooling or family and for one that contradicts what the model says.
+
+def resolve(
+    model: str, pooling: str | None = None, family: str | None = None, *, lenient: bool = False
+) -> ModelReference:
+    """Return the reference of a bundled name, a checkpoint of this project or of others, a backbone, a
+    sentence-transformers model or a file of word vectors.
+
+    `pooling` replaces the mean of a backbone, or the recorded pooling of a sentence-transformers model. `family` is
+    that of a published checkpoint that neither its keys nor its id identify. With `lenient`, for options that several
+    models share, a model that takes no `pooling` or no `family` ignores it. Reads configurations and the names of
+    weights; a hub id's weights are downloaded for that. Raises ArtefactError, with the choices, if there is no such
+    model or a checkpoint's family is unclear; ValueError for an unknown pooling or family, or one that contradicts the
+    model.
     """
-    return _resolved(model, pooling, family, ask=True)
-
-
-def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool) -> ModelReference:
-    """`resolve`, where the caller has a pooling without the error that asks for the family of a possible checkpoint."""
-    _check_reading(pooling, family)
+    _check_reading(pooling, family, lenient)
     name, own_way = _own_way(model)
     if own_way:
-        if given := "pooling" if pooling else "family" if family else "":
+        given = "pooling" if pooling else "family" if family else ""
+        if given and not lenient:
             raise ValueError(f"{model} is a {own_way.value} and pools its own way; leave out `{given}`")
         return ModelReference(name, own_way)
     keys = stored_keys(find_weights(location(name)))
-    found = None if pooling else families.identify(name, keys, family)
-    if found:
+    if pooling and not lenient:
+        key, possible = families.marked(keys)
+        if key:
+            raise ValueError(
+                f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`"
+            )
+    elif found := families.identify(name, keys, None if lenient and name == BACKBONE else family):
         return ModelReference(name, Kind.PUBLISHED, family=found.name)
-    key, possible = families.marked(keys)
-    if key:
-        raise ValueError(f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`")
     reference = _plain(name, pooling)
-    if ask and pooling is None and reference.kind is Kind.BACKBONE:
+    if pooling is None and reference.kind is Kind.BACKBONE:
         families.check_plain(name, keys)
     return reference
 
 
 def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
-    """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
+    """Return the reference of a model that can be trained: a backbone, or that of a sentence-transformers model.
 
-    A published checkpoint passes as one, whatever its `family`, where no key marks it: its backbone is then all it is.
+    A published checkpoint counts as a backbone, whatever its `family`, if no key identifies it.
     Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
     ValueError for a wrong family.
     """
     name, own_way = _own_way(model)
     if family:
-        _resolved(model, None, family, ask=False)
+        resolve(model, family=family)
     if own_way is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
     key = "" if own_way else families.marked(stored_keys(find_weights(location(name))))[0]
@@ -123,28 +132,6 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     return _plain(name, None)
-
-
-def resolve_among(model: str, family: str | None, poolings: Sequence[str] = ()) -> ModelReference:
-    """`resolve` where `family` is meant for whichever of several models is neither this project's nor word vectors.
-
-    With `poolings` a model that could be a plain backbone is one.
-    """
-    _check_reading(None, family)
-    name, own_way = _own_way(model)
-    return _resolved(model, None, None if own_way or name == BACKBONE else family, ask=not poolings)
-
-
-def resolve_again(
-    recorded: RecordedModel, model: str | None, pooling: str | None, family: str | None
-) -> ModelReference:
-    """The `recorded` model, or `model` read by the `pooling` or `family` asked for where these are given.
-
-    What is recorded holds for the recorded model where nothing else is asked for.
-    """
-    if pooling is None and family is None and (model is None or canonical_name(model) == recorded.name):
-        pooling, family = recorded.pooling, recorded.family
-    return resolve(model or recorded.name, pooling, family)
 
 
 def check_name(model: str) -> None:
@@ -178,11 +165,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     return read_json(folder / CONFIG)
 
 
-def _check_reading(pooling: str | None, family: str | None) -> None:
+def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> None:
     for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, families.FAMILIES)):
         if value is not None and value not in known:
             raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
-    if pooling and family:
+    if pooling and family and not lenient:
         raise ValueError("a family pools its own way; give `pooling` or `family`")
 
 
