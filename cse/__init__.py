@@ -15,10 +15,10 @@ def load(model: str, pooling: str | None = None, device: str | None = None, fami
     """Open the `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
     `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
-    says how a plain Hugging Face model pools.
-    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read as its family is;
-    `family` (`cse.models.families.FAMILIES`) names that where neither its keys nor its hub id do.
-    Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
+    is that of a plain Hugging Face model.
+    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by its family;
+    give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
+    Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """
     from cse.models.loading import load as load_model
 

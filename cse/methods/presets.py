@@ -1,4 +1,4 @@
-"""The settings that methods were published with, by backbone, and which method a name means on a backbone."""
+"""Published settings of methods by backbone, and lookup of a method by name and backbone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cse.methods.method import METHODS, SUPERVISED, Method
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of one training run; the defaults are what the methods share (SimCSE's released scripts).
+    """Settings of one training run; the defaults are those of SimCSE's released scripts, shared by the methods.
 
-    `hinge` is the weight of PromCSE's energy-based hinge, which it added to supervised DCPCSE with weight 10. `chunk`
-    is the most rows of a forward, each of which the backward pass then computes anew: a batch of any size fits.
+    `hinge` is the weight of PromCSE's energy-based hinge loss, 10 in its supervised training. `chunk` limits the rows
+    per forward pass; the backward pass recomputes each chunk, so a batch of any size fits into memory.
     """
 
     batch_size: int = 64
@@ -32,7 +32,7 @@ class TrainConfig:
     seed: int = 42
 
 
-# The least and the most that may be asked for of a setting of a run, or of its method.
+# Bounds of the settings of a run and of its method, inclusive.
 BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("epochs", "max_steps", "max_length", "eval_every", "chunk", "prefix"), (1, math.inf)),
     **dict.fromkeys(("learning_rate", "clip", "hinge", "mlm_weight"), (0.0, math.inf)),
@@ -40,7 +40,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 
 
-# (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
+# (method, supervised, backbone) -> differences from the defaults of TrainConfig and from the method's fields.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     # SimCSE, released training scripts
     ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
@@ -111,21 +111,21 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
 }
 
 
-# What an ablation changes of its method's published settings.
+# Differences of the ablations from their method's published settings.
 ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
 
 
 def backbone_key(model_type: str, hidden: int) -> str:
-    """The backbone's row in the published tables: its family and size, such as `bert-base`."""
+    """Return the backbone's row in the published tables: its family and size, such as `bert-base`."""
     family = "roberta" if "roberta" in model_type else "bert"
     return f"{family}-{'large' if hidden >= 1024 else 'base' if hidden >= 512 else 'small'}"
 
 
 def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
-    """The method and the settings it was published with on `backbone` (a `backbone_key`).
+    """Return the method and its published settings on `backbone` (a `backbone_key`).
 
-    Where a paper has no row for the backbone, its row for the base model of the family or of BERT stands in; the
-    ablations use their method's. Raises ValueError for an unknown method and for one without a supervised form.
+    If a paper has no row for the backbone, its row for the base model of the family, or of BERT, is used; ablations
+    use their method's. Raises ValueError for an unknown method and for one without a supervised form.
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")

@@ -1,4 +1,4 @@
-"""What a model name means: decided here once, for `cse.load`, the evaluation, the app and the index alike."""
+"""Resolution of model names, for `cse.load`, the evaluation, the app and the index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cse.storage.writing import read_json
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
-BACKBONE = "bundled"  # this project's own backbone
+BACKBONE = "bundled"  # the name of this project's backbone
 START = (
     "The bundled backbone began as all-MiniLM-L6-v2, which has seen more than a billion sentence pairs, labelled ones "
     "among them. So no score made on it is an unsupervised result: compare it only with scores of the other bundled "
@@ -31,22 +31,22 @@ DEFAULT_POOLING = "mean"
 
 
 class Kind(str, Enum):
-    """What is behind a name."""
+    """Kinds of models."""
 
-    CHECKPOINT = "checkpoint"  # made by this project's training, bundled or in a folder
+    CHECKPOINT = "checkpoint"  # of this project's training, bundled or in a folder
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
-    PUBLISHED = "published checkpoint"  # made by other training code, read as its family in `families.FAMILIES` is
-    EXPORT = "export"  # made by `cse.export` for another tool
+    PUBLISHED = "published checkpoint"  # of other training code, read by its family in `families.FAMILIES`
+    EXPORT = "export"  # made by `cse export` for another tool
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
 
 @dataclass(frozen=True)
 class ModelReference:
-    """A model by the `name`, the `pooling` and the `family` that open it again from any working folder.
+    """The `name`, `pooling` and `family` that open a model again from any working directory.
 
-    `pooling` is None where the model itself says how it is read; `recorded` is what a sentence-transformers model says,
-    `family` what a published checkpoint is.
+    `pooling` is None if the model itself determines it; `recorded` is that of a sentence-transformers model, `family`
+    that of a published checkpoint.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ModelReference:
 
     @property
     def label(self) -> str:
-        """What tables and pages call it: the last part of its name, and its pooling where it has one."""
+        """Return the name for tables and pages: the last part of its name, and its pooling if it has one."""
         pooling = self.recorded.pooling if self.recorded else self.pooling
         return "-".join(part for part in (Path(self.name).name, pooling) if part)
 
@@ -135,16 +135,16 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
 
 
 def check_name(model: str) -> None:
-    """Raise ArtefactError, as `resolve` does, for a name behind which there is no model; no weights are read for it."""
+    """Raise ArtefactError, as `resolve` does, if there is no model of this name; reads no weights."""
     _own_way(model)
 
 
 def canonical_name(model: str) -> str:
-    """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
+    """Return a name that opens the model from any working directory: bundled name, absolute path or hub id."""
     path = Path(model)
     if model in (*BUNDLED_NAMES, BACKBONE):
         return model
-    recover(path)  # or a model whose replacement was killed would seem to be none
+    recover(path)  # else a model whose replacement was killed would be missing
     if not path.exists():
         return model
     path = path.resolve()
@@ -154,14 +154,14 @@ def canonical_name(model: str) -> str:
 
 
 def location(name: str) -> str:
-    """The folder or hub id behind a name."""
+    """Return the folder or hub id of a name."""
     if name == BACKBONE:
         return str(BUNDLED / "backbone")
     return str(BUNDLED / name) if name in BUNDLED_NAMES else name
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The object in a model folder's `config.json`. Raises ArtefactError where it is missing or damaged."""
+    """Return the object in a model folder's `config.json`. Raises ArtefactError if it is missing or damaged."""
     return read_json(folder / CONFIG)
 
 
@@ -174,7 +174,7 @@ def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> No
 
 
 def _own_way(model: str) -> tuple[str, Kind | None]:
-    """The canonical name of `model`, and its kind where that alone says how it is read."""
+    """Return the canonical name of `model`, and its kind if that alone determines how it is read."""
     if not isinstance(model, str | PathLike):
         raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
     if not str(model).strip():

@@ -24,7 +24,7 @@ Pair = tuple[float, str, str]
 
 
 def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
-    """The non-empty sentences of a file or hub id, stripped, one at a time.
+    """Yield the non-empty sentences of a file or hub id, stripped.
 
     Text files give their lines; tables (.csv .tsv .json .jsonl .parquet) and hub ids the named `column`.
     """
@@ -33,11 +33,11 @@ def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
 
 
 def examples(source: str | Path, column: str | None = None, supervised: bool = False) -> Iterator[tuple[str, ...]]:
-    """Tuples of texts: (sentence,), or with `supervised` (premise, entailed) or (premise, entailed, contradicted).
+    """Yield tuples of texts: (sentence,), or if `supervised` (premise, entailed) or (premise, entailed, contradicted).
 
     Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
-    columns sent0, sent1 and perhaps hard_neg. Empty sentences are skipped, empty texts of supervised data refused.
-    Raises ValueError as the module says.
+    columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
+    errors. Raises ValueError as the module says.
     """
     found = source_of(source)
     if isinstance(found, TextFile):
@@ -83,7 +83,7 @@ def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[
 
 
 def _text(source: str, where: str, name: str, value: Any) -> str:
-    """A table's value as text; numbers count as text, and no value is an empty one."""
+    """Return a table's value as text; numbers are converted, and a missing value is an empty text."""
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
         raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
@@ -103,7 +103,7 @@ def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
 
 
 def usual_column(names: Sequence[str]) -> str | None:
-    """The column that is called as columns of sentences usually are; None where there is none."""
+    """Return the column with a usual name of a column of sentences; None if there is none."""
     return next((name for name in USUAL_COLUMNS if name in names), None)
 
 
@@ -121,9 +121,9 @@ def _choose(source: str, names: list[str], wanted: Sequence[str]) -> list[str]:
 
 
 def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:
-    """The first `limit` (or all) of `examples` as a memory-mapped dataset with one column per text: "0", "1", "2".
+    """Return the first `limit` (or all) `examples` as a memory-mapped dataset with a column per text: "0", "1", "2".
 
-    Raises ValueError when there is nothing in it.
+    Raises ValueError if there are none.
     """
     from datasets import Dataset
     from datasets.exceptions import DatasetGenerationError
@@ -149,7 +149,7 @@ def _named_examples(
 
 
 def scored_pairs(path: Path) -> list[Pair]:
-    """(score, sentence, sentence) of a tab-separated file without a header, such as STS-B's.
+    """Return (score, sentence, sentence) for each line of a tab-separated file without a header, such as STS-B's.
 
     Raises ValueError with file and line for a wrong column count or a score that is no number, and for an empty file.
     """

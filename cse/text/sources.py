@@ -16,7 +16,7 @@ from cse.storage.writing import check_regular
 from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
 from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines
 
-LOADERS = {".json": "json", ".parquet": "parquet"}  # those of `datasets`
+LOADERS = {".json": "json", ".parquet": "parquet"}  # of `datasets`
 TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
 
 
