@@ -32,7 +32,7 @@ def quantised(rows: np.ndarray, precision: str) -> np.ndarray:
         bits = np.packbits(rows > 0, axis=1)
         return bits if precision == "ubinary" else (bits ^ 128).view(np.int8)  # minus 128 flips the highest bit
     if len(rows) == 1:
-        raise ValueError(f"`precision` {precision} divides the range of several vectors; give more than one sentence")
+        raise ValueError(f"`precision` {precision} needs the range of several vectors; give more than one sentence")
     lowest = rows.min(0)
     steps = (rows.max(0) - lowest) / 255
     levels = np.floor((rows - lowest) / np.where(steps == 0, 1, steps)).clip(0, 255)

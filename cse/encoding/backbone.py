@@ -127,8 +127,8 @@ def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[Pre
 def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
     if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
         raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
-    if unclaimed := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
-        raise ArtefactError(f"{name}: nothing here reads its {unclaimed[0]!r}; it may be part of the model")
+    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
+        raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
 
 
 def set_dropout(model: PreTrainedModel, rate: float) -> None:

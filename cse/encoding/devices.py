@@ -17,7 +17,7 @@ def device_of(wanted: str | torch.device, asked_by: str = "`device`") -> torch.d
     except (RuntimeError, TypeError):
         device = None
     if device is None or (device.index or 0) >= _count(device.type):
-        raise ValueError(f"{asked_by} is {str(wanted)!r}, which is not here; choose from {', '.join(available())}")
+        raise ValueError(f"{asked_by} is {str(wanted)!r}, which is not available; choose from {', '.join(available())}")
     return device
 
 

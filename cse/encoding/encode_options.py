@@ -61,7 +61,7 @@ def check_options(
 ) -> None:
     """Raise ValueError, with the cure, for an argument that `encode` does not support."""
     if output_value != "sentence_embedding":
-        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is given here")
+        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is supported")
     if precision not in (None, *PRECISIONS):
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
     if truncate_dim is not None and truncate_dim < 1:

@@ -237,7 +237,9 @@ class Encoder(SentenceModel):
             return self.prompt
         prompt = render(template, self.tokenizer)
         if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
-            raise ValueError(f"template {template.text!r} needs a [MASK], where words are read, and no learned [P]")
+            raise ValueError(
+                f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
+            )
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt

@@ -69,7 +69,7 @@ def stored_head(
     if odd := sorted(found.keys() ^ STORED[kind].keys()):
         key = f"{place}{odd[0]}"
         raise ArtefactError(
-            f"{name}: nothing here reads its {key}" if odd[0] in found else f"{name}: its head lacks {key}"
+            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
         )
     config = model.config
     head = (

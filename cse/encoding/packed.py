@@ -47,7 +47,9 @@ def pack(model: PreTrainedModel) -> None:
 
     family = model.config.model_type
     if family not in FAMILIES:
-        raise ValueError(f"a {family} model reads no packed rows; leave it as it is, or give {', '.join(FAMILIES)}")
+        raise ValueError(
+            f"a {family} model does not support packed rows; use `padded`, or a model of {', '.join(FAMILIES)}"
+        )
     # Not compiled: attention has nothing to fuse, and importing torch.compiler takes a second.
     AttentionInterface.register(PACKED, torch.compiler.disable(_attention))
     AttentionMaskInterface.register(PACKED, sdpa_mask)

@@ -123,7 +123,7 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
         raise ValueError(f"{folder}: holds something else; give another `output`")
     begun = {**EARLIER, **read_json(folder / PLAN)}
     if not resume:
-        raise ValueError(f"{folder}: holds an unfinished run; `resume` goes on with it, or give another `output`")
+        raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
     wanted = asdict(plan)
     if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
         raise ValueError(
@@ -198,7 +198,7 @@ def finish(folder: Path, plan: ShardPlan) -> None:
 def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
-        raise ArtefactError(f"{folder}: is an unfinished run; go on with it by scripts.encode with `resume`")
+        raise ArtefactError(f"{folder}: is an unfinished run; continue it by scripts.encode with `resume`")
     values = {**EARLIER, **read_json(folder / MANIFEST)}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]

@@ -77,8 +77,8 @@ def read_start(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
     if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
         raise ArtefactError(
-            f"{encoder.backbone}: was {encoder.backbone_fingerprint} when training began and is {found} now, so no "
-            "difference from it can be stored; restore it, or store float16"
+            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {found}), so "
+            "differences from it cannot be stored; restore it, or store float16"
         )
     return backbone_tensors(model)
 

@@ -78,7 +78,9 @@ def _has_head(method: Method) -> bool:
 
 def _with_prefix(encoder: Encoder, prefix: torch.Tensor | None, folder: Path) -> Encoder:
     if (prefix is None) != (encoder.prefix is None):
-        raise ArtefactError(f"{folder}: its weights {'lack a' if prefix is None else 'hold a needless'} prefix; {CURE}")
+        raise ArtefactError(
+            f"{folder}: its weights {'lack a' if prefix is None else 'hold an unexpected'} prefix; {CURE}"
+        )
     if prefix is not None and encoder.prefix is not None:
         copy_tensor(prefix, encoder.prefix, f"{folder}: prefix")
     return encoder

@@ -131,7 +131,7 @@ def check_plain(name: str, keys: frozenset[str]) -> None:
     """
     if head := sorted(key for key in keys if key.startswith(HEADS)):
         raise ArtefactError(
-            f"{name}: its {head[0]} is a trained head or a plain pooler, which its files do not tell; give `family` "
+            f"{name}: its {head[0]} may be a trained head or a plain pooler; give `family` "
             f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
         )
 

@@ -89,7 +89,7 @@ def _published(reference: ModelReference, family: Family) -> Encoder:
     if family.tensor and learned is None:
         raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
     if learned is not None and (learned.dim() != 2 or not len(learned)):
-        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not some rows of vectors")
+        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not a matrix")
     model, tokenizer = load_backbone(location(name), weights=weights)
     method = family.reading("roberta" in model.config.model_type, rows=0 if learned is None else len(learned))
     head = stored_head(name, method.head, model, weights, HEADS) if method.head_when is When.ALWAYS else None

@@ -98,14 +98,14 @@ def resolve(
     if own_way:
         given = "pooling" if pooling else "family" if family else ""
         if given and not lenient:
-            raise ValueError(f"{model} is a {own_way.value} and pools its own way; leave out `{given}`")
+            raise ValueError(f"{model} is a {own_way.value} and has its own pooling; leave out `{given}`")
         return ModelReference(name, own_way)
     keys = stored_keys(find_weights(location(name)))
     if pooling and not lenient:
         key, possible = families.marked(keys)
         if key:
             raise ValueError(
-                f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`"
+                f"{model} is a {possible[0].name} checkpoint ({key}) and has its own pooling; leave out `pooling`"
             )
     elif found := families.identify(name, keys, None if lenient and name == BACKBONE else family):
         return ModelReference(name, Kind.PUBLISHED, family=found.name)
@@ -170,7 +170,7 @@ def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> No
         if value is not None and value not in known:
             raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
     if pooling and family and not lenient:
-        raise ValueError("a family pools its own way; give `pooling` or `family`")
+        raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
 def _own_way(model: str) -> tuple[str, Kind | None]:

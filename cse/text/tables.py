@@ -69,7 +69,7 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) 
         if len(cells) != len(names):
             raise ValueError(
                 f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; "
-                "mend the row, or quote what holds a separator"
+                "fix the row, or quote cells that hold a separator"
             )
         yield f"line {line}", dict(zip(names, cells, strict=True))
 
@@ -100,7 +100,7 @@ def _objects(path: Path, lines: Iterator[str]) -> Rows:
                 json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
         except (ValueError, RecursionError) as error:
             reason = str(error)[:160]
-            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); mend or remove it") from error
+            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); fix or remove it") from error
         if not isinstance(row, dict):
             raise ValueError(f"{path}: line {place} holds a {type(row).__name__}, not an object with columns as keys")
         yield f"row {number}", row

@@ -76,7 +76,7 @@ def test_kinds_of_models(tmp_path: Path, bert_folder: Path) -> None:
     assert resolve(str(tmp_path / "words.txt")).kind is Kind.WORD_VECTORS
     with pytest.raises(ArtefactError, match="no model 'nowhere'; choose simcse"):
         resolve("nowhere")
-    with pytest.raises(ValueError, match="pools its own way"):
+    with pytest.raises(ValueError, match="has its own pooling"):
         resolve("simcse", "mean")
 
 
