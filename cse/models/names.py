@@ -83,8 +83,7 @@ class RecordedModel:
 def resolve(
     model: str, pooling: str | None = None, family: str | None = None, *, lenient: bool = False
 ) -> ModelReference:
-    """Return the reference of a bundled name, a checkpoint of this project or of others, a backbone, a
-    sentence-transformers model or a file of word vectors.
+    """Return the reference of a bundled name, a folder, a hub id or a file of word vectors.
 
     `pooling` replaces the mean of a backbone, or the recorded pooling of a sentence-transformers model. `family` is
     that of a published checkpoint that neither its keys nor its id identify. With `lenient`, for options that several
@@ -94,12 +93,12 @@ def resolve(
     model.
     """
     _check_reading(pooling, family, lenient)
-    name, own_way = _own_way(model)
-    if own_way:
+    name, kind = _kind_by_name(model)
+    if kind:
         given = "pooling" if pooling else "family" if family else ""
         if given and not lenient:
-            raise ValueError(f"{model} is a {own_way.value} and has its own pooling; leave out `{given}`")
-        return ModelReference(name, own_way)
+            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{given}`")
+        return ModelReference(name, kind)
     keys = stored_keys(find_weights(location(name)))
     if pooling and not lenient:
         key, possible = families.marked(keys)
@@ -122,13 +121,13 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
     ValueError for a wrong family.
     """
-    name, own_way = _own_way(model)
+    name, kind = _kind_by_name(model)
     if family:
         resolve(model, family=family)
-    if own_way is Kind.WORD_VECTORS:
+    if kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
-    key = "" if own_way else families.marked(stored_keys(find_weights(location(name))))[0]
-    if own_way or key:
+    key = "" if kind else families.marked(stored_keys(find_weights(location(name))))[0]
+    if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     return _plain(name, None)
@@ -136,7 +135,7 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
 
 def check_name(model: str) -> None:
     """Raise ArtefactError, as `resolve` does, if there is no model of this name; reads no weights."""
-    _own_way(model)
+    _kind_by_name(model)
 
 
 def canonical_name(model: str) -> str:
@@ -173,7 +172,7 @@ def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> No
         raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
-def _own_way(model: str) -> tuple[str, Kind | None]:
+def _kind_by_name(model: str) -> tuple[str, Kind | None]:
     """Return the canonical name of `model`, and its kind if that alone determines how it is read."""
     if not isinstance(model, str | PathLike):
         raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
