@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
-__all__ = ["load"]
+__all__ = ["Encoder", "load"]
 __version__ = "0.1.0"
 
 
 def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
-    """The `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
+    """Open the `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
     `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
-    says how a plain Hugging Face model pools.
-    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read as its family is;
-    `family` (`cse.models.families.FAMILIES`) names that where neither its keys nor its hub id do.
-    Raises `cse.errors.ArtefactError` for anything that cannot be opened, with the choices.
+    is that of a plain Hugging Face model.
+    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by its family;
+    give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
+    Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """
     from cse.models.loading import load as load_model
 
     return load_model(model, pooling=pooling, device=device, family=family)
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Encoder` at its first use."""
+    if name != "Encoder":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cse.encoding.encoder import Encoder
+
+    globals()[name] = Encoder
+    return Encoder

@@ -1,4 +1,4 @@
-"""Vectors as rows: unit length, cosines and fewer bits, of numpy arrays."""
+"""Normalisation, cosine similarity and quantisation of vectors as rows of numpy arrays."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """(N, d) rows of length 1 in the dtype of `rows`, whole numbers as float64; a zero row stays zero."""
+    """Return (N, d) rows of length 1 in the dtype of `rows`, integers as float64; a zero row stays zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1)
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(N,) cosine of the rows of two (N, d) arrays; 0 where a row is zero."""
+    """Return the (N,) cosines of the rows of two (N, d) arrays; 0 if a row is zero."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
 
 
 def quantised(rows: np.ndarray, precision: str) -> np.ndarray:
-    """(N, d) float32 rows in one of `PRECISIONS`, number for number as sentence-transformers' `quantize_embeddings`.
+    """Quantise (N, d) float32 rows to one of `PRECISIONS`, exactly as sentence-transformers' `quantize_embeddings`.
 
-    uint8 counts the 255ths of the way from a dimension's smallest to its largest number among these rows, int8 the same
-    from -128; both raise ValueError for a single row. ubinary is (N, ceil(d / 8)) bytes of bits set where a number is
-    above 0, binary the same minus 128 as int8. No rows stay as they are.
+    uint8 divides the range of each dimension over these rows into 255 steps, int8 is the same minus 128; both raise
+    ValueError for a single row. ubinary is (N, ceil(d / 8)) bytes with a bit set for each number above 0, binary the
+    same minus 128 as int8. An empty array is returned unchanged.
     """
     if precision == "float32" or not len(rows):
         return rows
     if precision.endswith("binary"):
         bits = np.packbits(rows > 0, axis=1)
-        return bits if precision == "ubinary" else (bits ^ 128).view(np.int8)  # minus 128 turns the highest bit over
+        return bits if precision == "ubinary" else (bits ^ 128).view(np.int8)  # minus 128 flips the highest bit
     if len(rows) == 1:
-        raise ValueError(f"`precision` {precision} divides the range of several vectors; give more than one sentence")
+        raise ValueError(f"`precision` {precision} needs the range of several vectors; give more than one sentence")
     lowest = rows.min(0)
     steps = (rows.max(0) - lowest) / 255
     levels = np.floor((rows - lowest) / np.where(steps == 0, 1, steps)).clip(0, 255)

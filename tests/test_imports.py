@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+import cse
+
 PACKAGES = ("cse", "index", "scripts")
 OWNERS = {
     "gradio": {"cse.app"}, "typer": {"cse.commands"}, "faiss": {"index"}, "torch": {"cse"}, "transformers": {"cse"},
@@ -105,7 +107,7 @@ def test_every_module_is_read() -> None:
         "cse.storage.hub",
     }  # `from cse import hub` is an import of the module
     assert "torch" in imports("cse.training.losses")
-    assert {"cse.models.loading"} == of_project("cse")  # in a function
+    assert {"cse.encoding.encoder", "cse.models.loading"} == of_project("cse")  # in functions
     assert not of_project("cse", deferred=False)  # not at import, and not what only type checkers see
 
 
@@ -189,6 +191,17 @@ def test_commands_hold_no_more_than_commands(module: str) -> None:
 
 def targets(node: ast.stmt) -> list[str]:
     return [ast.unparse(target) for target in node.targets] if isinstance(node, ast.Assign) else []
+
+
+def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> None:
+    code = (
+        "import sys, cse; assert 'torch' not in sys.modules; from cse import Encoder; "
+        "import cse.encoding.encoder as home; assert cse.Encoder is Encoder is home.Encoder; "
+        "assert set(cse.__all__) <= set(dir(cse)); from cse import *; load, Encoder"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    with pytest.raises(AttributeError, match="no attribute 'Decoder'"):
+        cse.Decoder  # noqa: B018
 
 
 # One process for all: what is loaded stays loaded, so the first module that loads something heavy is named.

@@ -81,7 +81,7 @@ def check(options: argparse.Namespace) -> None:
     for a host or port that cannot be had.
     """
     from cse.errors import ArtefactError
-    from cse.models.names import Kind, resolve_among
+    from cse.models.names import Kind, resolve
     from cse.storage.hub import data_folder
     from index.folder import FILES
     from index.places import manifest_at, place_of
@@ -91,7 +91,7 @@ def check(options: argparse.Namespace) -> None:
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:
-        if resolve_among(model, options.family, [options.pooling] if options.pooling else ()).kind is Kind.WORD_VECTORS:
+        if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
     places = map(place_of, options.index)
     options.index = [data_folder(place, FILES) if isinstance(place, Path) else place for place in places]

@@ -18,7 +18,7 @@ from cse.methods.serialise import to_json
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.families import PUBLISHED_IDS
 from cse.models.loading import open_model
-from cse.models.names import Kind, ModelReference, check_name, location, resolve, resolve_among
+from cse.models.names import Kind, ModelReference, check_name, location, resolve
 from cse.storage import hub
 from cse.storage.weights import available
 from cse.storage.writing import digest
@@ -95,9 +95,11 @@ class ModelSelection:
 
     def _readings(self, model: str) -> list[Candidate]:
         """A model under each pooling asked for, where it is a plain backbone."""
-        reference = resolve_among(model, self.family if model in self.models else None, self.poolings)
+        first = next(iter(self.poolings), None)
+        pooling, family = "prompt" if first in TOP_TOKENS else first, self.family if model in self.models else None
+        reference = resolve(model, pooling, family, lenient=True)
         settings(reference)
-        if not self.poolings or reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+        if not self.poolings or reference.kind is not Kind.BACKBONE:
             return [Candidate(reference.label, partial(self._open, model, reference, None))]
         return [
             Candidate(f"{Path(reference.name).name}-{pooling}", partial(self._open, model, reference, pooling))

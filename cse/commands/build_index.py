@@ -179,13 +179,13 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
 
 def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
     """What `model` is; where it adds to an index, that knows the pooling and the family of its own model."""
-    from cse.models.names import RecordedModel, resolve, resolve_again
+    from cse.models.names import RecordedModel, resolve
     from index.places import manifest_at
 
     if not append:
         return resolve(model, pooling, family)
     manifest = manifest_at(place)
-    return resolve_again(RecordedModel(manifest.model, manifest.pooling, manifest.family), model, pooling, family)
+    return RecordedModel(manifest.model, manifest.pooling, manifest.family).resolve(model, pooling, family)
 
 
 def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:

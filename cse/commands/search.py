@@ -39,7 +39,7 @@ def main(
 
     Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
-    from cse.models.names import RecordedModel, resolve_again
+    from cse.models.names import RecordedModel
     from cse.storage.hub import data_folder
     from index.folder import FILES
     from index.places import manifest_at, open_at, place_of
@@ -54,7 +54,7 @@ def main(
         place = data_folder(place, FILES)
     manifest = manifest_at(place)
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
-    reference = resolve_again(recorded, model, pooling, family)
+    reference = recorded.resolve(model, pooling, family)
 
     from cse.models.loading import open_model  # takes seconds, which a wrong name need not wait for
 

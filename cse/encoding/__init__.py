@@ -1,1 +1,1 @@
-"""From text to vector: rows, batches, backbone, heads and the encoder."""
+"""Encoding of text as vectors: rows, batches, backbone, heads and the encoder."""

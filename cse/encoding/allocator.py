@@ -1,4 +1,4 @@
-"""The memory allocator during training and in a server, and the compiled kernels that both keep."""
+"""Settings of the memory allocator for training and servers, and of oneDNN's kernel cache."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import threading
 import time
 from typing import Any
 
-TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # mallopt's numbers, from malloc.h
-KEPT, MOST_BEFORE_2_35 = 2**30, 2**25  # bytes; older versions of glibc refuse a larger threshold for mapping
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # parameters of mallopt, from malloc.h
+KEPT, MOST_BEFORE_2_35 = 2**30, 2**25  # bytes; older versions of glibc refuse a larger mmap threshold
 ARENAS, LARGE = 2, 2**20  # bytes
-GIVEN_BACK = 30.0  # seconds from one time to the next
+GIVEN_BACK = 30.0  # seconds between two calls of `give_back`
 
 KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 MOST_KERNELS = 256  # a step of pretraining needs about 30; oneDNN keeps 1,024, of a megabyte and more in bfloat16
 
 
 def bound_kernels() -> None:
-    """Let oneDNN keep fewer compiled kernels, unless the environment says how many.
+    """Limit oneDNN's cache of compiled kernels, unless the environment sets its size.
 
-    It compiles one for every new shape, and shapes change from step to step. Only what was not yet asked for obeys.
+    It compiles a kernel for every new shape, and shapes change from step to step. Call before the first product.
     """
     os.environ.setdefault(KERNELS, str(MOST_KERNELS))
 
 
 def keep_freed_memory() -> None:
-    """Let glibc reuse the memory of freed tensors instead of giving it back to the system and asking for it again.
+    """Make glibc reuse the memory of freed tensors instead of returning it to the system.
 
-    By default every tensor above 32 MB is mapped anew, and the system clears each page of it at its first use. Does
-    nothing where the C library is another.
+    By default every tensor above 32 MB is mapped anew, and the system clears each page at its first use. Does nothing
+    with another C library.
     """
     mallopt = _mallopt()
     if mallopt is not None:
@@ -39,12 +39,12 @@ def keep_freed_memory() -> None:
 
 
 def keep_memory_flat() -> None:
-    """Let glibc give the memory of a server's large tensors back at once, and its threads share the rest.
+    """Make glibc return the memory of a server's large tensors at once and share the rest among its threads.
 
-    By default each thread has a place of its own to take memory from (8 a core), and a block is mapped alone only above
-    a size that grows with what is freed: what the largest answer of each thread left behind stays. Threads that run
-    already keep their places. What becomes free between blocks that stay is given back each half minute. Does nothing
-    where the C library is another, and where `MALLOC_ARENA_MAX` says how many.
+    By default threads have arenas of their own (8 per core), and the size above which a block is mapped separately
+    grows with the blocks freed, so each thread keeps the memory of its largest answer. Threads that already run keep
+    their arenas. Free pages between used blocks are returned every half minute. Does nothing with another C library
+    or if `MALLOC_ARENA_MAX` is set.
     """
     mallopt = _mallopt()
     if mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:
@@ -54,7 +54,7 @@ def keep_memory_flat() -> None:
 
 
 def give_back() -> None:
-    """Let glibc give the free pages between the blocks in use back to the system, of which it keeps all by itself."""
+    """Return the free pages between used blocks to the system, which glibc does not do by itself."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Backbones: any masked language model that transformers can open, and what the rest needs to know of it."""
+"""Backbones: loading of masked language models by transformers, and their properties."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
-# What a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of pretraining,
-# pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
+# Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
+# pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
 UNUSED = re.compile(
     r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
     r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
@@ -38,13 +38,13 @@ UNUSED = re.compile(
 def load_backbone(
     name: str | Path, revision: str | None = None, weights: Mapping[str, torch.Tensor] | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
+    """Open the masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
-    Half-precision files are computed in float32. `revision` is a hub commit, before what an id ends in after an "@";
-    the commit that was opened is `model.config._commit_hash`, None of a folder.
-    `weights` stand in for the stored ones. A folder with checksums, as pretraining writes them, must match these.
-    A model saved without its whole masked-language-model head, as sentence-transformers does, opens without one.
-    Raises ArtefactError when there is no such model, when it is damaged or when it holds weights that nothing reads.
+    Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
+    the commit that was opened is `model.config._commit_hash`, None for a folder.
+    `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
+    A model saved without its complete masked-language-model head, as by sentence-transformers, opens without one.
+    Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
     """
     with _uncollected():
         return _load(name, revision, weights)
@@ -52,7 +52,7 @@ def load_backbone(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Meanwhile nobody looks for garbage: what transformers imports is a million objects, and all of them stay."""
+    """Disable garbage collection while transformers is imported: it creates a million objects that all stay."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -74,7 +74,7 @@ def _load(
     offline = not Path(name).is_dir() and not hub.reachable()
     place, pinned = hub.split_revision(str(name))
     try:
-        commit = hub.commit_of(str(name), revision)  # once, so that all files are of one
+        commit = hub.commit_of(str(name), revision)  # once, so that all files are from one commit
         revision = commit or revision or pinned or "main"
         source: dict[str, Any] = {"revision": revision, "local_files_only": offline, "trust_remote_code": False}
         stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
@@ -84,16 +84,16 @@ def _load(
         check_family(config)
         check_fit(str(name), config, stored)
         tokenizer = AutoTokenizer.from_pretrained(place, **source)
-        config._commit_hash = commit  # transformers keeps it no longer
+        config._commit_hash = commit  # transformers does not keep it
         model, info = _with_weights(config, stored)
     except ArtefactError:
         raise
-    except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
+    except Exception as error:  # a foreign folder may cause any error; the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
         raise ArtefactError(f"cannot open backbone {str(name)!r}: {reason}; give a masked language model") from error
     _check_weights(str(name), info)
-    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # what is made where there are no files
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
     if tokenizer.mask_token_id is None:
         raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
@@ -105,7 +105,7 @@ def _load(
 
 
 def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """A model of `config` with `weights`, with its masked-language-model head where that is whole; the loading report.
+    """Return a model of `config` with `weights`, with its masked-language-model head if complete; the loading report.
 
     transformers accepts the keys of the bare model and of one with a head, and unties a decoder that differs.
     """
@@ -127,12 +127,12 @@ def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[Pre
 def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
     if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
         raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
-    if unclaimed := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
-        raise ArtefactError(f"{name}: nothing here reads its {unclaimed[0]!r}; it may be part of the model")
+    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
+        raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
 
 
 def set_dropout(model: PreTrainedModel, rate: float) -> None:
-    """Give every dropout of a model this rate, and its config, which a copy would be made from."""
+    """Set the rate of every dropout of a model, and of its config, from which copies are made."""
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = rate
@@ -140,16 +140,16 @@ def set_dropout(model: PreTrainedModel, rate: float) -> None:
 
 
 def compile_blocks(model: PreTrainedModel) -> None:
-    """Let PyTorch compile the blocks of a model when they first run, each apart, so that all share what is compiled."""
+    """Compile each block of a model by itself at its first call, so that all blocks share the compiled code."""
     encoder: Any = model.base_model.encoder
     for block in encoder.layer:
         block.compile()
 
 
 def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
-    """The module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
+    """Return the module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
 
-    Raises ArtefactError where the model was saved without one.
+    Raises ArtefactError if the model was saved without one.
     """
     for name in HEADS:
         if isinstance(getattr(model, name, None), torch.nn.Module):
@@ -161,10 +161,10 @@ def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
 
 
 def picklable(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy of a model's modules that shares its tensors, without the hooks that transformers leaves in them.
+    """Copy a model's modules, sharing its tensors, without the hooks that transformers leaves in them.
 
-    A pass that gives the states of all layers installs them; they are local functions, which no pickle can hold, and
-    are installed again when they are needed.
+    A pass that returns the states of all layers installs them. They are local functions, which cannot be pickled, and
+    are installed again when needed.
     """
     tensors: dict[int, Any] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     copied = copy.deepcopy(model, tensors)
@@ -178,20 +178,20 @@ def picklable(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def first_position(model: PreTrainedModel) -> int:
-    """The position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
+    """Return the position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
     padding = getattr(model.base_model.embeddings, "padding_idx", None)
     return 0 if padding is None else padding + 1
 
 
 def row_limit(model: PreTrainedModel) -> int:
-    """The longest row the model has positions for."""
+    """Return the maximum row length in tokens, by the model's positions."""
     return int(model.config.max_position_embeddings) - first_position(model)
 
 
 def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
-    """Keys and values of each row's `prefix` (B, P, layers * 2 * d) in front of every layer.
+    """Return a cache with each row's `prefix` (B, P, layers * 2 * d) as keys and values of every layer.
 
-    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... A forward changes the
+    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... A forward pass changes the
     cache, so every call needs its own.
     """
     from transformers import DynamicCache
@@ -206,7 +206,7 @@ def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
 
 
 def tensor_digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
-    """12 hex digits of sha256 over named tensors, by name, and texts."""
+    """Return 12 hex digits of sha256 over named tensors, sorted by name, and texts."""
     sha = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         sha.update(name.encode())
@@ -217,12 +217,12 @@ def tensor_digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """The digest of a loaded backbone's weights and vocabulary."""
+    """Return the digest of a loaded backbone's weights and vocabulary."""
     return tensor_digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
 
 
 def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
-    """The parameters of a backbone without its masked-LM head, by the names that an encoder's learned ones have."""
+    """Return the parameters of a backbone without its masked-LM head, by their names in `Encoder.learned`."""
     return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
 
 
@@ -237,7 +237,7 @@ class ModelDescription(TypedDict):
 
 
 def describe(model: PreTrainedModel) -> ModelDescription:
-    """Family, layers, width and parameter count of a backbone, for logs and model cards."""
+    """Return family, layers, width, vocabulary and parameter count of a backbone, for logs and model cards."""
     config = model.config
     return {
         "model_type": config.model_type,

@@ -1,4 +1,4 @@
-"""Which sentences go through the model in one pass: as many tokens as a device likes, and hardly any padding."""
+"""Batches of sentences by token count, with little padding."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-TOKENS = {"cpu": 2048}  # of one pass; on a CPU more of them leave its caches
-MOST_TOKENS = 65_536  # of other devices
-WINDOW = 16_384  # sentences that are tokenised and sorted together, which bounds what a long list takes
+TOKENS = {"cpu": 2048}  # per pass; more do not fit into a CPU's caches
+MOST_TOKENS = 65_536  # per pass on other devices
+WINDOW = 16_384  # sentences tokenised and sorted together, which limits the memory of a long list
 SPREAD = 4
-SMALLEST = 8  # a pass of less than this part of the tokens takes shorter sentences in, padded
+SMALLEST = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
 
 
 def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
-    """The numbers of the rows of each pass, longest rows first, of N rows of `lengths` tokens.
+    """Yield the row numbers of each pass over N rows of `lengths` tokens, longest rows first.
 
-    A pass has at most `tokens`, padding included, but one row at least, and at most as many `sentences`. Its rows are
-    of one length, unless they were too few.
+    A pass has at most `tokens`, padding included, but at least one row, and at most `sentences` rows. All its rows have
+    the same length, unless these would be too few.
     """
     order = np.argsort(np.negative(lengths), kind="stable")
     falling = -np.asarray(lengths)[order]
@@ -32,10 +32,10 @@ def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = No
 
 
 def plan_packed(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
-    """The numbers of the rows of each pass without padding, longest rows first, of N rows of `lengths` tokens.
+    """Yield the row numbers of each unpadded pass over N rows of `lengths` tokens, longest rows first.
 
-    A pass has at most `tokens` of any rows, but one row at least, and at most as many `sentences`. Where its states are
-    laid out as rows again, as a mean needs them, they take at most `SPREAD` times as much.
+    A pass has at most `tokens`, but at least one row, and at most `sentences` rows. Its states, padded again to rows
+    as a mean needs them, have at most `SPREAD` times `tokens`.
     """
     order = np.argsort(np.negative(lengths), kind="stable")
     falling = np.asarray(lengths)[order]

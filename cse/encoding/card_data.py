@@ -1,4 +1,4 @@
-"""What sentence-transformers' tools and evaluators read of a model's card, and write to it."""
+"""The card data that sentence-transformers' tools and evaluators read and write."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class ModelCardData:
-    """A model's name for tools that keep something of it; the scores that evaluators file in a card are not kept."""
+    """The model's name, for tools that store it. Scores that evaluators add are dropped."""
 
     def __init__(self, model: SentenceModel) -> None:
         self._model = model
 
     @property
     def base_model(self) -> str:
-        """Name and fingerprint of the model: `mine_hard_negatives` files the vectors that it keeps under them."""
+        """Return name and fingerprint of the model: `mine_hard_negatives` uses them as a key of its cache."""
         return f"{self._model.name} {self._model.fingerprint}"
 
     def set_evaluation_metrics(self, evaluator: Any, metrics: dict[str, float], epoch: int, step: int) -> None:

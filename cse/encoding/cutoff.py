@@ -1,4 +1,4 @@
-"""Cut-off of embedding dimensions (ConSERT)."""
+"""ConSERT's feature cut-off, applied to the output of an embedding layer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cse.encoding.rows import Row
 
 @contextmanager
 def zero_cut(embeddings: nn.Module, rows: Sequence[Row]) -> Iterator[None]:
-    """Zero the `cut` dimensions of each row in the output (B, L, d) of an embedding layer, within the block."""
+    """Zero the output (B, L, d) of an embedding layer in the dimensions that each of `rows` has `cut` (ConSERT)."""
     if not any(row.cut for row in rows):
         yield
         return

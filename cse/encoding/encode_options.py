@@ -1,4 +1,4 @@
-"""The arguments of `SentenceModel.encode`: their types, their names in other versions, and which values are refused."""
+"""Arguments of `SentenceModel.encode`: types, names in other versions, and checks of their values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AFTER_PROMPT = (
 
 
 class EncodeOptions(TypedDict, total=False):
-    """Arguments of `SentenceModel.encode` that do not change the kind of what comes back; all may be left out."""
+    """Optional arguments of `SentenceModel.encode` that do not change the type of its result."""
 
     batch_size: int | None
     show_progress_bar: bool | None
@@ -31,14 +31,14 @@ class EncodeOptions(TypedDict, total=False):
 
 
 class PromptedOptions(EncodeOptions, total=False):
-    """The same, and the prompt, for callers that give all of them by name."""
+    """`EncodeOptions` and the prompt, for callers that pass all of them by name."""
 
     prompt_name: str | None
     prompt: str | None
 
 
 def also_sentences(encode: METHOD) -> METHOD:
-    """A method that takes its texts as `sentences=` too, the name that `inputs` had before sentence-transformers 6."""
+    """Accept `sentences=` for `inputs`, its name before sentence-transformers 6."""
 
     @wraps(encode)
     def encode_either(self: Any, *args: Any, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def also_sentences(encode: METHOD) -> METHOD:
 
 
 def by_name(values: tuple[Any, ...]) -> dict[str, Any]:
-    """The positional arguments of `encode` that follow `prompt`, by their names. Raises TypeError for too many."""
+    """Return the positional arguments of `encode` after `prompt` by name. Raises TypeError for too many."""
     if len(values) > len(AFTER_PROMPT):
         raise TypeError(f"{len(values)} positional arguments follow `prompt`, at most {len(AFTER_PROMPT)} are taken")
     return dict(zip(AFTER_PROMPT, values, strict=False))
@@ -61,7 +61,7 @@ def check_options(
 ) -> None:
     """Raise ValueError, with the cure, for an argument that `encode` does not support."""
     if output_value != "sentence_embedding":
-        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is given here")
+        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is supported")
     if precision not in (None, *PRECISIONS):
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
     if truncate_dim is not None and truncate_dim < 1:
@@ -70,5 +70,5 @@ def check_options(
         raise ValueError(f"`device` is {device!r}; give one")
     if pool is not None:
         raise ValueError("`pool` is given, but texts are encoded in this process; leave it out")
-    if unknown := sorted(others.keys() - {"task"}):  # a task chooses a part of a model, and here is one
+    if unknown := sorted(others.keys() - {"task"}):  # a task selects a part of a model; here there is one
         raise ValueError(f"`encode` has no argument `{unknown[0]}` here; leave it out")

@@ -1,7 +1,7 @@
-"""The one path from text to vector, shared by training, evaluation, the index and the app.
+"""The path from text to vector, shared by training, evaluation, the index and the app.
 
-text -> token ids, cut -> rows of a template -> word embeddings with learned slots -> backbone with prefix -> pooled
-vector -> minus template bias -> head. Which of these steps apply is the method's choice and the module's mode.
+text -> truncated token ids -> rows of a template -> word embeddings with learned slots -> backbone with prefix ->
+pooled vector -> minus template bias -> head. The method and the module's mode determine which steps apply.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Encoder(SentenceModel):
-    """A backbone read by a method. Train mode applies the method's training steps, eval mode those of encoding.
+    """A backbone and a method. Train mode applies the method's training steps, eval mode those of encoding.
 
-    `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's where that has no [MASK].
-    `head` stands in for a fresh one where the method has a head.
+    `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no [MASK].
+    `head` replaces a newly initialised head.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Encoder(SentenceModel):
     ) -> None:
         super().__init__(model, tokenizer, method, name)
         self.backbone = backbone
-        self.backbone_fingerprint = fingerprint(model, tokenizer)  # before anything is learned
+        self.backbone_fingerprint = fingerprint(model, tokenizer)  # before training
         self.freeze_embeddings = False
         self.prompt_template = method.template
         if self.views[0][0].mask_index is None:
@@ -65,16 +65,16 @@ class Encoder(SentenceModel):
 
     @property
     def max_content(self) -> int:
-        """Tokens of a sentence that fit beside the longest template and the prefix."""
+        """Maximum tokens of a sentence, by the positions that the longest template and the prefix leave."""
         around = max(template.length for view in (*self.views, (self.prompt,)) for template in view)
         room = row_limit(self.model) - self.method.prefix - around
         return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change with the backbone it began from, the method, any learned number, and what is read.
+        """12 hex digits that change with the initial backbone, the method and any learned parameter.
 
-        Of the latter, a shorter `max_seq_length` and a default prompt count.
+        A reduced `max_seq_length` and a default prompt change them, too.
         """
         before = self.named_prompt(None)
         cut = () if self.max_row_length is None else (str(self.max_row_length),)
@@ -83,17 +83,17 @@ class Encoder(SentenceModel):
             tensors, self.backbone_fingerprint, encoding_json(self.method), *cut, *([before] if before else ())
         )
 
-    # -- what is learned ----------------------------------------------------------------------------------------
+    # -- learned parameters -------------------------------------------------------------------------------------
 
     def select_learned(self, freeze_embeddings: bool = False) -> None:
-        """Let gradients into what the method learns and nothing else."""
+        """Enable gradients for the parameters that the method learns, and for no others."""
         self.freeze_embeddings = freeze_embeddings
         learned = {id(tensor) for tensor in self.learned(training=True).values()}
         for tensor in self.parameters():
             tensor.requires_grad_(id(tensor) in learned)
 
     def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
-        """The method's parameters by name: what a checkpoint holds, and with `training` the training-only head too."""
+        """Return the method's parameters by name: those of a checkpoint; if `training`, also a training-only head."""
         found: dict[str, nn.Parameter] = {}
         if not (self.method.frozen or self.method.untrained):
             words = self.model.get_input_embeddings().weight
@@ -113,11 +113,11 @@ class Encoder(SentenceModel):
     def tokenise(
         self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
     ) -> list[list[int]]:
-        """Token ids of each sentence without specials, cut to what fits; "[MASK]" is plain text."""
+        """Return the token ids of each sentence without special ones, truncated to fit; "[MASK]" is plain text."""
         if not sentences:
             return []
         limit = min(self.max_content, max_length or self.max_content)
-        clean = map(readable, sentences)  # here, so that `beginning` cuts where the tokenizer sees a space
+        clean = map(readable, sentences)  # before `beginning`, which cuts where the tokenizer sees a space
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         read = plain_ids(self.tokenizer, [beginning(text, self.tokenizer, limit) for text in spaced])["input_ids"]
         keeps_end = self.tokenizer.truncation_side == "left"
@@ -129,15 +129,15 @@ class Encoder(SentenceModel):
         templates: Sequence[TokenTemplate],
         rows: Sequence[Row] | None = None,
     ) -> torch.Tensor:
-        """(B, d) float32 vectors of token ids (B lists), each under its own template.
+        """Return (B, d) float32 vectors of token ids (B lists), each in its own template.
 
-        `rows` (B) are read where training changes what the templates make of the ids.
+        `rows` (B) replace those of the templates, for training that augments them.
         """
         hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
         bias = self.bias(templates, list(map(len, contents))) if self._applies(self.method.denoise) else None
         if self.head is None or not self._applies(self.method.head_when):
             return hidden if bias is None else hidden - bias
-        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head, before the other
+        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
             return self._headed(hidden) if bias is None else self._headed(hidden) - self._headed(bias)
         return self._headed(hidden if bias is None else hidden - bias)
 
@@ -166,9 +166,9 @@ class Encoder(SentenceModel):
         batch_size: int | None = None,
         report: Callable[[int], object] = lambda done: None,
     ) -> torch.Tensor:
-        """(N, d) float32 vectors on the CPU of N sentences' token ids, as `tokenise` gives them; one may be empty.
+        """Return (N, d) float32 vectors on the CPU of N sentences' token ids from `tokenise`; a sentence may be empty.
 
-        A pass has as many sentences as `cse.encoding.batches` chooses for the device, and at most `batch_size`.
+        A pass has as many sentences as `cse.encoding.batches` plans for the device, and at most `batch_size`.
         `report` is called with the number of sentences of each pass.
         """
         if batch_size is not None and batch_size < 1:
@@ -179,11 +179,11 @@ class Encoder(SentenceModel):
         passes, found = list(plan([around + len(ids) for ids in contents], tokens, batch_size)), []
         with self.inference():
             for chosen in passes:
-                # The class's forward: while it trains, accelerate wraps the instance's in mixed precision.
+                # The class's forward: during training, accelerate wraps the instance's in mixed precision.
                 found.append(Encoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen)).float())
                 report(len(chosen))
         vectors = torch.empty(len(contents), self.dim)
-        if passes:  # fetched at the end: a GPU, asked for each pass at once, would wait while the next is collated
+        if passes:  # copied at the end: a copy after each pass would make a GPU wait while the next is collated
             vectors[np.concatenate(passes)] = torch.cat(found).cpu()
         return vectors
 
@@ -192,10 +192,10 @@ class Encoder(SentenceModel):
     def token_logits(
         self, contents: Sequence[Sequence[int]], denoise: bool, prompt: TokenTemplate | None = None
     ) -> torch.Tensor:
-        """(B, V) logits at [MASK] of B token id lists in a `prompt`, minus those of it alone where denoised.
+        """Return (B, V) logits at [MASK] of B token id lists in a `prompt`; if `denoise`, minus those of the prompt.
 
-        PromptBERT leaves open where tokens are denoised (methods without a mask are given its template). A
-        difference of logits takes out the output bias too, which otherwise puts the corpus's commonest tokens first.
+        PromptBERT does not say at which step tokens are denoised. A difference of logits also removes the output bias,
+        which otherwise ranks the most frequent tokens of the corpus first.
         """
         template, head = prompt or self.prompt, mlm_head(self.model)
         logits = head(self.read([template.row(ids) for ids in contents]))
@@ -204,16 +204,16 @@ class Encoder(SentenceModel):
     def top_tokens(
         self, sentence: str, k: int = 5, denoise: bool = True, template: Template | None = None
     ) -> list[tuple[str, float]]:
-        """The k likeliest tokens at [MASK] and their probability, the template bias subtracted (PromptBERT, Table 7).
+        """Return the k likeliest tokens at [MASK] and their probabilities, denoised by default (PromptBERT, Table 7).
 
-        `template` is another prompt; a method that reads no mask is given `This sentence : "[X]" means [MASK].`.
-        Raises ValueError unless 1 <= k <= vocabulary, and for a template without [MASK], with [P] or without room.
+        `template` replaces the prompt; a method without a mask uses `This sentence : "[X]" means [MASK].`.
+        Raises ValueError unless 1 <= k <= vocabulary, and for a template without [MASK], with [P] or too long.
         """
         spoken, alone = self.mask_logits(sentence, template)
         return self.likeliest(spoken - alone if denoise else spoken, k)
 
     def mask_logits(self, sentence: str, template: Template | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone; arguments as of `top_tokens`."""
+        """Return (V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone, as in `top_tokens`."""
         prompt = self.prompt if template is None else self.prompt_of(template)
         room = row_limit(self.model) - self.method.prefix - prompt.length
         contents = self.tokenise([sentence], [prompt], room)
@@ -223,7 +223,7 @@ class Encoder(SentenceModel):
         return spoken, alone
 
     def likeliest(self, logits: torch.Tensor, k: int) -> list[tuple[str, float]]:
-        """The k likeliest tokens by logits (V,) and their probability, best first; special tokens are left out."""
+        """Return the k likeliest tokens by logits (V,) and their probabilities, best first, without special tokens."""
         special = set(self.tokenizer.all_special_ids)
         if not 1 <= k <= len(self.tokenizer) - len(special):
             raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
@@ -232,12 +232,14 @@ class Encoder(SentenceModel):
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
 
     def prompt_of(self, template: Template) -> TokenTemplate:
-        """A template in this model's tokens: its own `prompt`, or one with [MASK], without [P] and with room."""
+        """Return a template in this model's tokens. Raises ValueError as `top_tokens` does."""
         if template == self.prompt_template:
             return self.prompt
         prompt = render(template, self.tokenizer)
         if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
-            raise ValueError(f"template {template.text!r} needs a [MASK], where words are read, and no learned [P]")
+            raise ValueError(
+                f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
+            )
         if row_limit(self.model) - self.method.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt

@@ -1,4 +1,4 @@
-"""The heads that methods train on top of the pooled vector, and those that checkpoints of others hold."""
+"""Heads on the pooled vector: those that methods train, and those of published checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cse.methods.method import Head
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-INIT_STD = 0.02  # the backbones' own initialiser
+INIT_STD = 0.02  # as the backbones' own initialisation
 STORED = {  # name in the released checkpoints -> name here
     Head.TANH: {"dense.weight": "0.weight", "dense.bias": "0.bias"},
     Head.TRANSFORM: {
@@ -26,7 +26,7 @@ STORED = {  # name in the released checkpoints -> name here
 
 
 class TransformHead(nn.Module):
-    """The masked LM's transform (dense, GELU, LayerNorm) as a head of its own."""
+    """The masked LM's transform (dense, GELU, LayerNorm) as a head."""
 
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()
@@ -34,12 +34,12 @@ class TransformHead(nn.Module):
         self.norm = nn.LayerNorm(width, eps=eps)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(B, d) -> (B, d)."""
+        """Map (B, d) to (B, d)."""
         return self.norm(nn.functional.gelu(self.dense(hidden)))
 
 
 def tanh_head(width: int) -> nn.Sequential:
-    """A fresh linear layer with tanh, SimCSE's training head."""
+    """Return a newly initialised linear layer with tanh, SimCSE's training head."""
     dense = nn.Linear(width, width)
     nn.init.normal_(dense.weight, std=INIT_STD)
     nn.init.zeros_(dense.bias)
@@ -47,7 +47,7 @@ def tanh_head(width: int) -> nn.Sequential:
 
 
 def transform_head(model: PreTrainedModel) -> TransformHead:
-    """A transform that starts from the weights of the backbone's own. Raises ArtefactError where that has none."""
+    """Return a transform initialised from the backbone's own. Raises ArtefactError if that has none."""
     head: Any = mlm_head(model)
     source = head.predictions.transform if hasattr(head, "predictions") else head
     norm = source.LayerNorm if hasattr(source, "LayerNorm") else source.layer_norm
@@ -60,16 +60,16 @@ def transform_head(model: PreTrainedModel) -> TransformHead:
 def stored_head(
     name: str, kind: Head, model: PreTrainedModel, weights: Mapping[str, torch.Tensor], places: Sequence[str]
 ) -> nn.Module:
-    """The head that the `weights` of `name` hold under the first of `places` (key prefixes) that is there.
+    """Return the head in the `weights` of `name`, under the first of `places` (key prefixes) that they have.
 
-    Raises ArtefactError for a head that is absent, of another kind or of another width than the backbone.
+    Raises ArtefactError for a head that is missing, of another kind or of another width than the backbone.
     """
     place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
     found = {key.removeprefix(place): tensor for key, tensor in weights.items() if key.startswith(place)}
     if odd := sorted(found.keys() ^ STORED[kind].keys()):
         key = f"{place}{odd[0]}"
         raise ArtefactError(
-            f"{name}: nothing here reads its {key}" if odd[0] in found else f"{name}: its head lacks {key}"
+            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
         )
     config = model.config
     head = (

@@ -1,4 +1,4 @@
-"""The last block of a backbone at one token of each row: no other is read, so no other is computed."""
+"""Computation of a backbone's last block only at the token of each row that is read."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel
 
 FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")  # whose blocks are BERT's
-FUSED = "sdpa"  # by another attention somebody looks into the blocks (`cse.analysis.prefix`)
+FUSED = "sdpa"  # other attentions are for analysis of the blocks (`cse.analysis.prefix`)
 
 
 def can_read_at(model: PreTrainedModel) -> bool:
-    """Whether `model.base_model` takes `read_at` (B,) from now on: the token of each row whose last state comes back.
+    """Make `model.base_model` accept `read_at` (B,), the token of each row to compute; False if it cannot.
 
-    Its last hidden states then are (B, 1, d). Without the argument the model does what it did.
+    With `read_at` its last hidden states are (B, 1, d). Without it the model is unchanged.
     """
     if model.config.model_type not in FAMILIES:
         return False
     encoder: Any = model.base_model.encoder
-    encoder.layer[-1].forward = partial(_forward, encoder.layer[-1])  # a pickle could not find a method of that name
+    encoder.layer[-1].forward = partial(_forward, encoder.layer[-1])  # a bound method could not be unpickled
     return True
 
 
@@ -36,9 +36,9 @@ def _forward(
     read_at: torch.Tensor | None = None,
     **options: Any,
 ) -> torch.Tensor:
-    """A block's own forward or, with `read_at`, the same of these tokens: keys and values alone need all the others.
+    """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values.
 
-    With a `packing` (`cse.encoding.packed`) among the options they are tokens of its one sequence; returns (1, B, d).
+    With a `packing` (`cse.encoding.packed`) in the options, they are tokens of its one sequence; returns (1, B, d).
     """
     if read_at is None:
         return type(block).forward(block, hidden, mask, *args, past_key_values=past_key_values, **options)
@@ -56,7 +56,7 @@ def _forward(
     if packing is not None:
         context = packing.attend(queries, keys, values, single=True)
         return block.feed_forward_chunk(block.attention.output(context.flatten(2), read))
-    if mask is not None:  # (B, 1, L, P + L), whose L queries see the same, or of floats to add
+    if mask is not None:  # (B, 1, L, P + L), boolean or additive, equal for all L queries
         mask = mask[:, :, :1] if mask.dtype is torch.bool else mask[:, :, :1].to(queries.dtype)
     dropout = own.dropout.p if block.training else 0.0
     context = scaled_dot_product_attention(queries, keys, values, mask, dropout_p=dropout)

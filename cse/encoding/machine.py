@@ -1,4 +1,4 @@
-"""The machine that something was measured on, and the most memory that work takes on it."""
+"""Description of this machine for measurements, and peak memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512-BF16"
 
 
 def describe_machine() -> dict[str, str | int]:
-    """Processor, its cores for this process and matrix extensions, memory, GPU, and the versions measured with."""
+    """Return processor, cores for this process, matrix extensions, memory, GPU and library versions."""
     import torch
     import transformers
 
@@ -36,32 +36,32 @@ def describe_machine() -> dict[str, str | int]:
 
 
 def extensions() -> list[str]:
-    """The matrix extensions of the processor; none where the system does not tell."""
+    """Return the matrix extensions of the processor; none if the system does not report them."""
     flags = re.search(r"^flags\s*: (.+)$", _read(CPU), re.MULTILINE)
     return [shown for flag, shown in EXTENSIONS.items() if flags and flag in flags[1].split()]
 
 
 def gpu_has_bf16() -> bool:
-    """Whether there is a GPU that multiplies bfloat16 itself; older ones emulate it, slower than float32."""
+    """True if there is a GPU that multiplies bfloat16 natively; older ones emulate it, slower than float32."""
     import torch
 
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def vendor() -> str | None:
-    """The maker of the processor as it tells it, such as `AMD`; None where the system does not."""
+    """Return the vendor id of the processor, such as `AMD`; None if the system does not report it."""
     found = re.search(r"^vendor_id\s*: (.+)$", _read(CPU), re.MULTILINE)
     return found[1] if found else None
 
 
 def family() -> int:
-    """The processor's family as it tells it: of AMD's, 25 is Zen 3 and 4, 26 is Zen 5; 0 where the system does not."""
+    """Return the processor's family (of AMD's, 25 is Zen 3 and 4, 26 is Zen 5); 0 if the system does not report it."""
     found = re.search(r"^cpu family\s*: (\d+)$", _read(CPU), re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def machine_line(machine: dict[str, str | int]) -> str:
-    """The description in one line of text."""
+    """Return the description as one line of text."""
     gpu = f", {machine['gpu']}" if "gpu" in machine else ""
     return (
         f"{machine['cpu']} ({machine['extensions']}), {machine['cores']} cores, {machine['threads']} threads, "
@@ -71,9 +71,9 @@ def machine_line(machine: dict[str, str | int]) -> str:
 
 
 def with_peak_memory(work: Callable[[], object]) -> int | None:
-    """Do the work; the bytes of memory this process had at most meanwhile, None where the system does not tell.
+    """Call `work` and return the peak memory of this process during the call in bytes; None if it is not reported.
 
-    Only Linux counts the most anew (`/proc/self/clear_refs`); elsewhere it is that of the whole process.
+    Needs Linux, which can reset the peak (`/proc/self/clear_refs`).
     """
     try:
         (OWN / "clear_refs").write_text("5")
@@ -86,13 +86,13 @@ def with_peak_memory(work: Callable[[], object]) -> int | None:
 
 
 def resident_memory(process: int) -> int | None:
-    """The bytes of memory that a process of this number has now; None where the system does not tell (not Linux)."""
+    """Return the resident memory of a process id in bytes; None if the system does not report it (not Linux)."""
     found = re.search(r"^VmRSS:\s*(\d+) kB$", _read(OWN.with_name(str(process)) / "status"), re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 
 def processor_seconds(process: int) -> float | None:
-    """The seconds that a process of this number has computed; None where the system does not tell (not Linux)."""
+    """Return the processor time of a process id in seconds; None if the system does not report it (not Linux)."""
     fields = _read(OWN.with_name(str(process)) / "stat").rpartition(") ")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else None
 

@@ -1,4 +1,4 @@
-"""Work beside that of a device: copies that nobody waits for, and items that are made while others are used."""
+"""Asynchronous copies to a device, and prefetching of items in a second thread."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Item = TypeVar("Item")
 
 
 def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
-    """The values as a tensor on `device`.
+    """Return the values as a tensor on `device`.
 
-    Those for a GPU go from page-locked memory, so that the caller goes on at once. PyTorch keeps that memory until the
-    copy is done and then uses it again, so a pass is filled while the one before is still copied.
+    A copy to a GPU is asynchronous, from page-locked memory. PyTorch keeps and later reuses that memory, so a pass can
+    be filled while the one before is still copied.
     """
     tensor = torch.from_numpy(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def beside(device: torch.device, items: Iterable[Item]) -> Iterable[Item]:
-    """The items, made `ahead` of what a GPU computes; in turn for a CPU, which would have to do both."""
+    """Return the items, made `ahead` for a GPU; unchanged for a CPU, which would have to do both."""
     return items if device.type == "cpu" else ahead(items)
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The items in order, each made in a second thread while the one before it is used."""
+    """Yield the items in order, each made in a second thread while the one before it is used."""
     source, end = iter(items), object()
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, source, end)
         while (item := coming.result()) is not end:
             coming = thread.submit(next, source, end)
-            yield item  # type: ignore[misc]  # all but the end is an item
+            yield item  # type: ignore[misc]  # not `end`, so an item

@@ -1,7 +1,7 @@
-"""Rows of all lengths as one sequence without padding, each attending to itself alone: long passes for a GPU.
+"""Packing: rows of any lengths as one sequence without padding, each attending only to itself, for GPUs.
 
-PyTorch's nested tensors bring attention over such rows: FlashAttention's kernel for rows of any lengths in bfloat16 on
-a GPU, its memory-efficient one in float32, and plain products on a CPU, which are slow and what the tests run.
+PyTorch's nested tensors provide the attention: FlashAttention's variable-length kernel in bfloat16 on a GPU, the
+memory-efficient kernel in float32, and plain products on a CPU, which are slow and used by the tests.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PASSES = ("padded", "packed", "compiled")
 
 
 def read_in(model: PreTrainedModel, passes: str) -> None:
-    """Let a model's passes be `padded` as they are, `packed`, or `compiled`: packed, by blocks that PyTorch compiles.
+    """Set a model's passes: `padded` (unchanged), `packed`, or `compiled` (packed, with compiled blocks).
 
-    Raises ValueError for another word, and where `pack` does.
+    Raises ValueError for any other value, and as `pack` does.
     """
     if passes not in PASSES:
         raise ValueError(f"`passes` is {passes!r}; choose from {', '.join(PASSES)}")
@@ -38,7 +38,7 @@ def read_in(model: PreTrainedModel, passes: str) -> None:
 
 
 def pack(model: PreTrainedModel) -> None:
-    """Let a model attend within rows from now on, wherever it is given a `Packing`; without one it does what it did.
+    """Make a model attend within rows when it is given a `Packing`; without one it is unchanged.
 
     Raises ValueError for a model whose blocks are not BERT's.
     """
@@ -47,22 +47,24 @@ def pack(model: PreTrainedModel) -> None:
 
     family = model.config.model_type
     if family not in FAMILIES:
-        raise ValueError(f"a {family} model reads no packed rows; leave it as it is, or give {', '.join(FAMILIES)}")
-    # Compiled blocks are parted at attention, where there is nothing to fuse; torch.compiler takes a second to import.
+        raise ValueError(
+            f"a {family} model does not support packed rows; use `padded`, or a model of {', '.join(FAMILIES)}"
+        )
+    # Not compiled: attention has nothing to fuse, and importing torch.compiler takes a second.
     AttentionInterface.register(PACKED, torch.compiler.disable(_attention))
     AttentionMaskInterface.register(PACKED, sdpa_mask)
     model.set_attn_implementation(PACKED)
 
 
 def is_packed(model: PreTrainedModel) -> bool:
-    """Whether a model takes a `Packing` now."""
+    """True if a model accepts a `Packing`."""
     return model.config._attn_implementation == PACKED
 
 
 class Parts(NamedTuple):
-    """Where the rows of a sequence begin, and at last end: (B + 1,) on the device; tokens of the shortest, the longest.
+    """Boundaries of the rows in a packed sequence: (B + 1,) on the device; lengths of the shortest and longest row.
 
-    The lengths are known here so that nobody asks the device for them, and waits.
+    The lengths are kept on the host, so that reading them does not synchronise with the device.
     """
 
     offsets: torch.Tensor
@@ -71,19 +73,19 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, lengths: np.ndarray, device: torch.device) -> Parts:
-        """The parts of B rows of `lengths` (B,)."""
+        """Return the boundaries of B rows of `lengths` (B,)."""
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return cls(to_device(offsets, device), int(lengths.min()), int(lengths.max()))
 
     def nested(self, states: torch.Tensor) -> torch.Tensor:
-        """(1, heads, T, d / heads) states of a sequence as a nested tensor (B, heads, *, d / heads)."""
+        """Return (1, heads, T, d / heads) states of a sequence as a nested tensor (B, heads, *, d / heads)."""
         return torch.nested.nested_tensor_from_jagged(
             states[0].transpose(0, 1).contiguous(), self.offsets, min_seqlen=self.shortest, max_seqlen=self.longest
         ).transpose(1, 2)
 
 
 class Packing:
-    """Where B rows of `lengths` tokens stand in one sequence of T tokens, behind `prefix` more keys for each row."""
+    """The layout of B rows of `lengths` tokens in one sequence of T tokens, with `prefix` more keys before each row."""
 
     def __init__(self, lengths: Sequence[int], prefix: int, device: torch.device) -> None:
         counts = np.asarray(lengths)
@@ -95,11 +97,11 @@ class Packing:
         self.keys_of_row = to_device(_keys_of_row(counts, prefix), device)
 
     def pack(self, rows: torch.Tensor) -> torch.Tensor:
-        """(1, T) tokens of padded rows (B, L)."""
+        """Pack padded rows (B, L) into (1, T) tokens."""
         return rows.flatten()[self.places][None]
 
     def unpack(self, states: torch.Tensor) -> torch.Tensor:
-        """(B, L, d) states, zero at padding, of those of the sequence (1, T, d)."""
+        """Unpack states of the sequence (1, T, d) into (B, L, d), zero at padding."""
         rows = states.new_zeros(self.shape[0] * self.shape[1], states.shape[-1])
         return rows.index_copy_(0, self.places, states[0]).unflatten(0, self.shape)
 
@@ -109,10 +111,10 @@ class Packing:
         embeddings: torch.Tensor,
         positions: torch.Tensor,
         prefix: Cache | None,
-        beside: int | None,
+        layer: int | None,
         read_at: torch.Tensor | None,
     ) -> list[torch.Tensor]:
-        """The last states (B, L, d) of `embeddings` (1, T, d), after those of the layer `beside` where given.
+        """Return the last states (B, L, d) for `embeddings` (1, T, d), preceded by those of `layer` if given.
 
         `prefix` has the keys of one row. With `read_at` (B,) the last ones are (B, 1, d), of this token of each row.
         """
@@ -121,15 +123,15 @@ class Packing:
             inputs["past_key_values"] = PackedPrefix(prefix, self)
         if read_at is not None:
             inputs["read_at"] = self.queries.offsets[:-1] + read_at
-        output = blocks(**inputs, output_hidden_states=beside is not None, packing=self)
+        output = blocks(**inputs, output_hidden_states=layer is not None, packing=self)
         last = output.last_hidden_state  # (1, T, d), or (1, B, d) where a token of each row is read
         states = [self.unpack(last) if read_at is None else last.transpose(0, 1)]
-        return states if beside is None else [self.unpack(output.hidden_states[beside]), *states]
+        return states if layer is None else [self.unpack(output.hidden_states[layer]), *states]
 
     def attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, single: bool = False) -> torch.Tensor:
-        """(1, T, heads, d / heads) attention of queries (1, heads, T, d / heads) to the keys of their own row.
+        """Return (1, T, heads, d / heads) attention of queries (1, heads, T, d / heads) to the keys of their own row.
 
-        With `single` there is one query for each row, so B of them.
+        With `single` there is one query per row, so B of them.
         """
         queries = (self.single if single else self.queries).nested(query)
         attended = scaled_dot_product_attention(queries, self.keys.nested(key), self.keys.nested(value))
@@ -137,17 +139,17 @@ class Packing:
 
 
 class PackedPrefix:
-    """A prefix of one row (`backbone.prefix_cache`), put in front of each row's own keys in every layer."""
+    """A prefix of one row (`backbone.prefix_cache`), inserted before each row's own keys in every layer."""
 
     def __init__(self, prefix: Cache, packing: Packing) -> None:
         self.prefix, self.packing = prefix, packing
 
     def get_seq_length(self) -> int:
-        """Keys of the prefix."""
+        """Return the number of keys of the prefix."""
         return self.prefix.get_seq_length()
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The keys and values (1, heads, T, d / heads) of a layer with the prefix before each row's: B x P more."""
+        """Insert the prefix before each row's keys and values (1, heads, T, d / heads): T + B x P tokens."""
         own: Any = self.prefix.layers[layer]
         return self._before_each(own.keys, keys), self._before_each(own.values, values)
 
@@ -157,7 +159,7 @@ class PackedPrefix:
 
 
 def _keys_of_row(lengths: np.ndarray, prefix: int) -> np.ndarray:
-    """(T + B P,) which of P + T keys each row sees, row after row: those of the prefix, then its own."""
+    """Return (T + B P,) indices into the P + T keys, row after row: those of the prefix, then the row's own."""
     ends = np.cumsum(lengths) + prefix
     own = (np.arange(end - length, end) for end, length in zip(ends, lengths, strict=True))
     return np.concatenate([part for row in own for part in (np.arange(prefix), row)])
@@ -173,7 +175,7 @@ def _attention(
     packing: Packing | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention (B, L, heads, d / heads) as transformers calls it: in the rows of a `packing`, else the fused one."""
+    """Compute attention (B, L, heads, d / heads) for transformers: within the rows of a `packing`, else `sdpa`."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if packing is None:

@@ -1,4 +1,4 @@
-"""In which numbers an encoder computes: float32, or bfloat16 where the machine multiplies it several times faster."""
+"""Precision of an encoder: float32, or bfloat16 on machines that multiply it several times faster."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FAST = {"AVX512-BF16", "AMX"}
 
 
 def computes_in_bf16(precision: str, device: torch.device) -> bool:
-    """Whether `precision` (bf16, no, or auto: where the device is fast at it) means bfloat16 on `device`.
+    """True if `precision` (bf16, no, or auto: if the device is fast at it) means bfloat16 on `device`.
 
-    Raises ValueError for another word.
+    Raises ValueError for any other value.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
@@ -23,8 +23,8 @@ def computes_in_bf16(precision: str, device: torch.device) -> bool:
 
 
 def in_precision(encoder: Encoder, precision: str) -> Encoder:
-    """The encoder with its weights in bfloat16 where `computes_in_bf16` says so; vectors are float32 in either case.
+    """Convert the encoder's weights to bfloat16 if `computes_in_bf16`; vectors are float32 in either case.
 
-    What was rounded stays so, and its fingerprint is another: an encoder to encode with, not to save.
+    Rounding changes the weights and the fingerprint for good, so use the encoder only for encoding; do not save it.
     """
     return encoder.bfloat16() if computes_in_bf16(precision, encoder.device) else encoder

@@ -1,8 +1,8 @@
-"""Products of float32 linear layers by oneDNN, on processors where it is faster than PyTorch's own choice.
+"""Float32 linear layers by oneDNN, on processors where it is faster than PyTorch's default.
 
-PyTorch multiplies float32 on x86 with Intel's MKL, which leaves the AVX-512 of AMD's processors unused. From Zen 5 on,
-which computes 512 bits at once, oneDNN, which comes with PyTorch too, is up to 2.2 times as fast; on Zen 4 it is not
-(docs/benchmarks.md). The numbers are float32 in either case, added in another order.
+PyTorch multiplies float32 on x86 with Intel's MKL, which does not use AVX-512 on AMD's processors. From Zen 5 on, which
+computes 512 bits at once, oneDNN, part of PyTorch too, is up to 2.2 times as fast; on Zen 4 it is not
+(docs/benchmarks.md). Results are float32 in either case, summed in another order.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from torch.overrides import TorchFunctionMode
 from cse.encoding.machine import AMD, extensions, family, vendor
 
 ZEN_5 = 26  # its family
-FEWEST_ROWS = 64  # below, taking the weights over costs more than the product saves
-NUMBERS = 8  # of rows between one power of two and the next: oneDNN compiles code for each, and keeps it
+FEWEST_ROWS = 64  # below, preparing the weights costs more than the product saves
+NUMBERS = 8  # row counts between two powers of two: oneDNN compiles and caches code for each
 
 
 def quick_products(device: torch.device, rows: int) -> AbstractContextManager[Any]:
-    """Meanwhile linear layers of at most so many rows on `device` are oneDNN's where it is faster, gradients too."""
+    """Return a context in which linear layers, and their gradients, use oneDNN if it is faster for so many `rows`."""
     faster = device.type == "cpu" and rows >= FEWEST_ROWS and onednn_is_faster()
     return _ByOneDNN() if faster else nullcontext()
 
 
 @cache
 def onednn_is_faster() -> bool:
-    """Whether this processor is one on which MKL is slow, and this PyTorch offers oneDNN's product."""
+    """True if MKL is slow on this processor and this PyTorch offers oneDNN's product."""
     slow = vendor() == AMD and family() >= ZEN_5 and "AVX-512" in extensions()
     return slow and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
@@ -68,16 +68,16 @@ class _Linear(torch.autograd.Function):
 
 
 def _filled(rows: torch.Tensor) -> torch.Tensor:
-    """Rows (N, in), and rows of zeros up to the next of few numbers; they change no digit of the others' products.
+    """Pad rows (N, in) with zero rows to one of few row counts; the products of the other rows do not change.
 
-    oneDNN compiles code for each new number of rows, half a megabyte of it, and keeps some of it whatever its cache is
-    told: a process that meets all numbers up to 2,048 would hold gigabytes.
+    oneDNN compiles half a megabyte of code for each new row count and keeps part of it whatever the size of its cache:
+    a process that meets all counts up to 2,048 would hold gigabytes.
     """
     step = 2 ** max(0, len(rows).bit_length() - NUMBERS.bit_length())
     missing = -len(rows) % step
-    return pad(rows, (0, 0, 0, missing)) if missing else rows  # `pad` copies even where none is missing
+    return pad(rows, (0, 0, 0, missing)) if missing else rows  # `pad` copies even if none is missing
 
 
 def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """(N, out) rows (N, in) times a weight (out, in), transposed, and a bias (out,)."""
+    """Return (N, out): rows (N, in) times the transpose of a weight (out, in), plus a bias (out,)."""
     return torch.ops.mkldnn._linear_pointwise(rows.contiguous(), weight.contiguous(), bias, "none", [], "")

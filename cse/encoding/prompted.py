@@ -1,4 +1,4 @@
-"""A backbone with a method's learned slots and prefix: rows of token ids in, states, vectors and biases out."""
+"""A backbone with a method's learned slots and prefix: from rows of token ids to states, vectors and biases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
 
-BESIDE_THE_LAST = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # layer; 0 is the embedding layer
+SECOND_LAYER = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # averaged with the last; 0 is the embedding layer
 
 
 class Tokens(NamedTuple):
@@ -40,21 +40,21 @@ class Tokens(NamedTuple):
 
 
 class PromptedBackbone(nn.Module):
-    """A masked language model that reads rows: word embeddings with soft slots, behind a key/value prefix.
+    """A masked language model that reads rows: word embeddings with soft slots, after a key/value prefix.
 
     `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
-    (P, layers * 2 * d), `slots` (S, d); each is None where the method has none. In training no forward has more than
-    `chunk` rows, and the backward pass computes it anew, so that the states of one at a time are kept. With `reads_at`
-    the last block is computed only where it is read (`cse.encoding.last_block`).
+    (P, layers * 2 * d), `slots` (S, d); each is None if the method has none. In training a forward pass has at most
+    `chunk` rows, and the backward pass recomputes it, so that only one chunk's states are in memory. With `reads_at`
+    the last block is computed only at the tokens that are read (`cse.encoding.last_block`).
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
         super().__init__()
-        self.model: Any = model  # untyped: its parts differ between families
+        self.model: Any = model  # untyped: its modules differ between families
         self.tokenizer, self.method = tokenizer, method
         self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
         self.dim = int(model.config.hidden_size)
-        if method.prefix >= row_limit(model):  # before so many rows are made
+        if method.prefix >= row_limit(model):  # before they are allocated
             raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
         numbers = int(model.config.num_hidden_layers) * 2 * self.dim
         prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
@@ -77,11 +77,11 @@ class PromptedBackbone(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device of the parameters."""
         return self.model.get_input_embeddings().weight.device
 
     def pool(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, d) float32: what the method's pooling reads from the backbone, before bias and head."""
+        """Return (B, d) float32 pooled states, before bias and head."""
         return self._grouped(rows, self._pool)
 
     def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
@@ -91,17 +91,17 @@ class PromptedBackbone(nn.Module):
         if pooling is Pooling.STATIC:
             return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
         if pooling is Pooling.STATIC_OUTPUT:
-            mlm_head(self.model)  # says what is missing where there is none
+            mlm_head(self.model)  # raises if there is none
             tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
-        states, mask = self._run(rows, beside=BESIDE_THE_LAST.get(pooling))
+        states, mask = self._run(rows, layer=SECOND_LAYER.get(pooling))
         return _mean(torch.stack(states).mean(0), mask)
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
-        """(B, ...) what `read` makes of the numbers of rows of these `lengths` (B), in training of some at a time.
+        """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
 
-        Rows of like length go together on a CPU, where padding takes as long as tokens do, and at most `chunk`. Where
-        that is given the backward pass computes each group anew, with the same dropout (GradCache, Gao et al. 2021).
+        On a CPU, where padding costs as much as tokens, rows of similar length are grouped. With `chunk`, groups have
+        at most so many rows, which the backward pass recomputes, with the same dropout (GradCache, Gao et al. 2021).
         """
         if not self.training:
             return read(range(len(lengths)))
@@ -115,7 +115,7 @@ class PromptedBackbone(nn.Module):
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Meanwhile dropout is off and no gradient is recorded; then the mode is what it was."""
+        """Disable dropout and gradients in the block, then restore the mode."""
         mode = self.training
         self.eval()
         try:
@@ -125,14 +125,14 @@ class PromptedBackbone(nn.Module):
             self.train(mode)
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, d) float32: the last hidden state where each row's template says to read."""
+        """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
         pool_at = to_device(np.array([row.pool_at for row in rows]), self.device)
         if self.reads_at and self.model.config._attn_implementation in (FUSED, PACKED):
             return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
     def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
-        """(B, L, d) last hidden states of rows padded to the longest."""
+        """Return (B, L, d) last hidden states of rows padded to the longest."""
         return self._run(rows)[0][-1]
 
     def _embed(self, tokens: Tokens) -> torch.Tensor:
@@ -142,9 +142,9 @@ class PromptedBackbone(nn.Module):
         return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
     def _run(
-        self, rows: Sequence[Row], beside: int | None = None, **read_at: torch.Tensor
+        self, rows: Sequence[Row], layer: int | None = None, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The last hidden states (B, L, d), after those of the layer `beside` where given, and the mask (B, L).
+        """Return the last hidden states (B, L, d), preceded by those of `layer` if given, and the mask (B, L).
 
         With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.encoding.last_block`).
         """
@@ -152,28 +152,28 @@ class PromptedBackbone(nn.Module):
             self.forget_biases()
         tokens = self._collate(rows)
         if is_packed(self.model) and not self._may_learn():
-            return self._run_packed(rows, tokens, beside, **read_at), tokens.mask
+            return self._run_packed(rows, tokens, layer, **read_at), tokens.mask
         inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
         with zero_cut(self.model.base_model.embeddings, rows), quick_products(self.device, tokens.ids.numel()):
-            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": beside is not None, **read_at}
+            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layer is not None, **read_at}
             output = self.model.base_model(**inputs)
-        return [*(() if beside is None else (output.hidden_states[beside],)), output.last_hidden_state], tokens.mask
+        return [*(() if layer is None else (output.hidden_states[layer],)), output.last_hidden_state], tokens.mask
 
     def _run_packed(
-        self, rows: Sequence[Row], tokens: Tokens, beside: int | None, read_at: torch.Tensor | None = None
+        self, rows: Sequence[Row], tokens: Tokens, layer: int | None, read_at: torch.Tensor | None = None
     ) -> list[torch.Tensor]:
-        """The states of `_run`, computed of all rows as one sequence."""
+        """Return the states of `_run`, computed with all rows as one sequence."""
         packing = Packing([len(row.ids) for row in rows], self.method.prefix, self.device)
         packed = Tokens(*map(packing.pack, tokens))
         prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
-        return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, beside, read_at)
+        return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, layer, read_at)
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
-        """The rows as tensors, padded to the longest."""
+        """Return the rows as tensors, padded to the longest."""
         lengths = np.array([len(row.ids) for row in rows])
         there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
 
@@ -190,7 +190,7 @@ class PromptedBackbone(nn.Module):
         )
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
-        """(B, d) what each template alone says at its mask around a sentence of that many tokens (PromptBERT 4.2).
+        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
 
         Distinct (template, length) are computed once per call in training, and once for all calls in inference.
         """
@@ -202,13 +202,13 @@ class PromptedBackbone(nn.Module):
         return torch.stack([known[key] for key in keys]).to(self.device)
 
     def forget_biases(self) -> None:
-        """Remember the biases of inference anew, apart from what a shallow copy of this module remembers."""
+        """Clear the cached biases of inference, but not those of a shallow copy of this module."""
         self._biases = {}
 
     def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
-        """The biases of inference so far; none where a pass may learn.
+        """Return the cached biases of inference; an empty cache if parameters may be learned.
 
-        They are forgotten by any pass in training mode or with gradients, when the module is moved or cast, and when
+        The cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when
         a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
         """
         if self._may_learn():
@@ -222,26 +222,26 @@ class PromptedBackbone(nn.Module):
         return self.training or torch.is_grad_enabled()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a deep copy holds: all but the biases, which depend on how often weights were written."""
+        """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
         kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
         return {**kept, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
-        """Another encoder of the same modules, with its own method and settings."""
+        """Return another encoder that shares the modules, with its own method and settings."""
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
         return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what a pickle holds, and let transformers of this process know the model's classes and attention."""
+        """Restore a pickle, and register the model's classes and attention with transformers in this process."""
         super().__setstate__(state)
         if is_packed(self.model):
             pack(self.model)
         with torch.device("meta"):
-            type(self.model)(self.model.config)  # a constructor records which states a class can give
+            type(self.model)(self.model.config)  # the constructor records which states a class can return
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
-        self.forget_biases()  # they are on another device, or of another precision
+        self.forget_biases()  # they are on the old device, in the old precision
         return super()._apply(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Prompts: texts before a sentence, chosen by name. They are part of the sentence, which the template surrounds."""
+"""Prompts: texts put before a sentence, by name. They are part of the sentence, which the template surrounds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ DOCUMENT = ("document", "passage", "corpus")  # the first of these names that a 
 
 
 class Prompts:
-    """What a model puts before a sentence: `prompts` by name, and `default_prompt_name` where none is given."""
+    """A model's `prompts` by name, and `default_prompt_name`, used if none is given."""
 
     prompts: dict[str, str]
     default_prompt_name: str | None = None
 
     def named_prompt(self, name: str | None) -> str:
-        """The prompt of this name, else the default one; no text where there is neither.
+        """Return the prompt of this name, else the default one, else "".
 
         Raises ValueError, with the names there are, for another name.
         """
@@ -27,7 +27,7 @@ class Prompts:
         return "" if name is None else self.prompts[name]
 
     def own_prompt(self, name: str | None, prompt: str | None, names: Sequence[str]) -> str | None:
-        """`name` or, where neither a name nor a `prompt` is given, the first of `names` that a prompt has."""
+        """Return `name` or, if neither `name` nor `prompt` is given, the first of `names` in `prompts`."""
         if name is not None or prompt is not None:
             return name
         return next((own for own in names if own in self.prompts), None)

@@ -1,4 +1,4 @@
-"""The names by which sentence-transformers' users call a model: texts in, vectors and similarities out."""
+"""The interface of sentence-transformers: from texts to vectors and similarities."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class SentenceModel(Prompts, Similarities, PromptedBackbone):
-    """A prompted backbone that sentence-transformers' evaluators and tools take for one of their models.
+    """A prompted backbone with the interface that sentence-transformers' evaluators and tools use.
 
-    `truncate_dim` is how many numbers `encode` keeps where it is not told. `max_row_length` counts tokens, where a
-    model reads fewer than it has positions for.
+    `truncate_dim` is the default dimension of `encode`. `max_row_length` is the maximum row length in tokens, if it is
+    less than the model's positions.
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, name: str) -> None:
@@ -95,17 +95,16 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
         chunk_size: int | None = None,
         **others: Any,
     ) -> Any:
-        """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are unit with `normalize_embeddings`.
+        """Return (N, d) float32 vectors of N sentences, (d,) of a string; rows are unit with `normalize_embeddings`.
 
-        Arguments are those of sentence-transformers 6, in its order; it has `sentences` for `inputs` too.
-        `prompt`, else that of `prompts` called `prompt_name`, is put before each sentence. At most `batch_size`
-        sentences are read in one pass; None leaves that to their lengths and the device. `truncate_dim` keeps the first
-        numbers, before rows are made unit; `precision` then stores them as `cse.vectors.quantised` does. `device` moves
-        the model there, where it stays. numpy, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with
-        neither, on the CPU in any case.
-        A text is read as `cse.encoding.tokenising.readable` gives it: NUL as a space, half of a surrogate pair as "?".
-        Raises ValueError for anything that is not text, for an argument that is not supported, and where a number is
-        not finite.
+        Arguments are those of sentence-transformers 6, in its order; `sentences` is an alias of `inputs`.
+        `prompt`, else that of `prompts` called `prompt_name`, is put before each sentence. A pass has at most
+        `batch_size` sentences; None: by their lengths and the device. `truncate_dim` keeps the first dimensions, before
+        normalisation; `precision` then quantises by `cse.vectors.quantised`. `device` moves the model for good.
+        Returns a numpy array, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with neither, always on
+        the CPU.
+        Texts are cleaned by `cse.encoding.tokenising.readable`: NUL becomes a space, half of a surrogate pair "?".
+        Raises ValueError for anything that is not text, for an unsupported argument, and if a vector is not finite.
         """
         single = isinstance(inputs, str)
         texts = [inputs] if single else list(inputs)
@@ -155,7 +154,7 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
     def encode_query(
         self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
     ) -> Any:
-        """The vectors that `encode` gives of sentences that search; the prompt "query" unless one is given."""
+        """Encode queries with `encode`, by default with the prompt "query"."""
         own = self.own_prompt(prompt_name, prompt, QUERY)
         encode: Any = self.encode
         return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
@@ -186,32 +185,32 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
     def encode_document(
         self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
     ) -> Any:
-        """The vectors that `encode` gives of texts that are found; prompts are "document", else "passage", "corpus"."""
+        """Encode documents with `encode`, by default with the prompt "document", else "passage" or "corpus"."""
         own = self.own_prompt(prompt_name, prompt, DOCUMENT)
         encode: Any = self.encode
         return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="document", **by_name(args), **options)
 
     @property
     def model_card_data(self) -> ModelCardData:
-        """What stands in for a model's card."""
+        """A substitute for sentence-transformers' model card."""
         return ModelCardData(self)
 
     @property
     def fingerprint(self) -> str:
-        """Hex digits that change with any number that vectors depend on."""
+        """Hex digits that change with every setting and parameter that vectors depend on."""
         raise NotImplementedError
 
     @property
     def max_content(self) -> int:
-        """Tokens of a sentence that are read beside its template."""
+        """Maximum tokens of a sentence, without its template."""
         raise NotImplementedError
 
     @property
     def max_seq_length(self) -> int:
-        """Tokens of the longest sentence that is read whole, its template and specials included.
+        """Maximum length of a sentence in tokens, its template and special tokens included.
 
-        Set to fewer than the model has room for, sentences are cut there; a larger number or None uses all the room.
-        Setting it raises ValueError where no token of a sentence would be left.
+        Longer sentences are truncated. A value above the model's maximum, or None, sets that maximum. Setting it raises
+        ValueError if no token of a sentence would be left.
         """
         return self.max_content + self.views[0][0].length
 
@@ -225,16 +224,16 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
             self.max_row_length = value
 
     def get_embedding_dimension(self) -> int:
-        """The numbers of a vector."""
+        """Return the dimension of the vectors."""
         return self.dim if self.truncate_dim is None else min(self.dim, self.truncate_dim)
 
     def get_sentence_embedding_dimension(self) -> int:
-        """The same, under its older name."""
+        """Return `get_embedding_dimension()`, of which this is the older name."""
         return self.get_embedding_dimension()
 
     @contextmanager
     def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
-        """Meanwhile `encode` keeps the first `truncate_dim` numbers of a vector where it is not told how many."""
+        """Set the default dimension of `encode` to `truncate_dim` in the block."""
         before, self.truncate_dim = self.truncate_dim, truncate_dim
         try:
             yield
@@ -242,5 +241,5 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
             self.truncate_dim = before
 
     def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
-        """(N, d) float32 vectors on the CPU: the model's own path from text to vector."""
+        """Return (N, d) float32 vectors on the CPU, by the model's own path from text to vector."""
         raise NotImplementedError

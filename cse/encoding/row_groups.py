@@ -1,4 +1,4 @@
-"""How the rows of a training step are parted into forwards, so that little of what is computed is padding."""
+"""Grouping of the rows of a training step into forward passes with little padding."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-FORWARD_COST = 64  # tokens that one more forward is worth, measured with bundled models on a CPU
+FORWARD_COST = 64  # overhead of a forward pass in tokens, measured with bundled models on a CPU
 
 
 def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
-    """The numbers of rows of these `lengths` (tokens) in groups of like length, short ones first.
+    """Return the numbers of rows of these `lengths` (tokens) in groups of similar length, short ones first.
 
-    Each group is padded to its longest row. The groups are those in which padding, and `cost` tokens for each of them,
-    come to the least; none has more than `most` rows.
+    Each group is padded to its longest row. The groups minimise padding plus `cost` tokens per group; larger ones are
+    then split into groups of at most `most` rows.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = np.asarray(lengths)[order]

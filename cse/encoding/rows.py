@@ -18,9 +18,9 @@ SPECIALS = 2  # the first and the last token of every row
 
 @dataclass(frozen=True)
 class Row:
-    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot there or -1, `positions` (L,) from 0.
+    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot or -1, `positions` (L,) from 0.
 
-    `cut` names dimensions in which the embeddings of all its tokens are zero.
+    `pool_at` is the token that is read. `cut` lists dimensions in which the embeddings of all its tokens are zero.
     """
 
     ids: tuple[int, ...]
@@ -32,40 +32,40 @@ class Row:
 
 @dataclass(frozen=True)
 class TokenTemplate:
-    """A template in one tokenizer's ids: what stands before and after the sentence, special tokens included."""
+    """A template in one tokenizer's ids before and after the sentence, special tokens included."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
     before_slots: tuple[int, ...]
     after_slots: tuple[int, ...]
     mask_index: int | None  # within before + after; None reads the first token
-    spaced: bool  # the sentence follows a space, which byte-level tokenizers see
+    spaced: bool  # the sentence follows a space, which matters to byte-level tokenizers
 
     @property
     def length(self) -> int:
-        """Tokens the template adds to a sentence."""
+        """Number of tokens the template adds to a sentence."""
         return len(self.before) + len(self.after)
 
     @property
     def slot_ids(self) -> tuple[int, ...]:
-        """The token id behind every learned slot, in slot order."""
+        """The token id of every learned slot, in slot order."""
         ids = (*self.before, *self.after)
         slots = (*self.before_slots, *self.after_slots)
         return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
 
     def content_limit(self, max_length: int) -> int:
-        """Tokens of a sentence in a training row of `max_length`: where it stands alone its two specials count.
+        """Return the maximum tokens of a sentence for a training `max_length`.
 
-        SimCSE's and DCPCSE's 32 include them; a prompt, specials and all, stands beside PromptBERT's and ConPVP's 32.
+        SimCSE's and DCPCSE's 32 include the two special tokens, PromptBERT's and ConPVP's 32 no part of the template.
         """
         return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
 
     def row(self, content: Sequence[int]) -> Row:
-        """The row of a sentence's token ids (n,)."""
+        """Return the row of a sentence's token ids (n,)."""
         return self._row(content, range(self.length + len(content)))
 
     def bias_row(self, n: int, specials: bool = True) -> Row:
-        """The row without a sentence, its later positions shifted by n as if n tokens stood there (PromptBERT 4.2).
+        """Return the row without a sentence, positions after it shifted by n as for n tokens (PromptBERT 4.2).
 
         `specials=False` leaves out the first and the last token (ConPVP's masked form).
         """
@@ -86,9 +86,9 @@ class TokenTemplate:
 
 
 def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTemplate:
-    """The template in `tokenizer`'s ids.
+    """Return the template in `tokenizer`'s ids.
 
-    Spaces before [MASK], [P] and the sentence belong to these, so no byte-level tokenizer leaves a lone space token.
+    Spaces before [MASK], [P] and the sentence belong to these, so that byte-level tokenizers make no lone space token.
     """
     parts = [part for part in PARTS.split(template.text) if part]
     where = parts.index("[X]")

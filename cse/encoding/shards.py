@@ -1,7 +1,7 @@
-"""A corpus encoded in parts, each a file of its own: processes share the work, and a killed run goes on.
+"""Encoding of a corpus in parts, one file each: processes share the work, and a killed run can be resumed.
 
 The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, and
-`manifest.json`. While the run is on, `plan.json` says what it makes, and a `.json` beside each part that it is whole.
+`manifest.json`. During the run, `plan.json` holds the plan, and a `.json` next to each complete part its checksum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
-EARLIER: dict[str, Any] = {"passes": "padded", "batch_size": None}  # what a plan that does not say these has
+EARLIER: dict[str, Any] = {"passes": "padded", "batch_size": None}  # values of plans without these fields
 BLOCK = 4096  # sentences encoded at a time
 CURE = "encode it again"
 
@@ -35,11 +35,11 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What is encoded, by which model and in how many parts; runs of equal plans on one machine give the same bytes.
+    """The corpus, the model and the number of parts; runs of equal plans on one machine give the same bytes.
 
-    `model`, `pooling` and `family` open the model again, `fingerprint` is what it then has. `sha256` is of the `count`
+    `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
     sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of
-    `cse.encoding.packed.PASSES`) and `batch_size` are those of the model, which change the last bits.
+    `cse.encoding.packed.PASSES`) and `batch_size` change the last bits of the vectors.
     """
 
     model: str
@@ -57,16 +57,16 @@ class ShardPlan:
     version: int = 1
 
     def rows(self, shard: int) -> range:
-        """The numbers of the sentences in part `shard`, from 0; parts differ by at most one sentence."""
+        """Return the numbers of the sentences in part `shard`, from 0; part sizes differ by at most one."""
         return range(self.count * shard // self.shards, self.count * (shard + 1) // self.shards)
 
     def name(self, shard: int) -> str:
-        """The file of part `shard`."""
+        """Return the file name of part `shard`."""
         return f"part-{shard:05}-of-{self.shards:05}.npy"
 
 
 def processes() -> PartialState:
-    """The processes of an `accelerate launch` or `torchrun`, each on a GPU of its own where there are any."""
+    """Return the processes of an `accelerate launch` or `torchrun`, each on its own GPU if there are any."""
     import torch
     from accelerate import PartialState
 
@@ -76,7 +76,7 @@ def processes() -> PartialState:
 def encode_in_parts(
     folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Report
 ) -> None:
-    """Encode `texts`, all sentences of the plan, into `folder`; every process of a launch takes its share of the parts.
+    """Encode `texts`, all sentences of the plan, into `folder`; each process of a launch encodes some of the parts.
 
     Raises ValueError as `begin` and `write_parts` do.
     """
@@ -91,7 +91,7 @@ def encode_in_parts(
 
 
 def survey(texts: Iterable[str]) -> tuple[int, str]:
-    """The number of sentences and the sha256 of them all, each followed by a newline."""
+    """Return the number of sentences and the sha256 of all of them, each followed by a newline."""
     digest, count = hashlib.sha256(), 0
     for text in texts:
         digest.update(text.encode() + b"\n")
@@ -100,9 +100,9 @@ def survey(texts: Iterable[str]) -> tuple[int, str]:
 
 
 def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
-    """Make `folder` that of `plan`, new or, with `resume`, as an unfinished run of the same plan left it.
+    """Create `folder` for `plan` or, with `resume`, continue in that of an unfinished run of the same plan.
 
-    Raises ValueError where it holds anything else, a finished run included, and where `shards` does not fit the text.
+    Raises ValueError if it holds anything else, such as a finished run, and if `shards` does not fit the text.
     """
     if not plan.count:
         raise ValueError("the text has no sentences; give one that has")
@@ -112,7 +112,7 @@ def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
         raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
     if (folder / MANIFEST).exists():
         raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
-    sweep(folder / PLAN)  # what a kill left of its first writing
+    sweep(folder / PLAN)  # temporary files of a killed run
     if folder.is_dir() and any(folder.iterdir()):
         _check_same(folder, plan, resume)
     write_json(folder / PLAN, asdict(plan))
@@ -123,7 +123,7 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
         raise ValueError(f"{folder}: holds something else; give another `output`")
     begun = {**EARLIER, **read_json(folder / PLAN)}
     if not resume:
-        raise ValueError(f"{folder}: holds an unfinished run; `resume` goes on with it, or give another `output`")
+        raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
     wanted = asdict(plan)
     if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
         raise ValueError(
@@ -135,10 +135,10 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
 def write_parts(
     folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Report
 ) -> None:
-    """Encode the parts `mine` that are not there yet; `texts` are all sentences, of which the others are passed over.
+    """Encode those of the parts `mine` that are missing; `texts` are all sentences, of which the others are skipped.
 
-    `report` gets the number of sentences of each block, those found encoded included. Raises ValueError where there are
-    fewer sentences than planned.
+    `report` gets the number of sentences of each block and of each existing part. Raises ValueError if there are fewer
+    sentences than planned.
     """
     stream, position = iter(texts), 0
     for shard in sorted(mine):
@@ -156,14 +156,14 @@ def write_parts(
 
 @dataclass(frozen=True)
 class Part:
-    """A part before it is there: its number of `rows` of `dimension` numbers, and its sentences."""
+    """A part to encode: its dimension, number of rows, and sentences."""
 
     dimension: int
     rows: int
     texts: Iterator[str]
 
     def write(self, path: Path, encode: Encode, report: Report) -> None:
-        """Encode the sentences into the new file `path`, a block at a time."""
+        """Encode the sentences into a new file `path`, a block at a time."""
         array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), (self.rows, self.dimension))
         done = 0
         while block := list(islice(self.texts, BLOCK)):
@@ -176,18 +176,18 @@ class Part:
 
 
 def record(path: Path) -> dict[str, Any]:
-    """What tells a file that is there as it was written from a damaged one."""
+    """Return size and checksum of a file."""
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a part is there as it was written; a damaged one is written again."""
+    """True if a part exists and matches its record; a damaged one is written again."""
     written = path.with_suffix(".json")
     return written.is_file() and path.is_file() and read_json(written) == record(path)
 
 
 def finish(folder: Path, plan: ShardPlan) -> None:
-    """Write the manifest of a folder whose parts are all there, in place of the files of the run."""
+    """Write the manifest of a folder with all its parts, and delete the files of the run."""
     names = [plan.name(shard) for shard in range(plan.shards)]
     parts = {name: read_json((folder / name).with_suffix(".json")) for name in names}
     write_json(folder / MANIFEST, {**asdict(plan), "parts": parts})
@@ -196,9 +196,9 @@ def finish(folder: Path, plan: ShardPlan) -> None:
 
 
 def read_plan(folder: Path) -> ShardPlan:
-    """What a finished folder holds. Raises ArtefactError where it is none, is unfinished or lacks a part."""
+    """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
-        raise ArtefactError(f"{folder}: is an unfinished run; go on with it by scripts.encode with `resume`")
+        raise ArtefactError(f"{folder}: is an unfinished run; continue it by scripts.encode with `resume`")
     values = {**EARLIER, **read_json(folder / MANIFEST)}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
@@ -214,9 +214,9 @@ def read_plan(folder: Path) -> ShardPlan:
 
 
 def read_blocks(folder: Path) -> Iterator[np.ndarray]:
-    """The rows (n, d) float32 of a finished folder in order, at most `BLOCK` at a time, memory-mapped.
+    """Yield the rows (n, d) float32 of a finished folder in order, at most `BLOCK` at a time, memory-mapped.
 
-    Raises ArtefactError as `read_plan` does, and where a part is not what the manifest says.
+    Raises ArtefactError as `read_plan` does, and if a part does not match the manifest.
     """
     plan, recorded = read_plan(folder), read_json(folder / MANIFEST)["parts"]
     for shard in range(plan.shards):
@@ -229,10 +229,9 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
 
 
 def with_texts(folder: Path, texts: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """The rows of a finished folder, a block at a time, with the sentences they are of.
+    """Yield the rows of a finished folder with their sentences, a block at a time.
 
-    Raises ValueError at the end where `texts` are not the sentences that were encoded; what was made of the blocks is
-    then to be dropped.
+    Raises ValueError at the end if `texts` are not the encoded sentences; discard all blocks then.
     """
     plan, stream, digest = read_plan(folder), iter(texts), hashlib.sha256()
     for rows in read_blocks(folder):

@@ -1,6 +1,6 @@
-"""What a model's config.json may ask for: blocks of a family that is read here, no larger than its weights are.
+"""Checks of a model's config.json: blocks of a supported family, no larger than the weights.
 
-Modules are built before their weights are read, so a damaged or hostile configuration could ask for any memory.
+Modules are built before their weights are read, so a damaged or hostile configuration could allocate any memory.
 """
 
 from __future__ import annotations
@@ -19,18 +19,16 @@ from cse.storage.writing import read_json
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-SIZE = re.compile(
-    r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)"
-)  # names of numbers that something is made of
+SIZE = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
 LAYER = re.compile(r"\blayers?\.(\d+)\.")
-MOST = 2  # times the numbers of its weights has no model, whose file may lack the head or tied words
+MOST = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
 CURE = "copy the model again, with the files that belong together"
 
 
 def check_sizes(path: Path, weights: Mapping[str, torch.Tensor]) -> None:
-    """Raise ArtefactError where a size in a config.json is larger than any in the shapes of the weights beside it.
+    """Raise ArtefactError if a size in a config.json is larger than any dimension of the weights.
 
-    This goes before transformers reads the file, which makes lists as long as it says.
+    Call it before transformers reads the file and creates lists of these sizes.
     """
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in read_json(path).items():
@@ -39,7 +37,7 @@ def check_sizes(path: Path, weights: Mapping[str, torch.Tensor]) -> None:
 
 
 def check_family(config: PreTrainedConfig) -> None:
-    """Raise ArtefactError unless the blocks take embeddings, positions and cached keys and values as BERT's do."""
+    """Raise ArtefactError unless the blocks accept embeddings, positions and cached keys and values as BERT's do."""
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
@@ -57,16 +55,16 @@ def check_family(config: PreTrainedConfig) -> None:
 
 
 def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, torch.Tensor]) -> None:
-    """Raise ArtefactError where a model of `config` has more layers or many more numbers than its weights.
+    """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
 
-    The model is built without memory (PyTorch's meta device) once its layers are known to be no more than are stored.
+    After the check of its layers, the model is built without memory (PyTorch's meta device).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
     layers = len({found[1] for key in weights if (found := LAYER.search(key))})
-    if (asked := int(config.num_hidden_layers)) > layers:
-        raise ArtefactError(f"{place}: its config.json asks for {asked:,} layers, its weights have {layers}; {CURE}")
+    if (wanted := int(config.num_hidden_layers)) > layers:
+        raise ArtefactError(f"{place}: its config.json asks for {wanted:,} layers, its weights have {layers}; {CURE}")
     with torch.device("meta"):
         numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
     if numbers > MOST * (stored := sum(tensor.numel() for tensor in weights.values())):

@@ -1,6 +1,6 @@
-"""Plain text to ids, one rule for what no tokenizer can read, and one caller at a time.
+"""Tokenisation of plain text, cleaned first, and by one thread at a time.
 
-A tokenizer keeps the options of a call under way for all of its callers.
+The options of a call apply to all threads that use a tokenizer at that time.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _ONE_AT_A_TIME = Lock()
 
 
 def readable(text: str) -> str:
-    """The text as every model here reads it: NUL, which ends texts in some tools, is a space, and half of a surrogate
-    pair, which is no character and has no UTF-8, is "?"; any other text stays as it is.
+    """Return the text with NUL, which ends texts in some tools, as a space, and half of a surrogate pair, which has no
+    UTF-8 form, as "?".
     """
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
 
 
 def plain_ids(tokenizer: PreTrainedTokenizerBase, text: str | Sequence[str], special: bool = False) -> BatchEncoding:
-    """The encoding of a text as `readable`, or of several: all ids, none added; "[MASK]" is plain unless `special`.
+    """Return the encoding of a text or several, made `readable`; no ids are added; "[MASK]" is text unless `special`.
 
-    Nothing is cut here, since a limit given to the tokenizer would cut what another thread reads.
+    Nothing is truncated, since a limit given to the tokenizer would truncate the texts of other threads.
     """
     with _ONE_AT_A_TIME:
         texts = readable(text) if isinstance(text, str) else list(map(readable, text))

@@ -1,1 +1,1 @@
-"""Methods as values: templates, views, switches and published settings; nothing here imports torch."""
+"""Methods as values: templates, views, options and published settings, without torch."""

@@ -28,7 +28,7 @@ View = tuple[Template, ...]  # one template, or several of which each sentence d
 
 
 class When(str, Enum):
-    """In which phase a step of the encoder applies."""
+    """Phases in which an encoder step applies."""
 
     NEVER = "never"
     TRAINING = "training"
@@ -36,25 +36,25 @@ class When(str, Enum):
 
 
 class Pooling(str, Enum):
-    """Where the vector is read: at the template's mask (or first token), or as a mean over all tokens and specials."""
+    """Sources of the vector: the template's mask (or first token), or a mean over all tokens, special ones included."""
 
     TOKEN = "token"
     MEAN = "mean"
     FIRST_LAST = "first-last"  # embedding layer's output and last layer
     LAST_TWO = "last-two"  # the last two layers
-    STATIC = "static"  # word embeddings alone
-    STATIC_OUTPUT = "static-output"  # rows of the decoder alone
+    STATIC = "static"  # word embeddings
+    STATIC_OUTPUT = "static-output"  # output embeddings (rows of the decoder)
 
 
 class Head(str, Enum):
-    """What follows the pooled vector: a fresh linear layer with tanh (SimCSE), or the masked LM's own transform."""
+    """Heads on the pooled vector: a new linear layer with tanh (SimCSE), or the masked LM's own transform."""
 
     TANH = "tanh"
     TRANSFORM = "transform"
 
 
 class Contrast(str, Enum):
-    """What a view is told from: the second views of the batch, or all other views of it, in both directions."""
+    """Negatives of a view: the second views of the batch, or all its other views, in both directions."""
 
     INFO_NCE = "info-nce"
     NT_XENT = "nt-xent"
@@ -64,16 +64,16 @@ class Contrast(str, Enum):
 class Method:
     """A way to train and read sentence vectors.
 
-    `frozen`: the backbone stays as it is. `prefix`: length of the per-layer key/value prompt. `supervised`: view k
-    takes text k of an example instead of all views taking the same sentence. `specials_in_bias`: whether the template
-    bias sees the first and last token. `mlm_weight`: start of the decaying masked-LM term. `untrained`: a pooling of
-    a backbone, in which nothing is learned. `roberta_head` (in place of `head` on RoBERTa) and `settings_of` (the
-    method whose published settings hold, itself where empty) are read by `preset` alone.
+    `frozen`: the backbone is not trained. `prefix`: length of the per-layer key/value prompt. `supervised`: view k
+    takes text k of an example; otherwise all views take the same sentence. `specials_in_bias`: the template bias sees
+    the first and last token. `mlm_weight`: initial weight of the decaying masked-LM loss. `untrained`: a pooling of
+    a backbone, with nothing learned. Only `preset` reads `roberta_head` (replaces `head` on RoBERTa) and `settings_of`
+    (the method whose published settings apply; empty: its own).
 
-    Of training alone: `cutoff` is the share of embedding dimensions that view 1 loses, `repetition` the most that
-    view 2 repeats of its tokens, `shuffled` whether view 2 has its positions permuted
-    (`cse.training.augmentation`); `queue` is the number of further negatives from a momentum encoder
-    (`cse.training.momentum`), `training_pooling` a pooling other than that of encoding.
+    For training only: `cutoff` is the share of embedding dimensions cut from view 1, `repetition` the largest share
+    of its tokens that view 2 repeats, `shuffled` permutes the positions of view 2 (`cse.training.augmentation`);
+    `queue` is the number of additional negatives from a momentum encoder (`cse.training.momentum`),
+    `training_pooling` replaces `pooling`.
     """
 
     name: str
@@ -108,11 +108,11 @@ class Method:
 
     @property
     def template(self) -> Template:
-        """The template sentences are encoded with."""
+        """The template used for encoding."""
         return self.views[0][0]
 
     def on_roberta(self) -> Method:
-        """The method on a RoBERTa backbone; a set of templates to draw from is the same on every backbone (ConPVP)."""
+        """Return the method for a RoBERTa backbone; views with several templates stay the same (ConPVP)."""
         views = tuple((ON_ROBERTA.get(view[0], view[0]),) if len(view) == 1 else view for view in self.views)
         return replace(self, views=views, head=self.roberta_head or self.head)
 
@@ -182,7 +182,7 @@ METHODS = {
     )
 }  # fmt: skip
 
-# Texts are premise, entailed, contradicted; the head stays at test time (methods' released evaluation).
+# Texts are premise, entailed, contradicted; the head is kept for encoding (the methods' released evaluation).
 SUPERVISED = {
     "simcse": replace(SIMCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS),
     "promptbert": replace(
@@ -192,7 +192,7 @@ SUPERVISED = {
         denoise=When.ALWAYS,
         head=Head.TRANSFORM,
         head_when=When.ALWAYS,
-        roberta_head=Head.TANH,  # the released one keeps the fresh head
+        roberta_head=Head.TANH,  # as in the released code
     ),
     "dcpcse": replace(DCPCSE, views=((PLAIN,),) * 3, supervised=True, head_when=When.ALWAYS, prefix=12),
 }

@@ -1,4 +1,4 @@
-"""The settings that methods were published with, by backbone, and which method a name means on a backbone."""
+"""Published settings of methods by backbone, and lookup of a method by name and backbone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from cse.methods.method import METHODS, SUPERVISED, Method
 from cse.methods.settings import TrainConfig
 
-# (method, supervised, backbone) -> what differs from the defaults of TrainConfig and from the fields of the method.
+# (method, supervised, backbone) -> differences from the defaults of TrainConfig and from the method's fields.
 PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     # SimCSE, released training scripts
     ("simcse", False, "bert-base"): {"batch_size": 64, "learning_rate": 3e-5},
@@ -79,21 +79,21 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
 }
 
 
-# What an ablation changes of its method's published settings.
+# Differences of the ablations from their method's published settings.
 ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
 
 
 def backbone_key(model_type: str, hidden: int) -> str:
-    """The backbone's row in the published tables: its family and size, such as `bert-base`."""
+    """Return the backbone's row in the published tables: its family and size, such as `bert-base`."""
     family = "roberta" if "roberta" in model_type else "bert"
     return f"{family}-{'large' if hidden >= 1024 else 'base' if hidden >= 512 else 'small'}"
 
 
 def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
-    """The method and the settings it was published with on `backbone` (a `backbone_key`).
+    """Return the method and its published settings on `backbone` (a `backbone_key`).
 
-    Where a paper has no row for the backbone, its row for the base model of the family or of BERT stands in; the
-    ablations use their method's. Raises ValueError for an unknown method and for one without a supervised form.
+    If a paper has no row for the backbone, its row for the base model of the family, or of BERT, is used; ablations
+    use their method's. Raises ValueError for an unknown method and for one without a supervised form.
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}; choose from {', '.join(METHODS)}")

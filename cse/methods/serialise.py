@@ -1,4 +1,4 @@
-"""Methods as JSON, in checkpoints and in the fingerprint of an encoder."""
+"""Methods as JSON, for checkpoints and encoder fingerprints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT_1 = (
 
 
 def to_json(method: Method) -> dict[str, Any]:
-    """The method as plain JSON values; of the fields that came after format 1, those that are not at their default."""
+    """Return the method as plain JSON values; fields added after format 1 only if they differ from their default."""
     values = asdict(method)
     written = [field for field in fields(method) if field.compare]
     return {
@@ -27,17 +27,17 @@ def to_json(method: Method) -> dict[str, Any]:
 
 
 def encoding_json(method: Method) -> str:
-    """What the fingerprint of an encoder holds of its method: the fields of format 1, in that order.
+    """Return the method's part of an encoder fingerprint: the fields of format 1, in that order.
 
-    A later field belongs in it only where encoding depends on it, and then only when it is not at its default: the
-    fingerprints of existing checkpoints, indexes and results have to stay.
+    Add a later field only if encoding depends on it, and then only if it differs from its default: the fingerprints
+    of existing checkpoints, indexes and results must not change.
     """
     values = asdict(method)
     return json.dumps({name: values[name] for name in FORMAT_1 if name not in ("summary", "citation")})
 
 
 def from_json(value: dict[str, Any]) -> Method:
-    """The method of `to_json`; raises ValueError for unknown or missing fields."""
+    """Read the output of `to_json`. Raises ValueError for unknown or missing fields."""
     try:
         views = tuple(tuple(Template(**template) for template in view) for view in value["views"])
         enums = {

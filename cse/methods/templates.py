@@ -1,8 +1,8 @@
 """Templates: the text around a sentence that the backbone reads. `cse.encoding.rows` turns them into token ids.
 
 A template is text with one `[X]` (the sentence), at most one `[MASK]` (where the vector is read; without it the vector
-is read at the first token) and any number of `[P]` (learned slots). The sentence is cut before it is put in, so the
-mask always survives, and the mask is found by where the template put it, never by its id.
+is read at the first token) and any number of `[P]` (learned slots). The sentence is truncated before it is inserted, so
+the mask is never cut off, and the mask is located by its position in the template, never by its id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PARTS = re.compile(r"(\[X\]|\[MASK\]|\[P\])")
 
 @dataclass(frozen=True)
 class Template:
-    """A template's text. `soft`: every word of it becomes a learned vector that starts at the word's embedding."""
+    """A template's text. `soft`: each of its words becomes a learned vector, initialised from the word's embedding."""
 
     text: str
     soft: bool = False
@@ -27,18 +27,18 @@ class Template:
 
 
 PLAIN = Template("[X]")
-# PromptBERT 4.1 and its released settings: `of` is view 1 and predicts, `:` is view 2 and the best untrained one.
+# PromptBERT 4.1 and its released settings: view 1, also used for encoding, and view 2, the best untrained template.
 MEANS_OF = Template('This sentence of "[X]" means [MASK].')
 MEANS = Template('This sentence : "[X]" means [MASK].')
 MEANS_ROBERTA = Template("This sentence : ' [X] ' means [MASK].")
 MEANS_ROBERTA_THE = Template("The sentence : ' [X] ' means [MASK].")
 OPTI = Template(MEANS.text, soft=True)
 SHALLOW = Template('This sentence : "[X]" means [MASK]', soft=True)  # DCPCSE, appendix A: no period
-# ConPVP, section 3.2 and its released data (one positive template more than Table 1, wording as released).
+# ConPVP, section 3.2 and its released data (one positive template more than in Table 1; wording as released).
 CONTINUOUS = Template("[X] [P][P][P][P] [MASK] .")
 MANUAL = Template('This sentence : " [X] " means [MASK] .')
-# PromptBERT's templates as released for RoBERTa: single quotes with spaces inside, and another second view. The learned
-# ones, which were released for BERT alone, begin at the same words.
+# PromptBERT's templates as released for RoBERTa: single quotes with spaces inside, and another second view. The soft
+# templates, released for BERT only, are initialised from the same words.
 ON_ROBERTA = {
     MEANS_OF: MEANS_ROBERTA,
     MEANS: MEANS_ROBERTA_THE,

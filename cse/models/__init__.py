@@ -1,1 +1,1 @@
-"""What a model name means, and opening and saving what it names."""
+"""Model names, and opening and saving models."""

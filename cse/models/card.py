@@ -1,4 +1,4 @@
-"""The cards of what is passed on: front matter that the hub reads, what is in the folder, and how it is used."""
+"""Model and dataset cards for the hub: front matter, content of the folder, and usage."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apach
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What the files do not say: the name they are opened by, their licence, hub ids of the data they were made from.
+    """Facts that the files do not hold: the name to open them by, their licence, hub ids of their training data.
 
-    No licence leaves that of the bundled backbone to checkpoints made on it, and the others without one.
+    Without `licence`, checkpoints on the bundled backbone get its licence, and others none.
     """
 
     name: str = "THIS_FOLDER"
@@ -30,7 +30,7 @@ class CardFacts:
 
 
 def model_card(config: CheckpointConfig, facts: CardFacts | None = None) -> str:
-    """A checkpoint's card in the hub's form, with its dev score as a `model-index` result."""
+    """Return a checkpoint's card in the hub's format, with its dev score as a `model-index` result."""
     from huggingface_hub import ModelCardData
 
     facts = facts or CardFacts()
@@ -49,7 +49,7 @@ def _title(config: CheckpointConfig) -> str:
 
 
 def base_model(backbone: str) -> str | None:
-    """The hub id of the model that a backbone is or was made from; None for a folder and for one not recorded."""
+    """Return the hub id of a backbone or of the model it was trained from; None for a folder and if unknown."""
     if backbone == BACKBONE:
         return BUNDLED_FROM
     repository, _ = split_revision(backbone)
@@ -57,7 +57,7 @@ def base_model(backbone: str) -> str | None:
 
 
 def _results(config: CheckpointConfig) -> list[EvalResult]:
-    """The dev score that the state was selected by, with its protocol; none of a run without dev pairs."""
+    """Return the dev score by which the state was selected, with its protocol; none for a run without dev pairs."""
     from huggingface_hub import EvalResult
 
     settings, dev = config.training.get("settings", {}), config.training.get("dev", {})
@@ -95,7 +95,7 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
 
 
 def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:
-    """The card of an index: `rows` sentences as vectors of `model` in a FAISS index of type `factory`."""
+    """Return the card of an index: `rows` sentences as vectors of `model` in a FAISS index of type `factory`."""
     from huggingface_hub import DatasetCardData
 
     data = DatasetCardData(

@@ -1,7 +1,7 @@
 """Checkpoints: exactly the learned tensors and a configuration.
 
-A folder holds `config.json`, `model.safetensors` (in shards where it is large) and a model card. The backbone is
-referred to by id or folder and by the fingerprint it had; `cse.publishing.copying` puts it into the folder `backbone`.
+A folder holds `config.json`, `model.safetensors` (in shards if large) and a model card. The backbone is referenced by
+id or folder and by its fingerprint; `cse.publishing.copying` puts it into the folder `backbone`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ def save(
     storage: Storage = Storage.FLOAT32,
     max_shard_size: str | None = None,
 ) -> None:
-    """Write a checkpoint folder, replacing an earlier one at once; `training` goes into its config.
+    """Write a checkpoint folder, atomically replacing an earlier one; `training` goes into its config.
 
-    No file is larger than `max_shard_size`: of int8 ones, which are made to travel, what hosts take without Git LFS.
-
-    Raises ValueError where `folder` holds anything but a checkpoint, ArtefactError where int8 differences are asked
-    for and the backbone cannot be opened again.
+    No file is larger than `max_shard_size`, by default 2 GB, and for int8 9 MB, which hosts accept without Git LFS.
+    Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if int8 differences are requested and
+    the backbone cannot be opened again.
     """
     from huggingface_hub import save_torch_state_dict
 
@@ -71,21 +70,21 @@ def save(
 
 
 def read_start(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
-    """The tensors of the backbone that an encoder began from, read again.
+    """Read the tensors of the backbone that an encoder was initialised from.
 
-    Raises ArtefactError where it cannot be opened or is another by now.
+    Raises ArtefactError if it cannot be opened or has changed.
     """
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
     if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
         raise ArtefactError(
-            f"{encoder.backbone}: was {encoder.backbone_fingerprint} when training began and is {found} now, so no "
-            "difference from it can be stored; restore it, or store float16"
+            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {found}), so "
+            "differences from it cannot be stored; restore it, or store float16"
         )
     return backbone_tensors(model)
 
 
 def read_checkpoint_config(folder: Path) -> CheckpointConfig:
-    """What a checkpoint folder says about itself. Raises ArtefactError where that is missing or damaged."""
+    """Read the config of a checkpoint folder. Raises ArtefactError if it is missing or damaged."""
     try:
         return CheckpointConfig.from_json(read_config(folder))
     except ArtefactError:
@@ -95,15 +94,15 @@ def read_checkpoint_config(folder: Path) -> CheckpointConfig:
 
 
 def weight_layouts(config: CheckpointConfig) -> tuple[str, ...]:
-    """Which of `SAFE` hold a checkpoint's weights: those that it recorded, or any where the first versions did not.
+    """Return those of `SAFE` that the checkpoint records; all of them if it records none (the first versions).
 
-    A copy over an earlier one may have left the other, with old weights.
+    A checkpoint copied over an earlier one may leave a file of the other layout, with old weights.
     """
     return tuple(name for name in SAFE if name in config.sha256) or SAFE
 
 
 def load_checkpoint(folder: Path, name: str) -> Encoder:
-    """The encoder of a checkpoint folder, its tensors checked strictly against what its method learns."""
+    """Open the encoder of a checkpoint folder; its tensors must be exactly those that its method learns."""
     config = read_checkpoint_config(folder)
     files, origin = find_weights(str(folder), weight_layouts(config)), config.backbone
     verify(folder, config.sha256, CURE)
@@ -124,7 +123,7 @@ def load_checkpoint(folder: Path, name: str) -> Encoder:
 def _copy_learned(stored: dict[str, torch.Tensor], encoder: Encoder, folder: Path) -> None:
     learned = encoder.learned()
     try:
-        tensors = unpack(stored, learned)  # which still are the backbone's
+        tensors = unpack(stored, learned)  # `learned` still holds the backbone's values
     except ArtefactError as error:
         raise ArtefactError(f"{folder}: {error}; train it again") from error
     if tensors.keys() != learned.keys():

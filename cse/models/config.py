@@ -1,4 +1,4 @@
-"""What a checkpoint says about itself: a frozen record that becomes `config.json`; `cse.models.card` words it."""
+"""The configuration of a checkpoint: a frozen record, stored as `config.json` and described by `cse.models.card`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cse.storage.checksums import DIGEST, content_digest
 
 FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2}  # an earlier version refuses what it cannot read
 
-EMBEDDED = "backbone"  # a folder in the checkpoint's own, where a backbone of one machine travels with it
+EMBEDDED = "backbone"  # a subfolder of the checkpoint with a copy of its backbone
 
 
 class DevScores(TypedDict, total=False):
@@ -27,7 +27,7 @@ class DevScores(TypedDict, total=False):
 
 
 class TrainingRecord(TypedDict, total=False):
-    """What a training adds to its checkpoint: the settings, how the state was selected, its dev scores."""
+    """The training part of a checkpoint's config: settings, method of selecting the state, dev scores."""
 
     settings: dict[str, Any]
     selection: str
@@ -36,7 +36,7 @@ class TrainingRecord(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class BackboneRecord:
-    """The backbone a checkpoint was trained on: folder or hub id, hub commit, and the fingerprint it had."""
+    """The backbone a checkpoint was trained on: folder or hub id, hub commit, and fingerprint at that time."""
 
     name: str
     revision: str | None
@@ -45,10 +45,10 @@ class BackboneRecord:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """The content of `config.json`; `learned_numbers` counts the parameters that `storage` holds.
+    """The content of `config.json`; `learned_numbers` counts the stored parameters.
 
-    `sha256` has the checksums of the files of weights by name; the first versions recorded none, and no digest of the
-    rest of the object, without which a changed template or setting would be taken.
+    `sha256` has the checksums of the weight files by name. The first versions recorded neither these nor a digest of
+    the other fields, so changes to a template or a setting there are not noticed.
     """
 
     method: Method
@@ -60,7 +60,7 @@ class CheckpointConfig:
     sha256: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The object in `config.json`, with the versions of the libraries that write it."""
+        """Return the object in `config.json`, with the versions of the libraries that write it."""
         versions = {name: version(name) for name in ("torch", "transformers")}
         value = {
             "format": FORMATS[self.storage], "storage": self.storage.value,
@@ -73,7 +73,7 @@ class CheckpointConfig:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CheckpointConfig:
-        """The record of `to_json`. Raises ValueError, saying what is wrong, for anything else."""
+        """Read the output of `to_json`. Raises ValueError with the reason for anything else."""
         if value.get("format") not in FORMATS.values():
             raise ValueError(f"checkpoint format {value.get('format')}, this version reads 1 and 2")
         if DIGEST in value and value[DIGEST] != _own_digest(value):
@@ -86,7 +86,7 @@ class CheckpointConfig:
                 "selection": value.get("selection", ""),
                 "dev": DevScores(**(value.get("dev") or {})),
             }
-            storage = Storage(value.get("storage", Storage.FLOAT32))  # which the first versions did not record
+            storage = Storage(value.get("storage", Storage.FLOAT32))  # not recorded by the first versions
             learned = int(value.get("learned_numbers", 0))
             sums = {str(name): str(checksum) for name, checksum in value.get("sha256", {}).items()}
             return cls(method, backbone, bool(value.get("frozen_embeddings")), learned, storage, training, sums)
@@ -95,7 +95,7 @@ class CheckpointConfig:
 
 
 def _own_digest(value: dict[str, Any]) -> str:
-    """The digest of what `config.json` says, but of itself and of where the backbone lies, which may be moved."""
+    """Return the digest of `config.json` without the digest itself and the backbone's name, which may change."""
     backbone = value.get("backbone")
     if isinstance(backbone, dict):
         backbone = {key: item for key, item in backbone.items() if key != "name"}

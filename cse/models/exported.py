@@ -1,4 +1,4 @@
-"""Exports read back: the encoder in a folder that was made for another tool."""
+"""Reading of exports: the encoder in a folder that was made for another tool."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cse.storage.writing import read_json
 CURE = "export it again"
 FORMAT = "cse-export"
 ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
-BASE = "base"  # the folder in an export to peft that holds a backbone which is no hub id
+BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
 READABLE = ("sentence-transformers", "peft")
 
 
 def load_export(folder: Path, name: str) -> Encoder:
-    """The encoder of an export. Raises ArtefactError for one that is damaged, or that holds no weights to read here."""
+    """Open the encoder of an export. Raises ArtefactError if it is damaged or of a kind that is not readable here."""
     record = read_json(folder / EXPORT_RECORD)
     to = record.get("to")
     if record.get("format") != FORMAT or record.get("version") != 1:
@@ -78,7 +78,9 @@ def _has_head(method: Method) -> bool:
 
 def _with_prefix(encoder: Encoder, prefix: torch.Tensor | None, folder: Path) -> Encoder:
     if (prefix is None) != (encoder.prefix is None):
-        raise ArtefactError(f"{folder}: its weights {'lack a' if prefix is None else 'hold a needless'} prefix; {CURE}")
+        raise ArtefactError(
+            f"{folder}: its weights {'lack a' if prefix is None else 'hold an unexpected'} prefix; {CURE}"
+        )
     if prefix is not None and encoder.prefix is not None:
         copy_tensor(prefix, encoder.prefix, f"{folder}: prefix")
     return encoder

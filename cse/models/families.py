@@ -1,6 +1,6 @@
-"""The families of published checkpoints as values: how each is read, and what tells it from the others.
+"""Families of published checkpoints as values: how each is read and recognised.
 
-Adding a family is one entry of `FAMILIES`. Layouts and key names are those of the released training code.
+To add a family, add an entry to `FAMILIES`. Layouts and key names are those of the released training code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cse.methods.method import METHODS, SUPERVISED, Method, When
 from cse.methods.templates import Template
 from cse.storage.hub import split_revision
 
-HEADS = ("mlp.", "pooler.")  # where a head lies as the training code saves it, and as SimCSE's converter renames it
+HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
 
 Fit = Callable[[Method, int], Method]
 
@@ -33,10 +33,10 @@ def _slots_before_the_mask(method: Method, rows: int) -> Method:
 
 @dataclass(frozen=True)
 class Family:
-    """A format of checkpoints: the `method` whose encoding reads it, and the `ids` under which it is published.
+    """A format of checkpoints: the `method` that encodes like it, and the hub `ids` it is published under.
 
-    `tensor` is the key of what it learned beside the backbone and the head, `learned` what `Encoder` calls that, and
-    `fit` makes the method fit its number of rows. `mark` is a pattern of keys that no other family stores.
+    `tensor` is the key of a learned tensor other than backbone and head, `learned` the attribute of `Encoder` for it,
+    and `fit` adapts the method to its number of rows. `mark` is a pattern of keys that only this format stores.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Family:
     fit: Fit = _as_it_is
 
     def reading(self, roberta: bool, rows: int) -> Method:
-        """The method that encodes as the family does: its first view, its head only where encoding has it.
+        """Return the method for encoding: the first view only, and the head only if encoding uses it.
 
         `rows` is the number of rows of `tensor`.
         """
@@ -65,7 +65,7 @@ def _ids(owner: str, start: str, *ends: str) -> tuple[str, ...]:
 SIZES = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
 PROMCSE = {"mark": r"prefix_encoder\..+", "tensor": "prefix_encoder.embedding.weight", "learned": "prefix"}
 
-# Where a file has the marks of several families, the first of them has it.
+# If a file has the marks of several families, the first one applies.
 FAMILIES = {
     family.name: family
     for family in (
@@ -83,7 +83,7 @@ FAMILIES = {
             "promcse-supervised", SUPERVISED["dcpcse"], _ids("YuxinJiang", "sup-promcse", *SIZES[2:]), fit=_prefix,
             **PROMCSE,
         ),
-        # Its RoBERTa has spaces and pads between sentence and slots; here nothing stands there (docs/decisions.md).
+        # Its RoBERTa form has spaces and pads between sentence and slots; they are omitted here (docs/decisions.md).
         Family(
             "conpvp", METHODS["conpvp"], mark="endp", tensor="endp", learned="slots", fit=_slots_before_the_mask
         ),
@@ -98,22 +98,22 @@ PUBLISHED_IDS = {name: family for family in FAMILIES.values() for name in family
 
 
 def marked(keys: Iterable[str]) -> tuple[str, tuple[Family, ...]]:
-    """The first key that only some families store, and these families; an empty key and none where there is none."""
+    """Return the first key with a family's mark and the families with this mark; "" and () if there is none."""
     for family in FAMILIES.values():
         if family.mark and (found := sorted(key for key in keys if re.fullmatch(family.mark, key))):
             return found[0], tuple(other for other in FAMILIES.values() if other.mark == family.mark)
     return "", ()
 
 
-def identify(name: str, keys: frozenset[str], asked: str | None) -> Family | None:
-    """The family of the model `name` that stores `keys`; None where nothing says that it is of one.
+def identify(name: str, keys: frozenset[str], given: str | None) -> Family | None:
+    """Return the family of the model `name` that stores `keys`; None if nothing identifies one.
 
-    The keys decide, then the table of published ids, then the family that is `asked` for by name. Raises ValueError
-    where these contradict each other, ArtefactError where the keys leave more than one family.
+    The keys decide, then the table of published ids, then `given`, a family's name. Raises ValueError if these
+    contradict each other, ArtefactError if more than one family remains.
     """
     key, possible = marked(keys)
     published = PUBLISHED_IDS.get(split_revision(name)[0])
-    stated = FAMILIES[asked] if asked else published
+    stated = FAMILIES[given] if given else published
     if stated and published and stated is not published:
         raise ValueError(f"{name} is published as {published.name}, not as {stated.name}; leave out `family`")
     if stated and possible and stated not in possible:
@@ -124,14 +124,14 @@ def identify(name: str, keys: frozenset[str], asked: str | None) -> Family | Non
 
 
 def check_plain(name: str, keys: frozenset[str]) -> None:
-    """Raise ArtefactError where a model that nothing else identifies looks like a converted or raw checkpoint.
+    """Raise ArtefactError if a model that nothing else identifies may be a published checkpoint.
 
-    That is one with a contrastive head, or with a pooler that lies where SimCSE's converter puts the head; a pretrained
-    model has its pooler among the keys of its backbone.
+    That is one with a contrastive head, or with a pooler at the key where SimCSE's converter puts the head; a
+    pretrained model has its pooler among the keys of its backbone.
     """
     if head := sorted(key for key in keys if key.startswith(HEADS)):
         raise ArtefactError(
-            f"{name}: its {head[0]} is a trained head or a plain pooler, which its files do not tell; give `family` "
+            f"{name}: its {head[0]} may be a trained head or a plain pooler; give `family` "
             f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
         )
 

@@ -1,4 +1,4 @@
-"""Opening models: a reference in, an encoder out; everything that loads a model goes through here."""
+"""Opening of models: from a reference to an encoder. All code that loads a model uses this module."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from cse.storage.weights import find_weights, read_tensors
 
 
 def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
-    """The encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
+    """Open the encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
     return read_settled(Path(str(model)), lambda: open_model(resolve(model, pooling, family), device))
 
 
 def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
-    """The encoder behind a reference, on `device`, which the variable CSE_DEVICE or a GPU that is there stand in for.
+    """Open the encoder of a reference on `device`, by default that of `best_device`.
 
-    Raises ArtefactError for a model that is damaged and for a file of word vectors, which is no encoder; ValueError for
-    a device that is not there.
+    Raises ArtefactError for a damaged model and for a file of word vectors, which is no encoder; ValueError for an
+    unknown or missing device.
     """
     place = device_of(device) if device else best_device()
     if reference.kind is Kind.WORD_VECTORS:
@@ -68,7 +68,7 @@ def _untrained(reference: ModelReference) -> Encoder:
 
 
 def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
-    """Let an encoder cut, prompt, keep and compare as a sentence-transformers model says it does."""
+    """Set an encoder's length, prompts, dimension and similarity function as a sentence-transformers model records."""
     calls = recorded.calls
     encoder.max_row_length = recorded.max_length
     encoder.prompts |= dict(calls.prompts)
@@ -82,14 +82,14 @@ def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
 
 
 def _published(reference: ModelReference, family: Family) -> Encoder:
-    """The encoder of a checkpoint of others, every tensor that its family's encoding reads checked and in place."""
+    """Open a published checkpoint; check and copy every tensor that its family's encoding reads."""
     name = reference.name
     weights = read_tensors(find_weights(location(name)))
     learned = weights.pop(family.tensor, None) if family.tensor else None
     if family.tensor and learned is None:
         raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
     if learned is not None and (learned.dim() != 2 or not len(learned)):
-        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not some rows of vectors")
+        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not a matrix")
     model, tokenizer = load_backbone(location(name), weights=weights)
     method = family.reading("roberta" in model.config.model_type, rows=0 if learned is None else len(learned))
     head = stored_head(name, method.head, model, weights, HEADS) if method.head_when is When.ALWAYS else None

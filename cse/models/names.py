@@ -1,8 +1,7 @@
-"""What a model name means: decided here once, for `cse.load`, the evaluation, the app and the index alike."""
+"""Resolution of model names, for `cse.load`, the evaluation, the app and the index."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
@@ -20,7 +19,7 @@ from cse.storage.writing import read_json
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
-BACKBONE = "bundled"  # this project's own backbone
+BACKBONE = "bundled"  # the name of this project's backbone
 START = (
     "The bundled backbone began as all-MiniLM-L6-v2, which has seen more than a billion sentence pairs, labelled ones "
     "among them. So no score made on it is an unsupervised result: compare it only with scores of the other bundled "
@@ -32,22 +31,22 @@ DEFAULT_POOLING = "mean"
 
 
 class Kind(str, Enum):
-    """What is behind a name."""
+    """Kinds of models."""
 
-    CHECKPOINT = "checkpoint"  # made by this project's training, bundled or in a folder
+    CHECKPOINT = "checkpoint"  # of this project's training, bundled or in a folder
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
-    PUBLISHED = "published checkpoint"  # made by other training code, read as its family in `families.FAMILIES` is
-    EXPORT = "export"  # made by `cse.export` for another tool
+    PUBLISHED = "published checkpoint"  # of other training code, read by its family in `families.FAMILIES`
+    EXPORT = "export"  # made by `cse export` for another tool
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
 
 @dataclass(frozen=True)
 class ModelReference:
-    """A model by the `name`, the `pooling` and the `family` that open it again from any working folder.
+    """The `name`, `pooling` and `family` that open a model again from any working directory.
 
-    `pooling` is None where the model itself says how it is read; `recorded` is what a sentence-transformers model says,
-    `family` what a published checkpoint is.
+    `pooling` is None if the model itself determines it; `recorded` is that of a sentence-transformers model, `family`
+    that of a published checkpoint.
     """
 
     name: str
@@ -58,106 +57,93 @@ class ModelReference:
 
     @property
     def label(self) -> str:
-        """What tables and pages call it: the last part of its name, and its pooling where it has one."""
+        """Return the name for tables and pages: the last part of its name, and its pooling if it has one."""
         pooling = self.recorded.pooling if self.recorded else self.pooling
         return "-".join(part for part in (Path(self.name).name, pooling) if part)
 
 
 @dataclass(frozen=True)
 class RecordedModel:
-    """What an index remembers of the model that built it: what `resolve` opens it again by."""
+    """The model that an index was built by, as the index records it."""
 
     name: str
     pooling: str | None = None
     family: str | None = None
 
+    def resolve(self, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
+        """Return the recorded model, or `model` read by the given `pooling` or `family`.
 
-def resolve(model: str, pooling: str | None = None, family: str | None = None) -> ModelReference:
-    """What `model` is: a bundled name, a checkpoint of this project or of others, a backbone, a sentence-transformers
-    model or word vectors.
+        The recorded pooling and family apply if the model is the recorded one and neither is given.
+        """
+        if pooling is None and family is None and (model is None or canonical_name(model) == self.name):
+            pooling, family = self.pooling, self.family
+        return resolve(model or self.name, pooling, family)
 
-    `pooling` reads a backbone, or the backbone of a sentence-transformers model, in that way instead of the mean or of
-    what is recorded; `family` says what a published checkpoint is where neither its keys nor its id do. Reads
-    configurations and the names of weights; a hub id's weights are downloaded for that. Raises ArtefactError, with the
-    choices, for a name behind which there is no model, and for a checkpoint whose family cannot be told; ValueError for
-    an unknown pooling or family and for one that contradicts what the model says.
+
+def resolve(
+    model: str, pooling: str | None = None, family: str | None = None, *, lenient: bool = False
+) -> ModelReference:
+    """Return the reference of a bundled name, a folder, a hub id or a file of word vectors.
+
+    `pooling` replaces the mean of a backbone, or the recorded pooling of a sentence-transformers model. `family` is
+    that of a published checkpoint that neither its keys nor its id identify. With `lenient`, for options that several
+    models share, a model that takes no `pooling` or no `family` ignores it. Reads configurations and the names of
+    weights; a hub id's weights are downloaded for that. Raises ArtefactError, with the choices, if there is no such
+    model or a checkpoint's family is unclear; ValueError for an unknown pooling or family, or one that contradicts the
+    model.
     """
-    return _resolved(model, pooling, family, ask=True)
-
-
-def _resolved(model: str, pooling: str | None, family: str | None, *, ask: bool) -> ModelReference:
-    """`resolve`, where the caller has a pooling without the error that asks for the family of a possible checkpoint."""
-    _check_reading(pooling, family)
-    name, own_way = _own_way(model)
-    if own_way:
-        if given := "pooling" if pooling else "family" if family else "":
-            raise ValueError(f"{model} is a {own_way.value} and pools its own way; leave out `{given}`")
-        return ModelReference(name, own_way)
+    _check_reading(pooling, family, lenient)
+    name, kind = _kind_by_name(model)
+    if kind:
+        given = "pooling" if pooling else "family" if family else ""
+        if given and not lenient:
+            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{given}`")
+        return ModelReference(name, kind)
     keys = stored_keys(find_weights(location(name)))
-    found = None if pooling else families.identify(name, keys, family)
-    if found:
+    if pooling and not lenient:
+        key, possible = families.marked(keys)
+        if key:
+            raise ValueError(
+                f"{model} is a {possible[0].name} checkpoint ({key}) and has its own pooling; leave out `pooling`"
+            )
+    elif found := families.identify(name, keys, None if lenient and name == BACKBONE else family):
         return ModelReference(name, Kind.PUBLISHED, family=found.name)
-    key, possible = families.marked(keys)
-    if key:
-        raise ValueError(f"{model} is a {possible[0].name} checkpoint ({key}), read in one way; leave out `pooling`")
     reference = _plain(name, pooling)
-    if ask and pooling is None and reference.kind is Kind.BACKBONE:
+    if pooling is None and reference.kind is Kind.BACKBONE:
         families.check_plain(name, keys)
     return reference
 
 
 def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
-    """What `model` is, where it can be trained: a backbone, or a sentence-transformers model for its backbone.
+    """Return the reference of a model that can be trained: a backbone, or that of a sentence-transformers model.
 
-    A published checkpoint passes as one, whatever its `family`, where no key marks it: its backbone is then all it is.
+    A published checkpoint counts as a backbone, whatever its `family`, if no key identifies it.
     Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
     ValueError for a wrong family.
     """
-    name, own_way = _own_way(model)
+    name, kind = _kind_by_name(model)
     if family:
-        _resolved(model, None, family, ask=False)
-    if own_way is Kind.WORD_VECTORS:
+        resolve(model, family=family)
+    if kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
-    key = "" if own_way else families.marked(stored_keys(find_weights(location(name))))[0]
-    if own_way or key:
+    key = "" if kind else families.marked(stored_keys(find_weights(location(name))))[0]
+    if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     return _plain(name, None)
 
 
-def resolve_among(model: str, family: str | None, poolings: Sequence[str] = ()) -> ModelReference:
-    """`resolve` where `family` is meant for whichever of several models is neither this project's nor word vectors.
-
-    With `poolings` a model that could be a plain backbone is one.
-    """
-    _check_reading(None, family)
-    name, own_way = _own_way(model)
-    return _resolved(model, None, None if own_way or name == BACKBONE else family, ask=not poolings)
-
-
-def resolve_again(
-    recorded: RecordedModel, model: str | None, pooling: str | None, family: str | None
-) -> ModelReference:
-    """The `recorded` model, or `model` read by the `pooling` or `family` asked for where these are given.
-
-    What is recorded holds for the recorded model where nothing else is asked for.
-    """
-    if pooling is None and family is None and (model is None or canonical_name(model) == recorded.name):
-        pooling, family = recorded.pooling, recorded.family
-    return resolve(model or recorded.name, pooling, family)
-
-
 def check_name(model: str) -> None:
-    """Raise ArtefactError, as `resolve` does, for a name behind which there is no model; no weights are read for it."""
-    _own_way(model)
+    """Raise ArtefactError, as `resolve` does, if there is no model of this name; reads no weights."""
+    _kind_by_name(model)
 
 
 def canonical_name(model: str) -> str:
-    """What opens the same model from anywhere: a bundled name, an absolute path, or the hub id as it is."""
+    """Return a name that opens the model from any working directory: bundled name, absolute path or hub id."""
     path = Path(model)
     if model in (*BUNDLED_NAMES, BACKBONE):
         return model
-    recover(path)  # or a model whose replacement was killed would seem to be none
+    recover(path)  # else a model whose replacement was killed would be missing
     if not path.exists():
         return model
     path = path.resolve()
@@ -167,27 +153,27 @@ def canonical_name(model: str) -> str:
 
 
 def location(name: str) -> str:
-    """The folder or hub id behind a name."""
+    """Return the folder or hub id of a name."""
     if name == BACKBONE:
         return str(BUNDLED / "backbone")
     return str(BUNDLED / name) if name in BUNDLED_NAMES else name
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The object in a model folder's `config.json`. Raises ArtefactError where it is missing or damaged."""
+    """Return the object in a model folder's `config.json`. Raises ArtefactError if it is missing or damaged."""
     return read_json(folder / CONFIG)
 
 
-def _check_reading(pooling: str | None, family: str | None) -> None:
+def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> None:
     for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, families.FAMILIES)):
         if value is not None and value not in known:
             raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
-    if pooling and family:
-        raise ValueError("a family pools its own way; give `pooling` or `family`")
+    if pooling and family and not lenient:
+        raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
-def _own_way(model: str) -> tuple[str, Kind | None]:
-    """The canonical name of `model`, and its kind where that alone says how it is read."""
+def _kind_by_name(model: str) -> tuple[str, Kind | None]:
+    """Return the canonical name of `model`, and its kind if that alone determines how it is read."""
     if not isinstance(model, str | PathLike):
         raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
     if not str(model).strip():

@@ -1,4 +1,4 @@
-"""What a sentence-transformers folder or hub id says about how its backbone is read."""
+"""Reading of the configuration of sentence-transformers models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pool
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """What `encode` and `similarity` do where a caller says nothing: prompts by name, the default one's name, the
-    numbers of a vector that are kept, the function of similarity, and the tokens that its tokenizer cuts to.
+    """Defaults of `encode` and `similarity`: prompts by name, the name of the default prompt, the dimensions kept,
+    the similarity function, and the length in tokens to which the tokenizer truncates.
     """
 
     prompts: tuple[tuple[str, str], ...] = ()
@@ -27,7 +27,7 @@ class RecordedCalls:
 
 @dataclass(frozen=True)
 class RecordedPooling:
-    """How a sentence-transformers model pools, the tokens it was cut to, specials included, and how it is called."""
+    """Pooling, maximum length in tokens (special ones included) and call defaults of a sentence-transformers model."""
 
     pooling: str
     max_length: int | None
@@ -35,9 +35,9 @@ class RecordedPooling:
 
 
 def recorded_pooling(name: str) -> RecordedPooling | None:
-    """The pipeline recorded beside a model; None for a plain transformers model.
+    """Return the pooling that a model records; None for a plain transformers model.
 
-    Vectors are not normalised here, whether or not the pipeline ends so. Raises ArtefactError for a pipeline with
+    Vectors are not normalised, even if the pipeline ends with normalisation. Raises ArtefactError for a pipeline with
     more than a backbone, a mean or first-token pooling and normalisation.
     """
     modules = _read(name, "modules.json")
@@ -74,7 +74,7 @@ def _recorded_calls(name: str) -> RecordedCalls:
         raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
     if default is not None and default not in dict(prompts):
         raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
-    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # where version 6 records a length
+    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # version 6 records a length here
     return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
 
 

@@ -1,7 +1,7 @@
-"""How a checkpoint stores what was learned: in full, in half precision, or as int8 differences from its backbone.
+"""Storage of learned tensors in a checkpoint: float32, float16, or int8 differences from the backbone.
 
-Training moves a weight far less than its own size, so eight bits a weight hold the difference better than sixteen hold
-the weight, in half the space.
+Training changes a weight by far less than its magnitude, so 8 bits per weight for the difference are more accurate than
+16 bits for the weight, in half the space.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import torch
 
 from cse.errors import ArtefactError
 
-DIFFERENCE, SCALE = ".difference", ".scale"  # what follows a tensor's name
-LEVELS = 127  # of an int8, on either side of zero
+DIFFERENCE, SCALE = ".difference", ".scale"  # suffixes of a tensor's name
+LEVELS = 127  # of an int8, on each side of zero
 
 
 class Storage(str, Enum):
-    """The numbers in a checkpoint's file; all are computed in float32 once loaded."""
+    """The number format in a checkpoint's file; computation is in float32."""
 
     FLOAT32 = "float32"
     FLOAT16 = "float16"
-    INT8 = "int8"  # matrices as their difference from the backbone's, a scale for each row; the rest as float16
+    INT8 = "int8"  # matrices as differences from the backbone, with a scale per row; the rest as float16
 
 
 def pack(
     learned: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor], storage: Storage
 ) -> dict[str, torch.Tensor]:
-    """The tensors to store for `learned` ones; `start` holds the backbone's by the same names, read for int8 alone.
+    """Return the tensors to store for `learned`; `start` holds the backbone's by the same names, used only for int8.
 
     A matrix (n, m) of the backbone becomes its difference (n, m) int8 and scales (n, 1) float32, the largest
-    difference of each row over 127. What the backbone does not have, as a prefix or a head, stays whole.
+    difference of each row over 127. Tensors that the backbone lacks, such as a prefix or a head, are stored directly.
     """
     stored: dict[str, torch.Tensor] = {}
     for name, tensor in learned.items():
@@ -48,7 +48,7 @@ def pack(
 
 
 def unpack(stored: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The learned tensors of `pack`'s, any storage; `start` holds the backbone's by name.
+    """Return the learned tensors from those of `pack`, in any storage; `start` holds the backbone's by name.
 
     Raises ArtefactError for a difference that lacks its scale or fits no tensor of `start`.
     """

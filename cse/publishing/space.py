@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from cse.errors import ArtefactError
-from cse.models.names import BUNDLED_NAMES, Kind, resolve_among
+from cse.models.names import BUNDLED_NAMES, Kind, resolve
 from cse.publishing.copying import copy_model
 from cse.publishing.project_files import CARD, LICENCE, LOCK, project_texts
 
@@ -122,7 +122,7 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace
 def _stage_models(models: Sequence[str], folder: Path) -> dict[str, str]:
     staged: dict[str, str] = {}
     for model in models:
-        reference = resolve_among(model, None)
+        reference = resolve(model)
         if reference.kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
         if reference.name in BUNDLED_NAMES:  # columns already

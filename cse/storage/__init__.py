@@ -1,1 +1,1 @@
-"""Files and folders: written whole or not at all, checked when they are read; weights and the hub."""
+"""Files and folders written atomically and checked when read; weight files; the hub."""

@@ -1,4 +1,4 @@
-"""The model hub: whether it can be reached, asked once, so that a wrong name fails at once; and single files of it."""
+"""The model hub: a reachability check, made once so that a wrong name fails fast, and downloads of files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CACHE_ALONE: ContextVar[bool] = ContextVar("cache_alone", default=False)
 
 @contextmanager
 def cache_alone() -> Iterator[None]:
-    """Meanwhile nothing is fetched: the hub counts as out of reach, and what lies in its cache is found."""
+    """Treat the hub as unreachable inside the block: only files in its cache are found."""
     token = _CACHE_ALONE.set(True)
     try:
         yield
@@ -33,7 +33,7 @@ def cache_alone() -> Iterator[None]:
 
 
 def reachable() -> bool:
-    """True where the hub answers, or may answer behind a proxy; False in offline mode and within `cache_alone`."""
+    """True if the hub answers, or may answer behind a proxy; False in offline mode and within `cache_alone`."""
     return not _CACHE_ALONE.get() and _answers()
 
 
@@ -54,16 +54,16 @@ def _answers() -> bool:
 
 
 def split_revision(model: str) -> tuple[str, str | None]:
-    """The hub id and the branch, tag or commit of `OWNER/NAME@REVISION`; a folder or a plain id as it is, and None."""
+    """Split `OWNER/NAME@REVISION` into hub id and branch, tag or commit; a folder or a plain id has None."""
     name, _, revision = model.partition("@")
     return (name, revision) if revision and not Path(model).exists() else (model, None)
 
 
 def cached_file(model: str, name: str, revision: str | None = None) -> Path | None:
-    """Where the file `name` of a model folder or hub id lies, downloaded if the hub is reachable; None without it.
+    """Return the path of the file `name` of a model folder or hub id; None if there is no such file.
 
-    `revision` is a hub commit, which an id may also end in after an "@". Without the hub, what lies in its cache is
-    found. Raises ArtefactError for a revision that there is not.
+    Downloads it if the hub is reachable, else looks in the hub's cache. `revision` is a hub commit, which may also
+    follow the id after an "@". Raises ArtefactError for an unknown revision.
     """
     if Path(model).is_dir():
         return path if (path := Path(model) / name).is_file() else None
@@ -89,13 +89,13 @@ def cached_file(model: str, name: str, revision: str | None = None) -> Path | No
 
 
 def commit_of(model: str, revision: str | None = None) -> str | None:
-    """The commit that a hub id, or its `revision`, means now; None for a folder and what cannot be found."""
+    """Return the current commit of a hub id, or of its `revision`; None for a folder or an unknown id."""
     found = None if Path(model).is_dir() else cached_file(model, "config.json", revision)
-    return found.parent.name if found else None  # the cache has a folder for each commit
+    return found.parent.name if found else None  # the cache has a folder per commit
 
 
 def model_folder(model: str) -> Path:
-    """The folder of a model, a hub id's configuration and weights downloaded where the hub is reachable."""
+    """Return the folder of a model; download a hub id's configuration and weights if the hub is reachable."""
     if Path(model).is_dir():
         return Path(model)
     repository, revision = split_revision(model)
@@ -103,9 +103,9 @@ def model_folder(model: str) -> Path:
 
 
 def data_folder(name: Path, files: Sequence[str]) -> Path:
-    """A folder as it is, or where the `files` of the data set `OWNER/NAME[@REVISION]` lie, downloaded if need be.
+    """Return the folder with the `files` of the dataset `OWNER/NAME[@REVISION]`, downloaded if necessary.
 
-    What is neither comes back as it is.
+    A folder, and a name that is no dataset, is returned unchanged.
     """
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -129,7 +129,7 @@ def _snapshot(repository: str, revision: str | None, patterns: Sequence[str], ki
 
 
 def download_size(model: str) -> int | None:
-    """Bytes of a hub id's usual files, pickled weights among them; None where the hub does not say."""
+    """Return the bytes of a hub id's usual files, pickled weights included; None if the hub does not report them."""
     from huggingface_hub import HfApi
 
     if not reachable():
@@ -137,7 +137,7 @@ def download_size(model: str) -> int | None:
     try:
         repository, revision = split_revision(model)
         files = HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT).siblings or []
-    except Exception:  # a wrong name, an answer that is none, no connection
+    except Exception:  # a wrong name, an invalid answer, no connection
         return None
     wanted = [file for file in files if any(fnmatch(file.rfilename, each) for each in (*WANTED, "*.bin"))]
     return None if any(file.size is None for file in wanted) else sum(file.size or 0 for file in wanted)

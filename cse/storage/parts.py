@@ -1,7 +1,7 @@
-"""Weights in files below a size, for hosts that take no larger ones: a tensor beyond it is cut into runs of its rows.
+"""Weights in files of limited size, for hosts with such a limit: larger tensors are split by rows.
 
-`transformers` cannot put such tensors together again, so the files have a name of their own and it refuses the folder
-instead of opening it with random rows.
+`transformers` cannot join such tensors, so the files have names of their own: it refuses the folder instead of opening
+it with random rows.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 PATTERN = "parts{suffix}.safetensors"
 INDEX = "parts.safetensors.index.json"
-PART = re.compile(r"(.+)\.rows([0-9]+)")  # the tensor and the first of the part's rows
+PART = re.compile(r"(.+)\.rows([0-9]+)")  # the tensor and the part's first row
 
 
 def save_parts(tensors: Mapping[str, torch.Tensor], folder: Path, limit: int) -> None:
-    """Write tensors to files of at most `limit` bytes each, headers aside. Raises ValueError where a row is longer."""
+    """Write tensors to files of at most `limit` bytes each, without headers. Raises ValueError if a row is longer."""
     from huggingface_hub import save_torch_state_dict
 
     save_torch_state_dict(split(tensors, limit), folder, filename_pattern=PATTERN, max_shard_size=limit)
 
 
 def split(tensors: Mapping[str, torch.Tensor], limit: int) -> dict[str, torch.Tensor]:
-    """The tensors, those of more than `limit` bytes as parts of as many whole rows as fit."""
+    """Split tensors of more than `limit` bytes into parts of as many whole rows as fit; keep the others."""
     parts: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():
         if tensor.nbytes <= limit:
@@ -44,7 +44,7 @@ def split(tensors: Mapping[str, torch.Tensor], limit: int) -> dict[str, torch.Te
 
 
 def join(parts: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors of `split`'s parts. Raises ArtefactError where a part is missing before another."""
+    """Join the parts of `split` into tensors. Raises ArtefactError if a part before another is missing."""
     import torch
 
     tensors: dict[str, torch.Tensor] = {}
@@ -65,6 +65,6 @@ def join(parts: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def whole_name(name: str) -> str:
-    """The tensor that a stored name is, or is a part of."""
+    """Return the tensor's name for the stored name of a tensor or of a part."""
     match = PART.fullmatch(name)
     return match[1] if match else name

@@ -1,10 +1,10 @@
-"""Replacing a folder, so that a process killed at any moment leaves the old one or the new one under the name.
+"""Atomic replacement of a folder: a process killed at any moment leaves the old one or the new one under the name.
 
-`read_settled` is the other side: a reader sees the old folder or the new one, never files of both.
+`read_settled` is the counterpart: a reader sees the old folder or the new one, never files of both.
 
-What replaces the folder NAME is written to `.NAME.new-TOKEN` beside it, while `.NAME.lock-TOKEN` is held by the writing
-process. Linux then exchanges the two names in one step. Elsewhere the old folder is `.NAME.old-TOKEN` for a moment, and
-whoever opens NAME next finishes what a kill broke off there. The next writer removes what dead writers left.
+The new content of the folder NAME is written to `.NAME.new-TOKEN` next to it, while the writing process locks
+`.NAME.lock-TOKEN`. Linux then exchanges the two names in one step. Other systems first rename the old folder to
+`.NAME.old-TOKEN`; after a kill there, the next to open NAME finishes. The next writer removes files of dead writers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
-HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may not be seen from another machine
+HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
 MOST_READINGS = 20
 T = TypeVar("T")
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass
 class Replacement:
-    """A folder in the making: what `fresh` holds takes the place of `folder` by `swap`; `clear` ends it either way."""
+    """A pending replacement: `swap` puts `fresh` in the place of `folder`; `clear` removes all temporary files."""
 
     folder: Path
     token: str
@@ -38,13 +38,13 @@ class Replacement:
 
     @classmethod
     def begin(cls, folder: Path) -> Replacement:
-        """An empty `fresh` folder beside `folder`, after what killed writers left there is finished and removed."""
+        """Create an empty `fresh` folder next to `folder`, after completing and removing what killed writers left."""
         sweep(folder)
         begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
         lock = begun.place("lock")
         try:
             begun.held = _hold(lock, "xb")
-            if begun.held is None:  # a lock that nobody can hold would look like a dead writer's
+            if begun.held is None:  # a lock file without a lock would look like a dead writer's
                 lock.unlink(missing_ok=True)
             begun.fresh.mkdir()
         except BaseException:
@@ -58,11 +58,11 @@ class Replacement:
         return self.place("new")
 
     def place(self, kind: str) -> Path:
-        """Where the "new" or "old" folder or the "lock" of this replacement lies."""
+        """Return the path of this replacement's "new" or "old" folder or its "lock"."""
         return self.folder.with_name(f".{self.folder.name}.{kind}-{self.token}")
 
     def swap(self) -> None:
-        """Give `fresh` the name of `folder`; an error leaves the old one there."""
+        """Give `fresh` the name of `folder`; after an error the old one keeps it."""
         folder, old = self.folder, self.place("old")
         settle(self.fresh)
         if folder.exists():
@@ -77,7 +77,7 @@ class Replacement:
             raise
 
     def clear(self) -> None:
-        """Remove what lies beside the folder, but nothing that `recover` needs."""
+        """Remove the temporary files, but nothing that `recover` needs."""
         try:
             if self.folder.exists() or not self.place("old").exists():
                 for kind in ("new", "old"):
@@ -90,7 +90,7 @@ class Replacement:
 
 
 def settle(folder: Path) -> None:
-    """Have the system store a folder and all in it, or a name could outlive its content when the power fails."""
+    """Flush a folder and its content to disk; otherwise a power failure could leave a name without its content."""
     if os.name == "posix":
         for path in (*folder.rglob("*"), folder):
             place = os.open(path, os.O_RDONLY)
@@ -101,19 +101,19 @@ def settle(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Finish a replacement of `folder` that was killed when the old one had lost the name and the new one not got it.
+    """Complete a replacement of `folder` that was killed between renaming the old folder and the new one.
 
-    A living writer between these two steps is waited for. Nothing happens where the name is there.
+    Waits for a live writer between these two steps. Does nothing if the folder exists.
     """
     if folder.exists():
         return
     folder = followed(folder)
-    for fresh in _beside(folder, "new"):
+    for fresh in _siblings(folder, "new"):
         broken = Replacement(folder, _token(fresh))
-        if not broken.place("old").exists():  # still in the making, or left then
+        if not broken.place("old").exists():  # still being written, or killed then
             continue
         held = _hold(broken.place("lock"), "r+b", wait=True)
-        with suppress(OSError):  # then the name stays missing, which the caller says
+        with suppress(OSError):  # the folder stays missing, which the caller reports
             if broken.place("old").exists() and not folder.exists():
                 os.rename(fresh, folder)
         if held:
@@ -121,7 +121,7 @@ def recover(folder: Path) -> None:
 
 
 def followed(path: Path) -> Path:
-    """The target of a link, or the path itself. Raises OSError for links that lead in a circle."""
+    """Return the target of a link, or the path itself. Raises OSError for circular links."""
     found = Path(os.path.realpath(path)) if path.is_symlink() else path
     if found.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -129,10 +129,10 @@ def followed(path: Path) -> Path:
 
 
 def read_settled(folder: Path, read: Callable[[], T]) -> T:
-    """The result of `read()`, repeated until `folder` was the same folder from its beginning to its end.
+    """Return the result of `read()`, repeated until `folder` did not change during the call.
 
-    So all that `read` opens below `folder` by path belongs to one commit of a writer. An error of `read` passes where
-    the folder stayed the same. Raises OSError where each of `MOST_READINGS` attempts was overtaken by a writer.
+    All files below `folder` that `read` opens by path then belong to one commit of a writer. An error of `read` is
+    raised if the folder did not change. Raises OSError if a writer replaced it in each of `MOST_READINGS` attempts.
     """
     for _ in range(MOST_READINGS):
         before = _identity(folder)
@@ -148,7 +148,7 @@ def read_settled(folder: Path, read: Callable[[], T]) -> T:
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
-    """What tells a folder from the one that replaces it, from itself with other files in it, and from a link's next."""
+    """Return values that change when a folder is replaced, its files change, or a link gets another target."""
     try:
         found = folder.stat()
     except (OSError, ValueError):
@@ -157,9 +157,9 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
 
 
 def sweep(folder: Path) -> None:
-    """Finish a replacement of `folder` that was killed, as `recover` does, and remove what dead writers left there."""
+    """Complete a killed replacement of `folder`, as `recover` does, and remove the files of dead writers."""
     recover(folder)
-    for lock in _beside(folder, "lock"):
+    for lock in _siblings(folder, "lock"):
         _remove_if_dead(folder, lock)
 
 
@@ -170,9 +170,9 @@ def _remove_if_dead(folder: Path, lock: Path) -> None:
         Replacement(folder, token, held).clear()
 
 
-def _beside(folder: Path, kind: str) -> Iterator[Path]:
-    """What writers of `folder` keep, or left, of a kind."""
-    with suppress(OSError, ValueError):  # no such place, or no path at all
+def _siblings(folder: Path, kind: str) -> Iterator[Path]:
+    """Yield the temporary paths of one kind, of live and dead writers of `folder`."""
+    with suppress(OSError, ValueError):  # no such folder, or an invalid path
         yield from [path for path in folder.parent.iterdir() if path.name.startswith(f".{folder.name}.{kind}-")]
 
 
@@ -181,7 +181,7 @@ def _token(place: Path) -> str:
 
 
 def _hold(lock: Path, mode: str, wait: bool = False) -> IO[bytes] | None:
-    """The file held until it is closed or the process dies; None where another holds it or nothing can."""
+    """Open and lock a file until it is closed or the process dies; None if another holds it or locks do not work."""
     if os.name != "posix":
         return None
     import fcntl
@@ -199,7 +199,7 @@ def _hold(lock: Path, mode: str, wait: bool = False) -> IO[bytes] | None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the system gave two folders each other's name at once; not every system and file system can."""
+    """Exchange the names of two folders atomically; False if the system or file system cannot."""
     try:
         rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError, TypeError):

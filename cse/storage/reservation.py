@@ -1,4 +1,4 @@
-"""Locks that keep a second run out of an output folder while the first one lives; a killed run keeps nobody out."""
+"""Locks on output folders against a second run; a killed run's lock is released."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cse.storage.writing import named_errors
 
 
 def hold(file: IO[Any], output: Path | None = None) -> None:
-    """Keep a file of unfinished work until it is closed, or raise ValueError where another run has it.
+    """Lock a file of unfinished work until it is closed. Raises ValueError if another run has locked it.
 
-    The error names `output`, by default the folder of the file. Nothing is kept on Windows, nor where the file system
-    cannot.
+    The error names `output`, by default the folder of the file. Does nothing on Windows and on file systems without
+    locks.
     """
     if os.name != "posix":
         return
@@ -27,16 +27,16 @@ def hold(file: IO[Any], output: Path | None = None) -> None:
     except BlockingIOError as error:
         place = output or Path(file.name).parent
         raise ValueError(f"{place}: another run is writing there; give another `output`") from error
-    except OSError:  # such as on a network's folder
+    except OSError:  # such as on a network folder
         return
 
 
 @contextmanager
 def reserved(output: Path) -> Iterator[None]:
-    """Keep other runs out of `output` in the block, or raise ValueError where another one is writing there.
+    """Lock `output` in the block. Raises ValueError if another run is writing there.
 
-    A file `.NAME.held` beside `output` is held, which a killed run leaves to the next one. A folder that was made for
-    it and is empty in the end goes with it.
+    The lock is on a file `.NAME.held` next to `output`, which the next run can lock after a kill. Parent folders that
+    were created for it are removed at the end if they are empty.
     """
     output = Path(os.path.realpath(followed(Path(output))))  # two links to one folder exclude each other
     if os.name != "posix" or not output.name:
@@ -60,7 +60,7 @@ def reserved(output: Path) -> Iterator[None]:
 
 @contextmanager
 def _held(lock: Path, output: Path) -> Iterator[None]:
-    """Hold the file `lock`, made where it is missing. One that its holder deleted meanwhile would keep nobody out."""
+    """Create and lock the file `lock`; retry if its previous holder deleted it before it was locked."""
     while True:
         with named_errors(output):
             file = lock.open("ab")

@@ -1,4 +1,4 @@
-"""The weight files of models: the names of what they hold, and the tensors. Nothing in a file is executed."""
+"""Weight files of models: their tensors and the names of these. No code in a file is executed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     import torch
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-SHARD = "model-?????-of-?????.safetensors"  # a pattern of their names
+SHARD = "model-?????-of-?????.safetensors"
 SAFE = (INDEX, SINGLE)
 ANY = (SINGLE, INDEX, parts.INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None = None) -> list[Path]:
-    """The files of the first of `layouts` that a model folder or hub id has, several where it is stored in shards.
+    """Return the files of the first of `layouts` that a model folder or hub id has; several if stored in shards.
 
-    `revision` is a hub commit. Raises ArtefactError where there is none of them, or not every shard.
+    `revision` is a hub commit. Raises ArtefactError if there is none of them or a shard is missing.
     """
     for layout in layouts:
         path = hub.cached_file(model, layout, revision)
@@ -37,20 +37,20 @@ def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None 
 
 
 def available(model: str) -> bool:
-    """Whether a model folder or hub id has a file of weights, or may have one where the hub can be asked."""
+    """True if a model folder or hub id has a weight file, or the hub is reachable and may have one."""
     return hub.reachable() or any(hub.cached_file(model, layout) is not None for layout in ANY)
 
 
 def stored_keys(paths: Iterable[Path]) -> frozenset[str]:
-    """The names of the tensors in weight files; no tensor of a safetensors file is read."""
+    """Return the names of the tensors in weight files; no tensor of a safetensors file is read."""
     return frozenset(parts.whole_name(key) for path in paths for key in _keys(path))
 
 
 def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
-    """The tensors of weight files by name, as they are stored, on the CPU.
+    """Return the tensors of weight files by name, in their stored dtype, on the CPU.
 
-    A pickle is opened by `torch.load(weights_only=True)` alone. Raises ArtefactError for a file that is damaged or
-    that holds anything but named tensors.
+    A pickle is opened only by `torch.load(weights_only=True)`. Raises ArtefactError for a file that is damaged or
+    holds anything but named tensors.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -65,9 +65,9 @@ def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
 
 
 def check_finite(tensors: Mapping[str, torch.Tensor], place: str, cure: str) -> None:
-    """Raise ArtefactError, from `place` to `cure`, that names the first tensor with a NaN or an infinity."""
+    """Raise ArtefactError, beginning with `place` and ending with `cure`, for the first tensor with NaN or infinity."""
     for name, tensor in tensors.items():
-        # A finite sum, the cheaper test, has finite terms; one that is not may be of large numbers.
+        # A finite sum, the cheaper test, has finite terms; the sum of large finite numbers may be infinite.
         if tensor.is_floating_point() and not tensor.sum().isfinite() and not tensor.isfinite().all():
             raise ArtefactError(f"{place}: {name} holds a number that is not finite; {cure}")
 
@@ -77,7 +77,7 @@ def _shards(model: str, index: Path, revision: str | None) -> list[Path]:
     if not isinstance(files, dict):
         raise ArtefactError(f"{index}: damaged (no weight_map); copy or train it again")
     found: list[Path] = []
-    for name in sorted({Path(str(name)).name for name in files.values()}):  # a name in a file stays inside the folder
+    for name in sorted({Path(str(name)).name for name in files.values()}):  # `.name` keeps the path inside the folder
         path = hub.cached_file(model, name, revision)
         if path is None:
             raise ArtefactError(f"{model}: no {name}; copy or train it again")
@@ -101,7 +101,7 @@ def _unpickled(path: Path) -> dict[str, torch.Tensor]:
     import torch
 
     try:
-        # Only the newer, zipped files can be mapped into memory.
+        # Only the newer, zipped format can be memory-mapped.
         value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise ArtefactError(

@@ -1,4 +1,4 @@
-"""Files of this project: written whole or not at all, replaced only where they are its own, read back, digested."""
+"""Atomic writing of files and folders that replaces only the project's own, reading of JSON, and digests."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True)
 class FolderKind:
-    """A kind of folder: `noun` with its article, the JSON file `mark`, whose object holds `keys`, and its `files`.
+    """A kind of folder: its `noun` with article, the JSON file `mark`, whose object has `keys`, and its `files`.
 
-    `files` are patterns of all paths that belong into it, relative and with "/"; a `*` reaches into subfolders.
+    `files` are patterns of all paths that belong in it, relative and with "/"; a `*` also matches in subfolders.
     """
 
     noun: str
@@ -34,7 +34,7 @@ class FolderKind:
     files: tuple[str, ...]
 
     def check_replaceable(self, folder: Path) -> None:
-        """Raise ValueError unless `folder` is absent, empty, or holds this kind and nothing else."""
+        """Raise ValueError unless `folder` is missing, empty, or of this kind with no other files."""
         recover(folder)
         if not folder.exists():
             return
@@ -53,7 +53,7 @@ class FolderKind:
             )
 
     def is_marked(self, folder: Path) -> bool:
-        """Whether `folder` says of itself that it is of this kind."""
+        """True if the mark of `folder` is that of this kind."""
         try:
             value = json.loads((folder / self.mark).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -62,10 +62,10 @@ class FolderKind:
 
 
 def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
-    """Let `fill(temporary_folder)` write, then swap the result in for `folder`; a failure leaves `folder` as it was.
+    """Replace `folder` by what `fill(temporary_folder)` writes; after a failure `folder` is unchanged.
 
     With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
-    OSError naming `folder` where it cannot be written; what `fill` raises for another reason passes unchanged.
+    OSError naming `folder` if it cannot be written; other errors of `fill` are raised unchanged.
     """
     with named_errors(folder):
         folder = followed(Path(folder))
@@ -83,15 +83,15 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
             kind.check_replaceable(folder)
         with named_errors(folder):
             for file in filter(Path.is_file, replacement.fresh.rglob("*")):
-                file.chmod(0o644)  # safetensors writes files that only their owner may read
+                file.chmod(0o644)  # safetensors writes files that only their owner can read
             replacement.swap()
     finally:
         replacement.clear()
 
 
 def partial_folder(output: Path) -> Path:
-    """Where unfinished work on `output` is kept until it takes that name."""
-    place = Path(output).absolute()  # which gives "." a name
+    """Return the path of unfinished work on `output`."""
+    place = Path(output).absolute()  # "." gets a name
     if not place.name:
         raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
     return place.with_name(f"{place.name}.partial")
@@ -99,7 +99,7 @@ def partial_folder(output: Path) -> Path:
 
 @contextmanager
 def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
-    """Turn a failed write into an OSError that names the `place` and the cure; with `only_full` that of a full disk."""
+    """Turn a failed write into an OSError that names `place` and the cure; with `only_full` only for a full disk."""
     try:
         yield
     except Exception as error:
@@ -113,18 +113,18 @@ def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> 
 def _disk_is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in FULL
-    if type(error) is Exception:  # all that the library of tokenizers raises
+    if type(error) is Exception:  # the library `tokenizers` raises nothing else
         return any(str(error).endswith(f"(os error {number})") for number in FULL)
-    # safetensors reports a failed write in its own type, whose one sign is that it does not speak of reading
+    # safetensors uses one error type for reading and writing; only errors of reading mention "deserializing"
     return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
 
 
 def write_file(path: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill(temporary_file)` write, then swap the result in for `path`, whose folder is made where it is missing.
+    """Replace `path` by what `fill(temporary_file)` writes; create its folder if it is missing.
 
-    The temporary file is called as `path` is, in a folder beside it. A link stays, and what it points to is written. A
-    failure leaves `path` as it was and nothing beside it; what a kill leaves there the next write removes. Raises
-    OSError naming `path` where it cannot be written, or is no file.
+    The temporary file has the name of `path`, in a folder next to it. If `path` is a link, its target is written.
+    After a failure `path` is unchanged and no temporary file is left; those of a killed process are removed by the
+    next write. Raises OSError naming `path` if it cannot be written or is no file.
     """
     name = path.name
     with named_errors(path, "file"):
@@ -144,18 +144,18 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a JSON document to `path` as `write_file` does."""
+    """Write a JSON document to `path` by `write_file`."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
     write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file of a model folder. Raises ArtefactError where it is missing or damaged."""
+    """Return the object in a JSON file of a model folder. Raises ArtefactError if it is missing or damaged."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
-    except (OSError, ValueError, RecursionError) as error:  # the last of lists in lists in lists
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
         raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
     if not isinstance(value, dict):
         raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
@@ -163,9 +163,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError unless `path` is a file that has an end: no folder, no device, no pipe, and not missing.
+    """Raise ValueError unless `path` is a regular file: no folder, device or pipe, and not missing.
 
-    Its name has to be UTF-8, too: it comes into JSON files.
+    Its name has to be UTF-8, since it is written to JSON files.
     """
     if not is_utf_8(str(path)):
         raise ValueError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it")
@@ -176,7 +176,7 @@ def check_regular(path: Path) -> None:
 
 
 def is_utf_8(text: str) -> bool:
-    """Whether a text can be written as UTF-8; a name that the system has as other bytes cannot."""
+    """True if a text can be encoded as UTF-8; file names with other bytes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -185,7 +185,7 @@ def is_utf_8(text: str) -> bool:
 
 
 def digest(*parts: str) -> str:
-    """12 hex digits of sha256 over texts, one after the other."""
+    """Return 12 hex digits of sha256 over concatenated texts."""
     sha = hashlib.sha256()
     for part in parts:
         sha.update(part.encode())
@@ -193,7 +193,7 @@ def digest(*parts: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
+    """Return 12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
     sha = hashlib.sha256()
     for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
         if file != path:
@@ -203,7 +203,7 @@ def file_digest(path: Path) -> str:
 
 
 def feed(sha: hashlib._Hash, path: Path) -> None:
-    """Add a file to a hash, a block at a time. Raises ValueError for anything but a regular file."""
+    """Update a hash with a file, a block at a time. Raises ValueError for anything but a regular file."""
     check_regular(path)
     with path.open("rb") as content:
         while block := content.read(BLOCK):

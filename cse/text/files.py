@@ -1,4 +1,4 @@
-"""The lines of text files, plain or compressed: regular files alone, UTF-8, none too long for memory."""
+"""Lines of plain or compressed UTF-8 text files, with a limit on their length."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from cse.storage.writing import check_regular
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
-LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold one of gigabytes
+LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold a line of gigabytes
 
 
 def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
-    """Every line of a text file (plain, .gz or .xz) without its newline or with it, empty lines included.
+    """Yield every line of a text file (plain, .gz or .xz), empty ones too, without its newline unless `keep_ends`.
 
     Raises ValueError for anything but a regular file, bytes that are not UTF-8, NUL bytes (a binary file), a line of
-    more than `LONGEST_LINE` bytes and, but in lines that keep their ends, a carriage return inside a line; OSError,
-    which names the file, where it cannot be read.
+    more than `LONGEST_LINE` bytes and, unless `keep_ends`, a carriage return inside a line; OSError, which names the
+    file, if it cannot be read.
     """
     path = Path(path)
     check_regular(path)
@@ -59,7 +59,7 @@ def _without_end(path: Path, number: int, line: str) -> str:
 
 
 def begins_with_text(path: Path) -> bool:
-    """Whether there is no NUL byte near the beginning of a file. Raises ValueError for a damaged compressed one."""
+    """True if the first 64 kB of a file have no NUL byte. Raises ValueError for a damaged compressed file."""
     try:
         with _opened(path) as file:
             return b"\x00" not in file.read(1 << 16)

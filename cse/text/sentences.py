@@ -1,6 +1,5 @@
-"""Text in: sentences, triplets and graded pairs from files of any common kind, or from a hub id.
+"""Sentences, triplets and scored pairs from files of any common kind, or from a hub id (`cse.text.sources`).
 
-Text, .csv, .tsv and .jsonl files are streamed with the standard library, other tables and hub ids through `datasets`.
 Every error is a `ValueError` that names the file, the line and the cure.
 """
 
@@ -8,28 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.storage import hub
-from cse.storage.writing import check_regular
-from cse.text.files import COMPRESSED, DAMAGED, LONGEST_LINE, begins_with_text, text_lines
-from cse.text.tables import DELIMITED, JSON_LINES, USUAL_COLUMNS, Rows, delimited, json_lines
+from cse.text.files import LONGEST_LINE, text_lines
+from cse.text.sources import TABLES, HubDataset, Table, TextFile, source_of
+from cse.text.tables import USUAL_COLUMNS
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-TEXT_SUFFIXES = (".txt", ".text", "")
-LOADERS = {".json": "json", ".parquet": "parquet"}  # those of `datasets`
-TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
 TRIPLET_COLUMNS = ("sent0", "sent1", "hard_neg")  # SimCSE's NLI file
 
 Pair = tuple[float, str, str]
 
 
 def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
-    """The non-empty sentences of a file or hub id, stripped, one at a time.
+    """Yield the non-empty sentences of a file or hub id, stripped.
 
     Text files give their lines; tables (.csv .tsv .json .jsonl .parquet) and hub ids the named `column`.
     """
@@ -38,16 +33,14 @@ def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
 
 
 def examples(source: str | Path, column: str | None = None, supervised: bool = False) -> Iterator[tuple[str, ...]]:
-    """Tuples of texts: (sentence,), or with `supervised` (premise, entailed) or (premise, entailed, contradicted).
+    """Yield tuples of texts: (sentence,), or if `supervised` (premise, entailed) or (premise, entailed, contradicted).
 
     Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
-    columns sent0, sent1 and perhaps hard_neg. Empty sentences are skipped, empty texts of supervised data refused.
-    Raises ValueError as the module says.
+    columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
+    errors. Raises ValueError as the module says.
     """
-    suffix = _suffix(source)
-    if supervised and suffix == ".tsv":
-        yield from _tab_separated(Path(source))
-    elif suffix not in TABLES and (Path(source).exists() or suffix in TEXT_SUFFIXES[:2] or "/" not in str(source)):
+    found = source_of(source)
+    if isinstance(found, TextFile):
         if supervised:
             raise ValueError(
                 f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet"
@@ -55,13 +48,10 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
         if column is not None:
             raise ValueError(f"{source}: a text file has no column {column!r}; leave out `column` or give a table")
         yield from ((line.strip(),) for line in text_lines(Path(source)) if line.strip())
+    elif supervised and isinstance(found, Table) and found.suffix == ".tsv":
+        yield from _tab_separated(Path(source))
     else:
-        yield from _table(source, suffix, TRIPLET_COLUMNS if supervised else () if column is None else (column,))
-
-
-def _suffix(source: str | Path) -> str:
-    path = Path(source)
-    return (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+        yield from _table(found, TRIPLET_COLUMNS if supervised else () if column is None else (column,))
 
 
 def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
@@ -78,22 +68,22 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         yield cells
 
 
-def _table(source: str | Path, suffix: str, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The texts of the `wanted` columns: those of supervised data, one, or none for the usual one."""
-    names, rows = _open_table(source, suffix, has_header=bool(wanted))
+def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one."""
+    names, rows = source.rows(has_header=bool(wanted)) if isinstance(source, Table) else source.rows()
     if not names:
         return
-    columns = _choose(source, names, wanted)
+    columns = _choose(source.name, names, wanted)
     for where, row in rows:
-        texts = tuple(_text(source, where, name, row[name]) for name in columns)
+        texts = tuple(_text(source.name, where, name, row[name]) for name in columns)
         if len(wanted) > 1 and not all(texts):
-            raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
+            raise ValueError(f"{source.name}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
 
 
-def _text(source: str | Path, where: str, name: str, value: Any) -> str:
-    """A table's value as text; numbers count as text, and no value is an empty one."""
+def _text(source: str, where: str, name: str, value: Any) -> str:
+    """Return a table's value as text; numbers are converted, and a missing value is an empty text."""
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
         raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
@@ -103,69 +93,21 @@ def _text(source: str | Path, where: str, name: str, value: Any) -> str:
     return text
 
 
-def _open_table(source: str | Path, suffix: str, has_header: bool) -> tuple[list[str], Rows]:
-    path = Path(source)
-    if suffix in TABLES:
-        check_regular(path)
-    if suffix in DELIMITED:
-        return delimited(path, suffix, text_lines(path, keep_ends=True), has_header)
-    if suffix == JSON_LINES:
-        return json_lines(path, text_lines(path))
-    if suffix == ".json" and not begins_with_text(path):
-        raise ValueError(f"{source}: holds NUL bytes; give a text table, not a binary file")
-    if suffix not in LOADERS and not hub.reachable():
-        raise ValueError(f"{source}: no such file, and the data hub cannot be reached")
-    if suffix in LOADERS and not path.stat().st_size:
-        return [], iter(())
-    rows = _readable(source, _rows(source, suffix))
-    first = next(rows, None)
-    if first is None:
-        return [], iter(())
-    return list(first), ((f"row {number}", row) for number, row in enumerate(chain([first], rows), start=1))
-
-
-def _rows(source: str | Path, suffix: str) -> Iterator[dict[str, Any]]:
-    from datasets import load_dataset
-    from datasets.utils.logging import CRITICAL, disable_progress_bar, set_verbosity
-
-    disable_progress_bar()
-    set_verbosity(CRITICAL)  # what went wrong is said once, by the error
-    if suffix in LOADERS:
-        yield from load_dataset(LOADERS[suffix], data_files=str(source), split="train", streaming=True)
-    else:
-        yield from load_dataset(str(source), split="train", streaming=True)
-
-
-def _readable(source: str | Path, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """`rows`, any failure of the libraries below turned into one line that names the source."""
-    from datasets.exceptions import DatasetGenerationError
-
-    try:
-        yield from rows
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        DatasetGenerationError,
-        *DAMAGED,
-    ) as error:  # pandas' and Arrow's are ValueErrors
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        known = ", ".join((".txt", *TABLES))
-        raise ValueError(f"cannot read {str(source)!r} ({reason}); give a file ({known}) or a hub id") from error
-
-
 def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
-    """The column names in a table's first row, and the texts of the `count` rows after it. Raises ValueError."""
-    names, rows = _open_table(source, _suffix(source), has_header=True)
-    return names, [[_text(source, where, name, row[name]) for name in names] for where, row in islice(rows, count)]
+    """Return the column names in a table's first row, and the texts of the `count` rows after it. Raises ValueError."""
+    table = source_of(source)
+    if not isinstance(table, Table):
+        raise ValueError(f"{source}: is no table; give one of {', '.join(TABLES)}")
+    names, rows = table.rows(has_header=True)
+    return names, [[_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)]
 
 
 def usual_column(names: Sequence[str]) -> str | None:
-    """The column that is called as columns of sentences usually are; None where there is none."""
+    """Return the column with a usual name of a column of sentences; None if there is none."""
     return next((name for name in USUAL_COLUMNS if name in names), None)
 
 
-def _choose(source: str | Path, names: list[str], wanted: Sequence[str]) -> list[str]:
+def _choose(source: str, names: list[str], wanted: Sequence[str]) -> list[str]:
     if not wanted:
         usual = usual_column(names)
         wanted = [usual] if usual else names if len(names) == 1 else []
@@ -179,9 +121,9 @@ def _choose(source: str | Path, names: list[str], wanted: Sequence[str]) -> list
 
 
 def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:
-    """The first `limit` (or all) of `examples` as a memory-mapped dataset with one column per text: "0", "1", "2".
+    """Return the first `limit` (or all) `examples` as a memory-mapped dataset with a column per text: "0", "1", "2".
 
-    Raises ValueError when there is nothing in it.
+    Raises ValueError if there are none.
     """
     from datasets import Dataset
     from datasets.exceptions import DatasetGenerationError
@@ -207,7 +149,7 @@ def _named_examples(
 
 
 def scored_pairs(path: Path) -> list[Pair]:
-    """(score, sentence, sentence) of a tab-separated file without a header, such as STS-B's.
+    """Return (score, sentence, sentence) for each line of a tab-separated file without a header, such as STS-B's.
 
     Raises ValueError with file and line for a wrong column count or a score that is no number, and for an empty file.
     """

@@ -1,6 +1,6 @@
-"""Rows of .csv, .tsv and .jsonl tables, read with the standard library: a cell is the text that stands in the file.
+"""Rows of .csv, .tsv and .jsonl tables, read with the standard library: cells are plain text.
 
-Nothing is taken for a number or for a missing value, and a row that cannot be read is an error, never left out.
+Nothing is converted to a number or a missing value, and a row that cannot be read is an error, never skipped.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ CURES = {
     ".tsv": "shorten the cell, and end rows with a newline",
 }
 
-Rows = Iterator[tuple[str, dict[str, Any]]]  # where a row stands, for errors, and its cells by column
+Rows = Iterator[tuple[str, dict[str, Any]]]  # position of a row, for errors, and its cells by column
 
 
 def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -> tuple[list[str], Rows]:
-    """The column names and the rows of a table of kind `suffix` (.csv or .tsv), whose `lines` keep their ends.
+    """Return the column names and the rows of a table of kind `suffix` (.csv or .tsv), whose `lines` keep their ends.
 
-    The first row is the header. Without `has_header` a lone column may have none, and is then called "sentence".
+    The first row is the header. Unless `has_header`, a single column may have none, and is then called "sentence".
     Blank rows are skipped, cells stripped. Raises ValueError with the line for a row that cannot be read, for one of
-    another width than the first, and for a lone first word that may be a header or a sentence.
+    another width than the first, and for a first row of one word that may be a header or a sentence.
     """
     rows = _cells(path, suffix, lines)
     first = next(rows, None)
@@ -50,7 +50,7 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
 
 
 def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank with the line it begins on."""
+    """Yield every row that is not blank, with the number of its first line."""
     reader = csv.reader(lines, strict=True, **DELIMITED[suffix])
     begins = 1
     try:
@@ -60,7 +60,7 @@ def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int,
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
-        reason = str(error).split(" - ")[0]  # what follows is advice to programmers
+        reason = str(error).split(" - ")[0]  # the rest is advice to programmers
         raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {CURES[suffix]}") from error
 
 
@@ -69,15 +69,15 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) 
         if len(cells) != len(names):
             raise ValueError(
                 f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; "
-                "mend the row, or quote what holds a separator"
+                "fix the row, or quote cells that hold a separator"
             )
         yield f"line {line}", dict(zip(names, cells, strict=True))
 
 
 def json_lines(path: Path, lines: Iterator[str]) -> tuple[list[str], Rows]:
-    """The keys of the first object of a .jsonl file, and its rows, in which a missing value is None.
+    """Return the keys of the first object of a .jsonl file, and its rows; a missing value is None.
 
-    Raises ValueError with the line for one that is no JSON object.
+    Raises ValueError with the line if it is no JSON object.
     """
     rows = _objects(path, lines)
     first = next(rows, None)
@@ -89,7 +89,7 @@ def json_lines(path: Path, lines: Iterator[str]) -> tuple[list[str], Rows]:
 
 
 def _objects(path: Path, lines: Iterator[str]) -> Rows:
-    number = 0  # of the row: what is blank is none
+    number = 0  # of the row; blank lines do not count
     for place, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -97,10 +97,10 @@ def _objects(path: Path, lines: Iterator[str]) -> Rows:
         try:
             row = json.loads(line)
             if "\\u" in line:
-                json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+                json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
         except (ValueError, RecursionError) as error:
             reason = str(error)[:160]
-            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); mend or remove it") from error
+            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); fix or remove it") from error
         if not isinstance(row, dict):
             raise ValueError(f"{path}: line {place} holds a {type(row).__name__}, not an object with columns as keys")
         yield f"row {number}", row

@@ -43,14 +43,14 @@ def test_a_gpu_that_is_there_is_chosen(
 def test_a_number_counts_the_gpus_that_are_there(accelerator: Any) -> None:
     accelerator("cuda", 2)
     assert device_of("cuda:1") == torch.device("cuda:1")
-    with pytest.raises(ValueError, match=r"^`device` is 'cuda:2', which is not here; choose from cpu, cuda$"):
+    with pytest.raises(ValueError, match=r"^`device` is 'cuda:2', which is not available; choose from cpu, cuda$"):
         device_of("cuda:2")
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", "mps", "gpu", 3])
 def test_a_device_that_is_not_there_is_refused_in_a_line(accelerator: Any, bert_folder: Path, device: Any) -> None:
     accelerator(None)
-    message = f"^`device` is '{device}', which is not here; choose from cpu$"
+    message = f"^`device` is '{device}', which is not available; choose from cpu$"
     with pytest.raises(ValueError, match=message):
         cse.load(str(bert_folder), device=device)
     with pytest.raises(ValueError, match=message):
@@ -60,7 +60,7 @@ def test_a_device_that_is_not_there_is_refused_in_a_line(accelerator: Any, bert_
 def test_a_wrong_variable_is_named(accelerator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     accelerator(None)
     monkeypatch.setenv("CSE_DEVICE", "tpu9")
-    with pytest.raises(ValueError, match=r"^CSE_DEVICE is 'tpu9', which is not here"):
+    with pytest.raises(ValueError, match=r"^CSE_DEVICE is 'tpu9', which is not available"):
         best_device()
 
 

@@ -162,11 +162,11 @@ def test_of_a_text_without_a_place_to_cut_little_is_read_by_berts_tokenizer(
 def test_long_words_are_squeezed_for_berts_tokenizer_alone(bert_folder: str, roberta_folder: str) -> None:
     bert, roberta = (cse.load(str(folder)).tokenizer for folder in (bert_folder, roberta_folder))
     text = "a" * 99 + " " + "b" * 105 + "\n \t" + "c" * 500 + "-d"
-    assert long_texts.squeezed(text, roberta) == text
-    assert long_texts.squeezed(text, bert) == "a" * 99 + " " + "b" * 101 + "\n" + "c" * 101 + "-d"
-    assert uncut(bert, long_texts.squeezed(text, bert), 512) == uncut(bert, text, 512)
+    assert long_texts.collapsed(text, roberta) == text
+    assert long_texts.collapsed(text, bert) == "a" * 99 + " " + "b" * 101 + "\n" + "c" * 101 + "-d"
+    assert uncut(bert, long_texts.collapsed(text, bert), 512) == uncut(bert, text, 512)
     bert.add_tokens(["cc"])
-    assert long_texts.squeezed(text, bert) == text
+    assert long_texts.collapsed(text, bert) == text
 
 
 def test_a_text_of_usual_length_reaches_the_tokenizer_once(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:

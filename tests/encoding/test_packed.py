@@ -109,7 +109,7 @@ def test_compiled_blocks_share_what_is_compiled_whatever_the_lengths(
 
 def test_another_family_and_another_word_are_refused(bert_folder: Path, tmp_path: Path) -> None:
     other = DistilBertForMaskedLM(DistilBertConfig(vocab_size=9, dim=8, n_layers=1, n_heads=1, hidden_dim=8))
-    with pytest.raises(ValueError, match="a distilbert model reads no packed rows"):
+    with pytest.raises(ValueError, match="a distilbert model does not support packed rows"):
         pack(other)
     with pytest.raises(ValueError, match="`passes` is 'all'; choose from padded, packed, compiled"):
         read_in(other, "all")

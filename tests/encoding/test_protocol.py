@@ -221,7 +221,7 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: Encoder, precision
     [
         ({"prompt_name": "unheard"}, "`prompt_name` is 'unheard'; `prompts` of this model has query, document, sad$"),
         ({"precision": "int4"}, "`precision` is 'int4'; choose from float32, int8, uint8, binary, ubinary$"),
-        ({"precision": "int8"}, "`precision` int8 divides the range of several vectors; give more than one sentence$"),
+        ({"precision": "int8"}, "`precision` int8 needs the range of several vectors; give more than one sentence$"),
         ({"truncate_dim": 0}, "`truncate_dim` is 0; give at least 1$"),
         ({"output_value": "token_embeddings"}, "`output_value` is 'token_embeddings'; only 'sentence_embedding'"),
         ({"device": ["cpu", "cpu"]}, r"`device` is \['cpu', 'cpu'\]; give one$"),

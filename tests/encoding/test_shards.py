@@ -145,11 +145,11 @@ def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt):
         run_parts(tmp_path / "v", stop)
     before = contents(tmp_path / "v")
-    with pytest.raises(ValueError, match="holds an unfinished run; `resume` goes on"):
+    with pytest.raises(ValueError, match="holds an unfinished run; continue it with `resume`"):
         run_parts(tmp_path / "v")
     with pytest.raises(ValueError, match=r"begun with sha256 '.*', not 'other'"):
         run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, sha256="other"))
-    with pytest.raises(ArtefactError, match="unfinished run; go on with it"):
+    with pytest.raises(ArtefactError, match="unfinished run; continue it"):
         read_plan(tmp_path / "v")
     assert contents(tmp_path / "v") == before
     run_parts(tmp_path / "v", resume=True)

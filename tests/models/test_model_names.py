@@ -76,8 +76,19 @@ def test_kinds_of_models(tmp_path: Path, bert_folder: Path) -> None:
     assert resolve(str(tmp_path / "words.txt")).kind is Kind.WORD_VECTORS
     with pytest.raises(ArtefactError, match="no model 'nowhere'; choose simcse"):
         resolve("nowhere")
-    with pytest.raises(ValueError, match="pools its own way"):
+    with pytest.raises(ValueError, match="has its own pooling"):
         resolve("simcse", "mean")
+
+
+def test_options_that_several_models_share_are_ignored_by_those_that_take_none(tmp_path: Path, short: Path) -> None:
+    (tmp_path / "words.txt").write_text("the 1 2\n")
+    for name in ("simcse", str(tmp_path / "words.txt")):
+        assert resolve(name, "cls", "simcse", lenient=True) == resolve(name)
+    assert resolve("bundled", "cls", "simcse", lenient=True) == resolve("bundled", "cls")
+    assert resolve(str(short), "cls", lenient=True) == resolve(str(short), "cls")
+    for options in (("round", None), (None, "round")):
+        with pytest.raises(ValueError, match=r"unknown .* 'round'; choose from"):
+            resolve("simcse", *options, lenient=True)
 
 
 def test_the_page_and_an_index_of_the_same_backbone_share_one_column(tmp_path: Path, corpus: Path) -> None:

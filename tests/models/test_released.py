@@ -42,13 +42,13 @@ def changed(**new: torch.Tensor | None) -> Callable[[Tensors], Tensors]:
         ("promcse-supervised", "bert", changed(mlp__dense__weight=None), "its head lacks mlp.dense.weight"),
         ("simcse-supervised", "roberta", changed(mlp__dense__bias=noise(1, 8)), r"dense.bias is \(8,\), not \(32,\)"),
         ("simcse", "bert", changed(bert__encoder__layer__1__output__dense__weight=None), "lacks weights.*layer.1"),
-        ("simcse", "bert", changed(adapter__weight=noise(1, 2)), "nothing here reads its 'adapter.weight'"),
+        ("simcse", "bert", changed(adapter__weight=noise(1, 2)), "unknown weight 'adapter.weight'"),
         ("conpvp", "bert", changed(endp=noise(1, 4, 8)), r"endp is \(4, 8\), not \(4, 32\)"),
         ("optiprompt", "bert", changed(p_mbv=noise(1, 5, WIDTH)), r"p_mbv is \(5, 32\), not \(7, 32\)"),
         ("promptbert-supervised", "bert", changed(mlp__LayerNorm__bias=None), "its head lacks mlp.LayerNorm.bias"),
         (
             "promptbert-supervised", "roberta", lambda tensors: {**tensors, **norm("mlp", WIDTH)},
-            "nothing here reads its mlp.LayerNorm.bias",
+            "unknown weight mlp.LayerNorm.bias",
         ),
     ],
 )  # fmt: skip
@@ -78,7 +78,7 @@ def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp
         resolve(promcse, family="bert")
     with pytest.raises(ValueError, match="give `pooling` or `family`"):
         resolve(promcse, "mean", "promcse")
-    with pytest.raises(ValueError, match="simcse is a checkpoint and pools its own way; leave out `family`"):
+    with pytest.raises(ValueError, match="simcse is a checkpoint and has its own pooling; leave out `family`"):
         resolve("simcse", family="simcse")
 
 

@@ -20,7 +20,7 @@ from cse.app.models.models import Failure, Models
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.families import PUBLISHED_IDS
-from cse.models.names import Kind, RecordedModel, resolve, resolve_again
+from cse.models.names import Kind, RecordedModel, resolve
 
 Cached = Callable[[Path, str], None]
 READINGS = ("simcse-supervised", "promptbert-supervised", "promcse", "conpvp", "optiprompt")
@@ -123,10 +123,10 @@ def test_tokens_are_asked_of_a_released_prompt(bert_folder: Path, tmp_path: Path
 def test_an_index_remembers_the_family_unless_another_reading_is_asked_for(bert_folder: Path, tmp_path: Path) -> None:
     folder = str(write(tmp_path / "model", bert_folder, convert(trainer_keys(bert_folder, "simcse"))))
     recorded = RecordedModel(folder, family="simcse")
-    assert resolve_again(recorded, None, None, None).family == "simcse"
-    assert resolve_again(recorded, folder, None, None).family == "simcse"
-    assert resolve_again(recorded, folder, None, "simcse-supervised").family == "simcse-supervised"
-    assert resolve_again(recorded, folder, "cls", None).pooling == "cls"
+    assert recorded.resolve(None, None, None).family == "simcse"
+    assert recorded.resolve(folder, None, None).family == "simcse"
+    assert recorded.resolve(folder, None, "simcse-supervised").family == "simcse-supervised"
+    assert recorded.resolve(folder, "cls", None).pooling == "cls"
 
 
 def test_published_stands_for_every_id_and_says_what_is_missing(

@@ -17,7 +17,7 @@ from cse.app.models.recent import Recent
 from cse.app.models.remembered import MOST_TEXTS, Reader
 from cse.app.models.turns import Asked, Turns
 from cse.app.models.visitors import Added, gone
-from cse.models.names import Kind, canonical_name, resolve_among
+from cse.models.names import canonical_name, resolve
 from cse.storage import hub
 from cse.training.progress import Report, silent
 
@@ -186,11 +186,10 @@ def opened_by(model: str, family: str | None = None, pooling: str | None = None)
     `family` is that of a published checkpoint, `pooling` how a plain backbone is read.
     """
     try:
-        reference = resolve_among(model, family, [pooling] if pooling else ())
+        reference = resolve(model, pooling, family, lenient=True)
     except ValueError:
         return canonical_name(model), None, family
-    plain = reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS)
-    return reference.name, pooling if plain and pooling else reference.pooling, reference.family
+    return reference.name, reference.pooling, reference.family
 
 
 def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:

@@ -1,0 +1,118 @@
+"""Sources of text: a text file, a table, or a dataset on the hub, with the rows of the last two.
+
+Text, .csv, .tsv and .jsonl files are streamed with the standard library, other tables and hub ids through `datasets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from cse.storage import hub
+from cse.storage.writing import check_regular
+from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
+from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines
+
+LOADERS = {".json": "json", ".parquet": "parquet"}  # of `datasets`
+TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of one sentence per line."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file of one of `TABLES`; `suffix` is without that of a compression."""
+
+    name: str
+    suffix: str
+
+    def rows(self, has_header: bool) -> tuple[list[str], Rows]:
+        """Return the column names and the rows; a .csv or .tsv of one column may lack the header unless `has_header`.
+
+        An empty file has no columns. Raises ValueError for a file that cannot be read.
+        """
+        path = Path(self.name)
+        check_regular(path)
+        if self.suffix in DELIMITED:
+            return delimited(path, self.suffix, text_lines(path, keep_ends=True), has_header)
+        if self.suffix == JSON_LINES:
+            return json_lines(path, text_lines(path))
+        if self.suffix == ".json" and not begins_with_text(path):
+            raise ValueError(f"{self.name}: holds NUL bytes; give a text table, not a binary file")
+        if not path.stat().st_size:
+            return [], iter(())
+        return _loaded(self.name, LOADERS[self.suffix], data_files=self.name)
+
+
+@dataclass(frozen=True)
+class HubDataset:
+    """A dataset on the hub, by its id."""
+
+    name: str
+
+    def rows(self) -> tuple[list[str], Rows]:
+        """Return the column names and the rows of its training split. Raises ValueError if it cannot be read."""
+        if not hub.reachable():
+            raise ValueError(f"{self.name}: no such file, and the data hub cannot be reached")
+        return _loaded(self.name, self.name)
+
+
+Source = TextFile | Table | HubDataset
+
+
+def source_of(text: str | Path) -> Source:
+    """Return the source that a path or hub id names.
+
+    A table is known by its suffix. Any other name is a text file if it exists, ends in .txt or .text, or has no "/".
+    """
+    name, path = str(text), Path(text)
+    suffix = (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+    if suffix in TABLES:
+        return Table(name, suffix)
+    if path.exists() or suffix in (".txt", ".text") or "/" not in name:
+        return TextFile(name)
+    return HubDataset(name)
+
+
+def _loaded(name: str, loader: str, **options: str) -> tuple[list[str], Rows]:
+    """Return the column names and the rows that `datasets` reads with `loader`."""
+    rows = _readable(name, _streamed(loader, options))
+    first = next(rows, None)
+    if first is None:
+        return [], iter(())
+    return list(first), ((f"row {number}", row) for number, row in enumerate(chain([first], rows), start=1))
+
+
+def _streamed(loader: str, options: dict[str, str]) -> Iterator[dict[str, Any]]:
+    from datasets import load_dataset
+    from datasets.utils.logging import CRITICAL, disable_progress_bar, set_verbosity
+
+    disable_progress_bar()
+    set_verbosity(CRITICAL)  # the error repeats what it would log
+    yield from load_dataset(loader, split="train", streaming=True, **options)
+
+
+def _readable(name: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield `rows`; turn any failure of `datasets` and the libraries below it into one line that names the source."""
+    from datasets.exceptions import DatasetGenerationError
+
+    try:
+        yield from rows
+    except (
+        OSError,
+        ValueError,  # those of pandas and Arrow, too
+        KeyError,
+        DatasetGenerationError,
+        *DAMAGED,
+    ) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        known = ", ".join((".txt", *TABLES))
+        raise ValueError(f"cannot read {name!r} ({reason}); give a file ({known}) or a hub id") from error
