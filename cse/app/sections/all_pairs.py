@@ -108,7 +108,8 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
         return value, gr.update(choices=list(answers)), gr.update(choices=subtrahends(answers))
 
     switches = [model, minus, measure]
-    run = refusing(draw, [box, *switches], [output, model, minus])
+    fields = {validation.LIST: box, "The model": model, "The model taken off": minus, "The value": measure}
+    run = refusing(draw, fields, [output, model, minus])
     asked, switched = (button.click, box.submit), [switch.input for switch in switches]
     private(asked, run)
     gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser

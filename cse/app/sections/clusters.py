@@ -162,7 +162,11 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
 
     requests, triggers = Requests(state), (button.click, lines.submit)
-    run = refusing(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
+    fields = {
+        "The source": source, validation.LIST: lines, "Sentences per topic": per_topic, "The seed": seed,
+        "The pinned sentence": pin, "The request": number,
+    }  # fmt: skip
+    run = refusing(requests.map_points, fields, [output])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
     asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)

@@ -28,7 +28,7 @@ PAIRS = {
     "paraphrase": ("He arrived before noon.", "He came in the morning."),
 }
 FIRST = PAIRS["negation"]
-MOST_LAYERS = 48
+MOST_LAYERS, LAYER = 48, "A layer"
 INTRODUCTION = (
     "DCPCSE learns a prefix: keys and values that every layer of a frozen backbone may attend to. ConPVP is trained "
     "against prototypes: the sentence in templates that affirm it and in templates that deny it. Here is what they do."
@@ -101,8 +101,8 @@ def ablations(encoder: Encoder, pair: Sequence[str], chosen: tuple[int, ...], re
 def layers_of(value: Any) -> tuple[int, ...]:
     """What a client names as layers, each once and in order. Raises ValueError for anything but whole numbers."""
     if not isinstance(value, (list, tuple)) or len(value) > MOST_LAYERS:
-        raise ValueError(f"The layers are a list of at most {MOST_LAYERS} numbers.")
-    return tuple(sorted({validation.whole(layer, "A layer", 1, MOST_LAYERS) for layer in value}))
+        raise validation.FieldError(LAYER, f"The layers are a list of at most {MOST_LAYERS} numbers.")
+    return tuple(sorted({validation.whole(layer, LAYER, 1, MOST_LAYERS) for layer in value}))
 
 
 def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) -> str:
@@ -244,7 +244,7 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
         found = layer_choices(answers)
         return xray_html(answers, layers_of(off or ())), gr.CheckboxGroup(found, visible=bool(found))
 
-    run = refusing(look, [sentence, other, off], [output, off])
+    run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
     return Linked(("one", "other", "off"), run, triggers, examples=examples)

@@ -136,7 +136,8 @@ def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
     for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
         parts = [part.strip() for part in line.replace("\t", "|").split("|")]
         if len(parts) != 2 or not all(parts):
-            raise ValueError(f'"{line[:60]}" is no pair; write two sentences with | between them.')
+            reason = f'"{line[:60]}" is no pair; write two sentences with | between them.'
+            raise validation.FieldError(validation.LIST, reason)
         found.append((parts[0], parts[1]))
     return found
 
@@ -196,7 +197,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
 
-    run = refusing(change, [sentence], [output])
+    run = refusing(change, {"The sentence": sentence}, [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
     return Linked(("sentence",), run, triggers, examples=examples)
@@ -217,7 +218,7 @@ def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
         pairs = pairs_of(source, lines)
         return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
 
-    run = refusing(find_pairs, [source, lines], [output])
+    run = refusing(find_pairs, {"The source": source, validation.LIST: lines}, [output])
     triggers = (button.click, source.change)
     private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)

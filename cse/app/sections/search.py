@@ -86,11 +86,12 @@ def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
     Raises ValueError for an unknown name, and where there is no corpus under the key, or no key: never another corpus.
     """
     if key == OWN_KEY and own is None:
-        raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
+        reason = "The corpus of your own sentences is on your page alone; choose another one."
+        raise validation.FieldError("The corpus", reason)
     if key == OWN_KEY:
         kept = state.own_corpora.corpus(own)
         if kept is None:
-            raise ValueError(GONE)
+            raise validation.FieldError("The corpus", GONE)
         return kept
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 
@@ -120,7 +121,8 @@ def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None 
         note = html.hint(chosen.note) if chosen.note else ""
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 
-    run = refusing(find, [query, k, corpus, threshold, key], [output])
+    fields = {"The query": query, "k": k, "The corpus": corpus, "The least percentile": threshold, "The key": key}
+    run = refusing(find, fields, [output])
     triggers = (button.click, query.submit, threshold.release, own.indexed.change)
     private(triggers, run, examples)
     return Linked(("q", "k", "corpus", "threshold"), run, triggers, examples=examples), own

@@ -103,7 +103,7 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (s1, s2)), "")
         return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK  # the words were another pair's
 
-    run = refusing(compare, [one, other], [output, words])
+    run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
     triggers = (button.click, one.submit, other.submit)
     private(triggers, run, examples)
     return Linked(("a", "b"), run, triggers, examples=examples)

@@ -48,9 +48,11 @@ def try_template(
 
     spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
     if len(text) > LONGEST:
-        raise ValueError(f"The template has {len(text):,} characters; give at most {LONGEST}.")
+        reason = f"The template has {len(text):,} characters; give at most {LONGEST}."
+        raise validation.FieldError("The template", reason)
     if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
-        raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
+        reason = f'The template "{text}" needs one [X], for the sentence, and one [MASK].'
+        raise validation.FieldError("The template", reason)
     question = Question(scored_pairs(DEMO / "pairs.tsv"), spoken, validation.whole(k, "k", 1, MOST))
 
     def tried(column: Column, encoder: Encoder) -> Comparison:
@@ -112,7 +114,7 @@ def lab_section(
     def try_it(template: str, sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return tried_html(sentence, try_template(state, sentence, template, report=reporter(progress)))
 
-    run = refusing(try_it, [template, sentence], [output])
+    run = refusing(try_it, {"The template": template, "The sentence": sentence}, [output])
     triggers = (button.click, template.submit)
     private(triggers, run, examples)
     return Linked(("template",), run, triggers, examples=examples)

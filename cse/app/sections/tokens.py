@@ -127,7 +127,7 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
         return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
-    run = refusing(show, [sentence, k, share], [output])
+    run = refusing(show, {"The sentence": sentence, "k": k, "What is subtracted": share}, [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
     return Linked(("sentence", "k", "share"), run, triggers, examples=examples)

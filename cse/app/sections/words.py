@@ -36,8 +36,11 @@ def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> d
     from cse.analysis.attribution import attribute, words_within
 
     pair = validation.pair(s1, s2)
-    for what, text in zip(validation.PAIR, pair, strict=True):
-        words_within(text, what)
+    for field, text in zip(validation.PAIR, pair, strict=True):
+        try:
+            words_within(text, field)
+        except ValueError as error:
+            raise validation.FieldError(field, str(error)) from error
 
     def of_model(column: Column, encoder: Encoder) -> Attribution:
         return attribute(models.reader(encoder).encode, *pair)
@@ -89,5 +92,5 @@ def words_section(models: Models, inputs: Sequence[gr.Textbox]) -> gr.HTML:
     def explain(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
         return words_html(validation.pair(s1, s2), attributions(models, s1, s2, reporter(progress)))
 
-    private([button.click], refusing(explain, inputs, [output]))
+    private([button.click], refusing(explain, dict(zip(validation.PAIR, inputs, strict=True)), [output]))
     return output
