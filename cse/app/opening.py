@@ -14,11 +14,11 @@ import numpy as np
 
 from cse.analysis.disagreement import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
-from cse.app.drawing.canvas import ModelMap, map_of, map_value
+from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
 from cse.app.models.corpora import DEMO, DEMO_KEY, VECTORS
-from cse.app.models.maps import draw_maps, maps_key, model_key
+from cse.app.models.maps import ModelMap, draw_maps, maps_key, model_key
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs

@@ -19,7 +19,6 @@ from cse.app.sections.add_model import add_model_row, rerun
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
 from cse.app.sections.model_strip import model_strip
-from cse.app.sections.own_corpus import MOST_BYTES
 from cse.app.sections.probe import probe_tab
 from cse.app.sections.results import results_tab
 from cse.app.sections.search import search_tab
@@ -31,6 +30,7 @@ from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.uploads import AGE
+from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -115,7 +115,7 @@ def launch_options(names: Names | None = None) -> dict[str, Any]:
     """How the app looks, what it leaves out and which `names` it answers to, for `gr.Blocks.launch`."""
     return {
         "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names())]},
-        "max_file_size": MOST_BYTES,
+        "max_file_size": MAX_FILE_BYTES,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "css_paths": [STATIC / "style.css", STATIC / "map" / "map.css"],

@@ -91,7 +91,8 @@ def runs() -> dict[str, Run]:
         return {
             "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
             "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, visitor_key())[0].run,
-            "lab": lab_section(state, words.run.inputs[0]).run, "map": clusters_tab(state, None, gr.Tabs(), map_hook()).run,
+            "lab": lab_section(state, words.run.inputs[0]).run,
+            "map": clusters_tab(state, None, gr.Tabs(), map_hook()).run,
         }  # fmt: skip
 
 

@@ -5,8 +5,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cse.app.drawing.canvas import ModelMap
-from cse.app.models.maps import draw_maps
+from cse.app.models.maps import ModelMap, draw_maps
 from cse.app.models.models import plain
 from cse.app.models.state import AppState
 from cse.app.sections.clusters import PER_TOPIC, points_of

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 import numpy as np
 
 from cse.app.drawing.components import script
 from cse.app.drawing.palette import DARK, LIGHT
+from cse.app.models.maps import ModelMap
 from cse.app.models.models import Failure
 
 PARTS = ("state", "marks", "view", "labels", "draw", "details", "pointer", "keys", "map")
 SCRIPTS = ("elements", *(f"map/{part}" for part in PARTS))
 STEPS, SHARES = 65535, 255  # of a uint16 and of a uint8
-
-
-class ModelMap(NamedTuple):
-    """A model's map of N points.
-
-    `xy` (N, 2) float32 in [0, 1]; `near` (N, k) the points whose vectors are nearest, nearest first; `lost` (N,) the
-    share of a point's neighbours that the map does not show; scores as in
-    `cse.analysis.faithfulness`, None where there is none.
-    """
-
-    xy: np.ndarray
-    near: np.ndarray
-    lost: np.ndarray
-    trustworthiness: float | None = None
-    continuity: float | None = None
-    same_topic: float | None = None
 
 
 def canvas(value: dict[str, Any]) -> gr.HTML:

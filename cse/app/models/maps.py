@@ -9,16 +9,31 @@ import numpy as np
 
 from cse.analysis.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
 from cse.app import validation
-from cse.app.drawing.canvas import ModelMap
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.remembered import fingerprint_of
-from cse.app.models.state import AppState
 from cse.training.progress import Report, silent
 
 if TYPE_CHECKING:
+    from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
 
 MOST_SEED = 2**32 - 1
+
+
+class ModelMap(NamedTuple):
+    """A model's map of N points.
+
+    `xy` (N, 2) float32 in [0, 1]; `near` (N, k) the points whose vectors are nearest, nearest first; `lost` (N,) the
+    share of a point's neighbours that the map does not show; scores as in `cse.analysis.faithfulness`,
+    None if there is none.
+    """
+
+    xy: np.ndarray
+    near: np.ndarray
+    lost: np.ndarray
+    trustworthiness: float | None = None
+    continuity: float | None = None
+    same_topic: float | None = None
 
 
 class Points(NamedTuple):

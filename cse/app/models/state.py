@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.app.drawing.canvas import ModelMap
 from cse.app.models.admission import Admission
 from cse.app.models.corpora import Corpus, Demo, indexed_corpora
 from cse.app.models.models import Failure, Models, told
@@ -16,6 +15,7 @@ from cse.app.models.recent import Recent
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
+    from cse.app.models.maps import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"

@@ -10,13 +10,13 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.drawing import html
-from cse.app.drawing.canvas import ModelMap, canvas, canvas_value
+from cse.app.drawing.canvas import canvas, canvas_value
 from cse.app.drawing.components import heading, submit
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, one_line_errors, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO
-from cse.app.models.maps import MOST_SEED, Points, draw_maps
+from cse.app.models.maps import MOST_SEED, ModelMap, Points, draw_maps
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
     from index.store import VectorIndex
 
-MOST_SENTENCES, MOST_BYTES = 5_000, 5 * 2**20
+MOST_SENTENCES = 5_000
 BLOCK = 64  # sentences a model encodes before others may ask it
 PAUSE = 0.01  # seconds: a thread that waits for a lock needs a moment to wake up
 SUFFIXES = (".txt", ".csv", ".tsv")
@@ -41,8 +41,8 @@ def opened(path: str) -> tuple[list[str], list[list[str]], str | None]:
     with named(file):
         if file.suffix.lower() not in SUFFIXES:
             raise ValueError(f"{file}: give a file of the kind {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
-        if file.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{file}: has more than {MOST_BYTES // 2**20} MB; give a part of it.")
+        if file.stat().st_size > validation.MAX_FILE_BYTES:
+            raise ValueError(f"{file}: has more than {validation.MAX_FILE_BYTES // 2**20} MB; give a part of it.")
         if file.suffix.lower() in DELIMITED:
             names, rows = first_rows(file, SEEN)
             if len(names) > 1 or " " not in "".join(names):  # one word may be a heading

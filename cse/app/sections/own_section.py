@@ -14,11 +14,12 @@ from cse.app.forms.events import CORPORA, HIDDEN, QUICK
 from cse.app.models.corpora import OWN_KEY
 from cse.app.models.own_corpora import PROMISE, Job, Step
 from cse.app.models.state import AppState
-from cse.app.sections.own_corpus import FACTORIES, MOST_BYTES, MOST_SENTENCES, SUFFIXES, indexing, opened, sentences_of
+from cse.app.sections.own_corpus import FACTORIES, MOST_SENTENCES, SUFFIXES, indexing, opened, sentences_of
+from cse.app.validation import MAX_FILE_BYTES
 
 EXPLANATION = (
     f"Up to {MOST_SENTENCES:,} sentences: a {SUFFIXES[0]} file with a sentence a line, a {SUFFIXES[1]} or {SUFFIXES[2]}"
-    f" table, each of at most {MOST_BYTES // 2**20} MB, or pasted lines. Every model indexes them."
+    f" table, each of at most {MAX_FILE_BYTES // 2**20} MB, or pasted lines. Every model indexes them."
 )
 POLL = 0.5  # seconds between two looks at an indexing
 NUMBERS = itertools.count(1)  # an event fires where its state changes

@@ -17,12 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from cse.app.sections.own_corpus import MOST_BYTES
 from cse.app.server.bodies import Receive, Scope, counted, too_large, too_slow
 from cse.app.server.budget import BUSY, TOO_MANY, Budget
+from cse.app.validation import MAX_FILE_BYTES
 
 PATH, PROGRESS = "upload", "upload_progress"  # follow `cse.app.server.calls.API`
-MOST_UPLOAD = MOST_BYTES + 2**16  # a file with what a form puts around it
+MOST_UPLOAD = MAX_FILE_BYTES + 2**16  # a file with what a form puts around it
 MOST_KEPT = 8 * MOST_UPLOAD, 64 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
 AGE = 3600  # seconds that a file is kept which nobody reads
@@ -91,8 +91,8 @@ async def received(scope: Scope, receive: Receive, folder: Path) -> Path:
         file = form.get("files")
         if not isinstance(file, UploadFile):
             raise HTTPException(BAD, "The form has no file called files.")
-        if (file.size or 0) > MOST_BYTES:
-            raise too_large(MOST_BYTES)
+        if (file.size or 0) > MAX_FILE_BYTES:
+            raise too_large(MAX_FILE_BYTES)
         name = strip_invalid_filename_characters(Path(file.filename or "").name)
         path = folder / secrets.token_hex(16) / (name if name.strip(".") else "file")
         await anyio.to_thread.run_sync(store, file.file, path)
