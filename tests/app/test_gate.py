@@ -10,7 +10,7 @@ import httpx
 import pytest
 from app_models import GOOD, serving, write_model
 
-from cse.app.models.models import Models, told
+from cse.app.models.models import Models, error_line
 from cse.app.page import launch_options
 from cse.app.server import bodies, uploads
 from cse.app.server.answers import bound_answers
@@ -329,12 +329,12 @@ def test_an_error_tells_no_path_of_the_server(tmp_path):
         ValueError(f"cannot read {folder}/config.json"),
         ValueError(f"{folder.parent}/other is bad"),
     ):
-        said = told(error, str(folder), "mine")
+        said = error_line(error, str(folder), "mine")
         assert "my models" not in said
         assert str(tmp_path) not in said
     caused = ValueError(f"{folder}/x y: damaged")
     caused.__cause__ = OSError(2, "gone", f"{folder}/x y")
-    assert told(caused) == "x y: damaged"
+    assert error_line(caused) == "x y: damaged"
     broken = Models([str(folder)])
     assert "my models" not in broken.apply(lambda *_: None)["mine"].reason
 

@@ -200,7 +200,8 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signal (2026-11)")
 def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
     script = (
-        "import app, os, pathlib, time\n"
+        "import os, pathlib, time\n"
+        "from cse.app import serving as app\n"
         "def serve_from(options):\n"
         "    folder = pathlib.Path(os.environ['GRADIO_TEMP_DIR'])\n"
         "    (folder / 'upload').write_text('x')\n"
