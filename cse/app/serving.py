@@ -95,7 +95,7 @@ def check(options: argparse.Namespace) -> None:
     for place in options.index:
         manifest_at(place)
     if options.models_root and not options.models_root.is_dir():
-        raise ArtefactError(f"--models-root {options.models_root} is no folder; give one with models beneath it")
+        raise ArtefactError(f"--models-root {options.models_root} is not a folder; give one with models beneath it")
     check_address(options.host, options.port)
 
 

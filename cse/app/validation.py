@@ -61,7 +61,7 @@ def texts(value: Any, most: int) -> list[str]:
     """Return a list of 1 to `most` non-empty texts, together no longer than one text may be."""
     field = "The texts"
     if not isinstance(value, list) or not 1 <= len(value) <= most:
-        wrong = f"{len(value):,}" if isinstance(value, list) else "no list"
+        wrong = f"{len(value):,}" if isinstance(value, list) else "not a list"
         raise FieldError(field, f"{field} are {wrong}; send a list of 1 to {most:,}.")
     found = [sentence(each, f"Text {number}") for number, each in enumerate(value, start=1)]
     if (total := sum(map(len, found))) > MAX_CHARACTERS:

@@ -136,7 +136,7 @@ def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
     for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
         parts = [part.strip() for part in line.replace("\t", "|").split("|")]
         if len(parts) != 2 or not all(parts):
-            reason = f'"{line[:60]}" is no pair; write two sentences with | between them.'
+            reason = f'"{line[:60]}" is not a pair; write two sentences with | between them.'
             raise validation.FieldError(validation.LIST, reason)
         found.append((parts[0], parts[1]))
     return found

@@ -93,7 +93,7 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks, session: 
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
-        return f"/{name} takes {counted(len(shown))}{named}; {len(values)} came."
+        return f"/{name} takes {counted(len(shown))}{named}, not {len(values)}."
     taken = zip(fields if len(values) == len(fields) else shown, values, strict=True)
     reasons = (reason_of_value(what, current(field, blocks, session), value, blocks) for (what, field), value in taken)
     return next((reason for reason in reasons if reason is not None), None)

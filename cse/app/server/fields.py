@@ -30,11 +30,11 @@ def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str
     if not isinstance(field, gr.File):
         return f"{what} is a file; send text." if files else reason_of_choice(what, field, value)
     if any(not isinstance(file["meta"], dict) for file in files):
-        return f"{what} has a file whose meta is no object; upload it again."
+        return f"{what} has a file whose meta is not an object; upload it again."
     if any(file["path"] not in blocks.upload_file_set for file in files):
         return f"{what} was not uploaded here, or too long ago; upload it again."
     if value is not None and not (files == [value] and is_valid(value)):
-        return f"{what} takes {A_FILE} that was uploaded here, or null; {json.dumps(value)[:60]} came."
+        return f"{what} takes {A_FILE} that was uploaded here, or null, not {json.dumps(value)[:60]}."
     return None
 
 

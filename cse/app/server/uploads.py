@@ -58,8 +58,8 @@ class Uploads:
         self.clear(blocks)
         expected = announced or MOST_UPLOAD
         if (status := self.budget.exceeded(client, expected)) is not None:
-            whose = "your address's" if status == TOO_MANY else "all visitors'"
-            raise HTTPException(status, f"There is no room beside {whose} other uploads; index those, or try later.")
+            whose = "your address" if status == TOO_MANY else "all visitors"
+            raise HTTPException(status, f"The other uploads of {whose} leave no room; index them, or try later.")
         with self.budget.held(client, expected):
             file = await received(scope, receive, folder)
         self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
