@@ -10,6 +10,7 @@ import pytest
 from cse.app.forms.events import Run
 from cse.app.forms.refusals import field_of, refusing
 from cse.app.forms.visitor_key import visitor_key
+from cse.app.models.models import Models
 from cse.app.models.state import AppState, open_state
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
@@ -18,7 +19,8 @@ from cse.app.sections.search import search_tab
 from cse.app.sections.similarity import similarity_tab
 from cse.app.sections.template_lab import lab_section
 from cse.app.sections.tokens import tokens_tab
-from cse.app.validation import FieldError
+from cse.app.sections.words import attributions
+from cse.app.validation import PAIR, FieldError
 
 
 @pytest.fixture
@@ -133,3 +135,9 @@ def test_every_form_shows_an_error_at_the_wrong_field(runs, form: str, values: l
     answer = run.fn(*given)
     *_, refusal = next(answer) if isinstance(answer, Iterator) else answer
     assert refusal["about"] == run.inputs[wrong].elem_id
+
+
+def test_an_error_about_the_words_of_a_sentence_carries_the_sentence() -> None:
+    with pytest.raises(FieldError, match="no words") as caught:
+        attributions(Models(["simcse"]), "a", "?!")
+    assert caught.value.field == PAIR[1]
