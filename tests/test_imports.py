@@ -241,3 +241,28 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", WATCH, *names], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == {}
     assert done.stdout.count("Usage:") >= 9
+
+
+# The parts of the app, each importing only those before it; the server knows none of the others, only `page` and
+# `serving` use it.
+APP_PARTS = (
+    "cse.app.validation", "cse.app.models", "cse.app.drawing", "cse.app.forms", "cse.app.sections", "cse.app.api",
+    "cse.app.opening", "cse.app.page", "cse.app.serving",
+)  # fmt: skip
+APP_SERVER = "cse.app.server"
+
+
+def app_part(module: str) -> str:
+    """Return the folder or file of the app that a module is in."""
+    return ".".join(module.split(".")[:3])
+
+
+@pytest.mark.parametrize("module", sorted(module for module in MODULES if module.startswith("cse.app.")))
+def test_a_part_of_the_app_imports_only_those_below_it(module: str) -> None:
+    own = app_part(module)
+    used = {app_part(name) for name in of_project(module) if name.startswith("cse.app.")} - {own}
+    if own == APP_SERVER:
+        assert used <= {"cse.app.validation"}
+        return
+    below = set(APP_PARTS[: APP_PARTS.index(own)])
+    assert used <= below | ({APP_SERVER} if own in ("cse.app.page", "cse.app.serving") else set())

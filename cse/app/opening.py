@@ -1,24 +1,24 @@
-"""What the tabs show when the page opens: the bundled models' results of each tab's first input, computed beforehand.
+"""Precomputed first results of the bundled models in each tab, shown before any weights are read.
 
-`python app.py --precompute` writes them, and each bundled model's vectors of the demo corpus, so that a page paints
-before any weights are read. Tests compare both with what the models say.
+`python app.py --precompute` writes them, and each bundled model's vectors of the demo corpus. Tests compare both with
+the models' results.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cse.analysis.disagreement import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
-from cse.app.drawing.canvas import ModelMap, map_of, map_value
+from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
 from cse.app.models.corpora import DEMO, DEMO_KEY, VECTORS
-from cse.app.models.maps import draw_maps, maps_key, model_key
+from cse.app.models.maps import ModelMap, draw_maps, maps_key, model_key
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
@@ -38,16 +38,13 @@ from cse.evaluation.significance import Difference
 from cse.models.names import BUNDLED_NAMES
 from cse.storage.writing import read_json
 
-if TYPE_CHECKING:
-    pass
-
 FILE = DEMO / "opening.json"
 DECIMALS = 4
 SEED = 0
 
 
 class Opening(NamedTuple):
-    """The first result of each tab by model; None where the page has to compute it."""
+    """The first result of each tab by model; None if the page has to compute it."""
 
     similarity: dict[str, Placed] | None = None
     all_pairs: dict[str, AllPairs] | None = None
@@ -62,7 +59,7 @@ class Opening(NamedTuple):
 
 
 def read_opening(models: Models) -> Opening:
-    """The shipped first results of the page's columns; none of them where a column is no bundled model."""
+    """Return the shipped first results of the page's columns; empty if a column is not a bundled model."""
     if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
         return Opening()
     from index.hits import Hit
@@ -72,7 +69,7 @@ def read_opening(models: Models) -> Opening:
     def each(field: str, decode: Any) -> dict[str, Any]:
         return {name: decode(stored[field][name]) for name in names}
 
-    whole = names == list(BUNDLED_NAMES)  # models disagree with one another: with one more, in other places
+    whole = names == list(BUNDLED_NAMES)  # disagreement depends on all models
     return Opening(
         similarity=each("similarity", lambda found: Placed(*found)),
         all_pairs=each("all_pairs", lambda found: AllPairs(*map(np.array, found.values()))),
@@ -88,7 +85,7 @@ def read_opening(models: Models) -> Opening:
 
 
 def keep_maps(state: AppState, opening: Opening) -> None:
-    """Let the shipped maps be found where they are asked for again, with a sentence of theirs pinned for example."""
+    """Put the shipped maps into the cache of maps, so that pinning a sentence does not draw them again."""
     if opening.maps and opening.descriptions:
         models = {
             column.name: model_key(column, opening.descriptions[column.name]["fingerprint"])
@@ -99,7 +96,7 @@ def keep_maps(state: AppState, opening: Opening) -> None:
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:
-    """The first results of every tab as JSON values, by tab and model. Raises ValueError where a model has none."""
+    """Return the first results of every tab as JSON values, by tab and model. Raises ValueError if a model fails."""
     moved, _ = perturbed(state, CHANGED[0])
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
@@ -121,7 +118,7 @@ def compute_opening(state: AppState) -> dict[str, Any]:
 
 
 def write_opening(state: AppState) -> list[Path]:
-    """Write the first results, and the demo corpus's vectors (N, d) float16 by fingerprint; the files come back."""
+    """Write the first results, and the demo corpus's vectors (N, d) float16 by fingerprint. Returns the files."""
     vectors = found(
         state.models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(state.demo.sentences))), tuple
     )
@@ -137,7 +134,7 @@ def write_opening(state: AppState) -> list[Path]:
 
 
 def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
-    """Each model's answer as JSON values. Raises ValueError for a model that has none."""
+    """Return each model's answer as JSON values. Raises ValueError if a model failed."""
     known, failed = divided(answers)
     for name, failure in failed.items():
         raise ValueError(f"{name}: {failure.reason}")
@@ -145,12 +142,12 @@ def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
 
 
 def rounded(value: float) -> float:
-    """A number as short as the page needs it."""
+    """Return a number rounded to `DECIMALS`."""
     return round(float(value), DECIMALS)
 
 
 def rounded_values(value: Any) -> Any:
-    """JSON values with their numbers as short as the page needs them."""
+    """Return JSON values with their numbers rounded."""
     if isinstance(value, dict):
         return {key: rounded_values(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -159,18 +156,18 @@ def rounded_values(value: Any) -> Any:
 
 
 def reading_value(reading: Reading) -> list[Any]:
-    """A reading's fields as JSON values."""
+    """Return a reading's fields as JSON values."""
     lists = (reading.before, reading.alone, reading.after)
     return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
 
 
 def trial_values(tried: Comparison) -> list[Any]:
-    """A comparison's fields as JSON values."""
+    """Return a comparison's fields as JSON values."""
     trials = (tried.own, tried.other)
     values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
     return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
 
 
 def found_value(found: Found) -> list[Any]:
-    """The sentences found, index and recall as JSON values; how long it took is another machine's."""
+    """Return the sentences found, index and recall as JSON values, without the time."""
     return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]

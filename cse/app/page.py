@@ -19,7 +19,6 @@ from cse.app.sections.add_model import add_model_row, rerun
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
 from cse.app.sections.model_strip import model_strip
-from cse.app.sections.own_corpus import MOST_BYTES
 from cse.app.sections.probe import probe_tab
 from cse.app.sections.results import results_tab
 from cse.app.sections.search import search_tab
@@ -31,6 +30,7 @@ from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.uploads import AGE
+from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = """# {title}
@@ -38,13 +38,13 @@ Contrastive methods that turn a sentence into a vector, compared on what you typ
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
-MOST_SESSIONS = 200  # of pages and clients, whose fields and last answers Gradio keeps: 0.4 MB each and more
-CLEARING = (600, AGE)  # seconds: how often old files are looked for, and how old they become
+MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
+CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 STATIC = Path(__file__).parent / "static"
 
 
 def page(state: AppState) -> gr.Blocks:
-    """The app, its queue set up; `launch_options` are for its `launch`. What is not shipped is computed on opening."""
+    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening."""
     opening = read_opening(state.models)
     keep_maps(state, opening)
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
@@ -53,7 +53,7 @@ def page(state: AppState) -> gr.Blocks:
         hook, back, key = map_hook(), back_hook(), visitor_key()
         added = add_model_row(state, strip)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
-        with gr.Tabs(overflow_behavior="wrap") as tabs:  # none hides in a menu on a narrow screen
+        with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
@@ -86,7 +86,7 @@ def page(state: AppState) -> gr.Blocks:
 
 
 def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
-    """Once the page is there, compute what is not shipped; then open the models and measure their speed."""
+    """When the page is loaded, compute results that are not shipped, then open the models and measure their speed."""
     events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
     after = events[-1].then if events else blocks.load
     lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
@@ -94,7 +94,7 @@ def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
 
 
 def theme() -> gr.themes.Base:
-    """Gradio's default in blue, with the contrasts of WCAG 2.2 AA: texts 4.5, outlines 3, in both colour schemes."""
+    """Return Gradio's default theme in blue, with WCAG 2.2 AA contrasts in both schemes: texts 4.5, outlines 3."""
     default = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO)
     return default.set(
         color_accent="*primary_600",
@@ -112,10 +112,10 @@ def theme() -> gr.themes.Base:
 
 
 def launch_options(names: Names | None = None) -> dict[str, Any]:
-    """How the app looks, what it leaves out and which `names` it answers to, for `gr.Blocks.launch`."""
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, and the `names` served."""
     return {
         "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names())]},
-        "max_file_size": MOST_BYTES,
+        "max_file_size": MAX_FILE_BYTES,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "css_paths": [STATIC / "style.css", STATIC / "map" / "map.css"],

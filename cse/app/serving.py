@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 7860
 BAD_DATA = 3
 TEMPORARY = "GRADIO_TEMP_DIR"
-NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # an address of no interface, or of a protocol that is off
+NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # no interface has the address, or its protocol is disabled
 
 
 def build_app(
@@ -35,13 +35,12 @@ def build_app(
     models_root: Path | None = None,
     allow_hub: bool = False,
 ) -> gr.Blocks:
-    """The app with a column per model, and the indexes of `scripts.build_index` to search beside the demo corpus.
+    """Build the app with a column per model, and the indexes of `scripts.build_index` to search.
 
-    An index is a folder's path, or the address of a Milvus collection.
-
-    `family` says what published checkpoints among the models are, `pooling` how plain backbones are read. Visitors may
-    add models to their own page: bundled ones, folders under `models_root`, and hub ids, downloaded with `allow_hub`.
-    No weights are read before a page asks for them. Raises `index.IndexFolderError` for what is no index.
+    An index is a folder's path, or the address of a Milvus collection. `family` is that of published checkpoints among
+    the models, `pooling` that of plain backbones. Visitors may add models to their own page: bundled ones, folders
+    under `models_root`, and hub ids, downloaded with `allow_hub`. Weights are read when a page needs them. Raises
+    `index.IndexFolderError` for an invalid index.
     """
     from cse.app.models.admission import Admission
     from cse.app.models.state import open_state
@@ -51,17 +50,15 @@ def build_app(
 
 
 def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
-    """Serve until interrupted; the exit code comes back: 0, 3 for a bad host or port, 4 for a bad model or index.
+    """Serve until interrupted and return the exit code: 0, 3 for a bad host or port, 4 for a bad model or index.
 
-    `program` is what usage messages call it, instead of this file's name.
+    `program` is its name in usage messages, by default this file's.
     """
     options = parser(program).parse_args(arguments)
-    os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio binds IPv4 to it first
+    os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio first binds IPv4 to it
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    os.environ.setdefault(
-        "GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000"
-    )  # calls between statistics, which none reads
+    os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000")  # calls between unused statistics
     try:
         if options.precompute:
             precompute()
@@ -75,10 +72,10 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise for what can be seen to be wrong at once.
+    """Check the options before anything is loaded.
 
-    ValueError where Gradio or mcp is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError
-    for a host or port that cannot be had.
+    Raises ValueError if Gradio or mcp is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError
+    for a host or port that cannot be used.
     """
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
@@ -86,7 +83,7 @@ def check(options: argparse.Namespace) -> None:
     from index.folder import FILES
     from index.places import manifest_at, place_of
 
-    if find_spec("gradio") is None:  # an extra of the package
+    if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
@@ -98,14 +95,14 @@ def check(options: argparse.Namespace) -> None:
     for place in options.index:
         manifest_at(place)
     if options.models_root and not options.models_root.is_dir():
-        raise ArtefactError(f"--models-root {options.models_root} is no folder; give one with models beneath it")
+        raise ArtefactError(f"--models-root {options.models_root} is not a folder; give one with models beneath it")
     check_address(options.host, options.port)
 
 
 def check_address(host: str, port: int) -> None:
-    """Raise OSError where `host` is no address of this machine, or where `port` is in use on it."""
+    """Raise OSError if `host` is not an address of this machine, or if `port` is in use."""
     cure = f"give --host an address of this machine, such as {HOST}"
-    if "*" in host:  # resolved here, and not by Gradio
+    if "*" in host:  # Gradio does not resolve it
         raise OSError(f"cannot listen on {host!r} (no address); {cure}")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -123,14 +120,14 @@ def check_address(host: str, port: int) -> None:
             if error.errno not in NOT_HERE:
                 raise OSError(f"cannot use port {port} ({error.strerror}); give another with --port") from error
             absent.append(error)
-    if len(absent) == len(found):  # a name may have two addresses; one is enough
+    if len(absent) == len(found):  # one address of a name is enough
         raise OSError(f"cannot listen on {host!r} ({absent[0].strerror}); {cure}") from absent[0]
 
 
 def serve(options: argparse.Namespace) -> None:
     """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded.
 
-    After SIGTERM the process ends by that signal, as it would without a handler.
+    After SIGTERM the process ends by that signal, as without a handler.
     """
     from cse.app.server.run_folder import run_folder
 
@@ -145,7 +142,7 @@ def serve(options: argparse.Namespace) -> None:
     with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
         os.environ[TEMPORARY] = str(folder)
         serve_from(options)
-    if signals:  # Python's own end would wait for threads that compute
+    if signals:  # a normal exit would wait for threads that compute
         sys.stdout.flush()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.raise_signal(signal.SIGTERM)
@@ -163,11 +160,11 @@ def serve_from(options: argparse.Namespace) -> None:
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
         options.allow_hub,
     )  # fmt: skip
-    name = f"[{options.host}]" if ":" in options.host else options.host  # Gradio puts it into a URL
+    name = f"[{options.host}]" if ":" in options.host else options.host  # for Gradio's URL
     for line in audience(options.host, options.port, options.share):
         sys.stderr.write(f"{line}\n")
     names = served_names(options.host, options.allow_host)
-    if names.public:  # otherwise all visitors of a Space would have its proxy's address, and share one client's bounds
+    if names.public:  # otherwise all visitors would share the bounds of the proxy's address
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     try:
         app.launch(
@@ -177,11 +174,11 @@ def serve_from(options: argparse.Namespace) -> None:
         while app.is_running:
             time.sleep(0.1)
     finally:
-        app.close(verbose=False)  # open event streams first, for which the server would wait
+        app.close(verbose=False)  # closes event streams, for which the server would wait
 
 
 def precompute() -> None:
-    """Write the first results of the bundled models into the package, and name the files."""
+    """Write the first results of the bundled models into the package, and print the files."""
     from cse.app.models.state import open_state
     from cse.app.opening import write_opening
 
@@ -190,7 +187,7 @@ def precompute() -> None:
 
 
 def parser(program: str | None = None) -> argparse.ArgumentParser:
-    """The command line, of the name `program`."""
+    """Return the argument parser of the command `program`."""
     made = argparse.ArgumentParser(program, description="Compare contrastive sentence embeddings in the browser.")
     made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
     made.add_argument(
@@ -210,14 +207,14 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
         "--model", action="append", default=[], metavar="NAME_OR_DIR",
         help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
     )  # fmt: skip
-    made.add_argument("--family", help="what published checkpoints among them are, where neither keys nor id say so")
-    made.add_argument("--pooling", choices=UNTRAINED, help="how plain backbones among them are read; default mean")
+    made.add_argument("--family", help="family of published checkpoints, if neither keys nor id show it")
+    made.add_argument("--pooling", choices=UNTRAINED, help="pooling of plain backbones; default mean")
     made.add_argument(
         "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
     )
     made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
     made.add_argument(
-        "--precompute", action="store_true", help="write what the bundled models' pages open with, and serve nothing"
+        "--precompute", action="store_true", help="write the first results of the bundled models, and exit"
     )
     made.add_argument(
         "--index", "--store", action="append", default=[], metavar="DIR",
@@ -227,15 +224,15 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
 
 
 def host(text: str) -> str:
-    """A name or address, an IPv6 one without the brackets it has in a URL; the default for an empty text."""
+    """Parse a name or address, without the brackets of IPv6 in URLs; empty text gives the default."""
     return text.removeprefix("[").removesuffix("]") or HOST
 
 
 def port(text: str) -> int:
-    """A port number, 1 to 65535."""
+    """Parse a port number, 1 to 65535."""
     number = int(text)
     if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no port; give 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{number} is not a port; give 1 to 65535")
     return number
 
 

@@ -12,7 +12,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app.models.admission import Admission
-from cse.app.models.models import Failure, told
+from cse.app.models.models import Failure, error_line
 from cse.app.models.recent import Recent
 from cse.app.models.state import AppState, open_state
 from cse.app.sections.add_model import add_column
@@ -170,4 +170,4 @@ def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, r
         assert [column.name for column in state.models.columns] == ["third"]
     failed = state.models.apply(lambda column, encoder: (_ for _ in ()).throw(OSError(f"{root}/x.bin, '/etc/pass wd'")))
     assert failed == {"third": Failure("x.bin, 'pass wd'")}
-    assert told(ValueError("https://a.b/c and owner/name 1/2"), "m", "m") == "https://a.b/c and owner/name 1/2"
+    assert error_line(ValueError("https://a.b/c and owner/name 1/2"), "m", "m") == "https://a.b/c and owner/name 1/2"

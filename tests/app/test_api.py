@@ -307,7 +307,7 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/similarity", ["a", None], "Sentence B is not text; send a string."),
         ("/similarity", ["a", ["b"]], "Sentence B is not text; send a string."),
         ("/similarity", ["a" * 100_001, "b"], "Sentence A has 100,001 characters; give at most 100,000."),
-        ("/encode", ["a", "simcse"], "The texts are no list; send a list of 1 to 256."),
+        ("/encode", ["a", "simcse"], "The texts are not a list; send a list of 1 to 256."),
         ("/encode", [["a"] * 257, "simcse"], "The texts are 257; send a list of 1 to 256."),
         ("/encode", [["a", ""], "simcse"], "Text 2 is empty; write a few words."),
         (

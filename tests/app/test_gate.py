@@ -10,7 +10,7 @@ import httpx
 import pytest
 from app_models import GOOD, serving, write_model
 
-from cse.app.models.models import Models, told
+from cse.app.models.models import Models, error_line
 from cse.app.page import launch_options
 from cse.app.server import bodies, uploads
 from cse.app.server.answers import bound_answers
@@ -134,10 +134,10 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
 @pytest.mark.parametrize(
     ("path", "sent", "status", "line"),
     [
-        ("call/similarity", {"data": ["a"]}, 422, "/similarity takes 2 values (s1, s2); 1 came."),
-        ("call/similarity", {"data": ["a", "b", "c"]}, 422, "/similarity takes 2 values (s1, s2); 3 came."),
-        ("call/ledger", {"data": ["a"]}, 422, "/ledger takes 0 values; 1 came."),
-        ("run/results", {"data": []}, 422, "/results takes 1 value (task); 0 came."),
+        ("call/similarity", {"data": ["a"]}, 422, "/similarity takes 2 values (s1, s2), not 1."),
+        ("call/similarity", {"data": ["a", "b", "c"]}, 422, "/similarity takes 2 values (s1, s2), not 3."),
+        ("call/ledger", {"data": ["a"]}, 422, "/ledger takes 0 values, not 1."),
+        ("run/results", {"data": []}, 422, "/results takes 1 value (task), not 0."),
         ("call/v2/similarity", {"s1": "a"}, 422, "/similarity takes s1, s2; s2 is missing."),
         ("call/v2/similarity", {"s1": "a", "s2": "b", "z": 1}, 422, "/similarity takes s1, s2; z is none of them."),
         ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
@@ -234,7 +234,10 @@ def test_only_a_file_that_was_uploaded_here_is_a_file(url):
     config = httpx.get(f"{url}/config").json()
     (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
     (call,) = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 1]
-    lines = {"dict": "File was not uploaded here, or too long ago", "list": "File has a file whose meta is no object"}
+    lines = {
+        "dict": "File was not uploaded here, or too long ago",
+        "list": "File has a file whose meta is not an object",
+    }
     for meta in (FILE["meta"], []):
         data = [FILE | {"meta": meta} if part == label else "" for part in call["inputs"]]
         sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
@@ -255,7 +258,7 @@ def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
             answer = httpx.post(f"{url}/gradio_api/{kind}", json={"data": data, "session_hash": "x", **name})
             assert answer.status_code == 422, value
             assert answer.json()["error"].startswith('File takes {"path": ..., "meta": {"_type": "gradio.FileData"}}')
-            assert answer.json()["error"].endswith(f"or null; {json.dumps(value)[:60]} came.")
+            assert answer.json()["error"].endswith(f"or null, not {json.dumps(value)[:60]}.")
     function = SimpleNamespace(cancels=[], fn=print, api_name="own", inputs=[gr.File(label="File")])
     blocks = SimpleNamespace(upload_file_set={path}, fns={})
     assert [reason_of(function, [value], blocks) for value in (file, None)] == [None, None]
@@ -329,12 +332,12 @@ def test_an_error_tells_no_path_of_the_server(tmp_path):
         ValueError(f"cannot read {folder}/config.json"),
         ValueError(f"{folder.parent}/other is bad"),
     ):
-        said = told(error, str(folder), "mine")
+        said = error_line(error, str(folder), "mine")
         assert "my models" not in said
         assert str(tmp_path) not in said
     caused = ValueError(f"{folder}/x y: damaged")
     caused.__cause__ = OSError(2, "gone", f"{folder}/x y")
-    assert told(caused) == "x y: damaged"
+    assert error_line(caused) == "x y: damaged"
     broken = Models([str(folder)])
     assert "my models" not in broken.apply(lambda *_: None)["mine"].reason
 

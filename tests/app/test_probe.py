@@ -50,8 +50,8 @@ def test_pairs_are_read_line_by_line_and_a_wrong_one_is_named():
     assert pairs_of("lines", "a | b\n\nc\td\n e|f ") == [("a", "b"), ("c", "d"), ("e", "f")]
     assert len(pairs_of("graded", "")) == 60
     for lines, message in (
-        ("a | b\nc\nd | e", "is no pair; write"),
-        ("a | b\nc | d | e\nf | g", "is no pair"),
+        ("a | b\nc\nd | e", "is not a pair; write"),
+        ("a | b\nc | d | e\nf | g", "is not a pair"),
         ("a|b", "3 to"),
     ):
         with pytest.raises(ValueError, match=message):

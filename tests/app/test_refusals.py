@@ -1,42 +1,62 @@
-"""What is refused says so at the field that it is about, and takes the results of the input before it away."""
+"""Errors of input are shown at their fields, and clear the results of earlier input."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import gradio as gr
 import pytest
 
+from cse.app.forms.events import Run
 from cse.app.forms.refusals import field_of, refusing
+from cse.app.forms.visitor_key import visitor_key
+from cse.app.models.models import Models
+from cse.app.models.state import AppState, open_state
+from cse.app.sections.clusters import clusters_tab
+from cse.app.sections.map_link import map_hook
+from cse.app.sections.probe import probe_tab
+from cse.app.sections.search import search_tab
+from cse.app.sections.similarity import similarity_tab
+from cse.app.sections.template_lab import lab_section
+from cse.app.sections.tokens import tokens_tab
+from cse.app.sections.words import attributions
+from cse.app.validation import PAIR, FieldError
 
 
 @pytest.fixture
-def fields() -> list[gr.components.Component]:
+def fields() -> dict[str, gr.components.Component]:
     with gr.Blocks():
-        return [gr.Radio(["demo"], label="Source"), gr.Textbox(label="Sentence A"), gr.Textbox(label="Sentence B")]
+        return {
+            "The source": gr.Radio(["demo"], label="Source"),
+            "The first": gr.Textbox(label="Sentence A"),
+            "The second": gr.Textbox(label="Sentence B"),
+        }
 
 
 @pytest.mark.parametrize(
-    ("message", "label"),
+    ("error", "label"),
     [
-        ("Sentence B is empty; write a few words.", "Sentence B"),
-        ("The source is unknown; choose demo.", "Source"),
-        ('"a" is no pair; write two sentences.', "Sentence A"),  # the first text box
+        (FieldError("The second", "Sentence A is wrong."), "Sentence B"),  # the message decides nothing
+        (FieldError("The source", "Choose demo."), "Source"),
+        (FieldError("k", "k is wrong."), "Sentence A"),  # the first text box
+        (ValueError("Sentence B is empty."), "Sentence A"),
     ],
 )
-def test_a_refusal_is_about_the_field_it_names(fields, message: str, label: str) -> None:
-    assert field_of(message, fields).label == label
-    assert field_of("k is wrong.", fields[:1]).label == "Source"
+def test_an_error_is_shown_at_the_field_it_carries(fields, error: ValueError, label: str) -> None:
+    assert field_of(error, fields).label == label
+    assert field_of(error, {"The source": fields["The source"]}).label == "Source"
 
 
 def test_a_refused_input_empties_the_outputs_and_the_next_answer_takes_the_reason_back(fields) -> None:
     def twice(first: str, second: str) -> tuple[str, dict[str, str]]:
         if not second:
-            raise ValueError("Sentence B is empty; write <b>a few</b> words.")
+            raise FieldError("The second", "Sentence B is empty; write <b>a few</b> words.")
         return first, {"second": second}
 
     with gr.Blocks():
         outputs = [gr.HTML("old"), gr.HTML({"old": 1}, html_template="<p></p>")]
-        run = refusing(twice, fields[1:], outputs)
-    ids = [field.elem_id for field in fields[1:]]
+        run = refusing(twice, {name: fields[name] for name in ("The first", "The second")}, outputs)
+    ids = [fields[name].elem_id for name in ("The first", "The second")]
     assert None not in ids
     assert len(run.outputs) == 3
     text, value, refusal = run.fn("a", "")
@@ -60,3 +80,64 @@ def test_a_generator_is_refused_where_it_has_come_to(fields) -> None:
     assert [text for text, _ in answers] == ["0", "1"]
     assert (refused[0], refused[1]["reason"]) == ("", "Sentence A is too long.")
     assert run.fn.__name__ == "steps"
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run]:
+    """The runs of the page's forms; no model is opened."""
+    state: AppState = open_state(["simcse"], ())
+    with gr.Blocks():
+        pair, pairs = similarity_tab(state)
+        words = tokens_tab(state)
+        changes, disagreements, xray = probe_tab(state)
+        return {
+            "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
+            "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, visitor_key())[0].run,
+            "lab": lab_section(state, words.run.inputs[0]).run,
+            "map": clusters_tab(state, None, gr.Tabs(), map_hook()).run,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "wrong"),
+    [
+        ("pair", ["", "a"], 0),
+        ("pair", ["a", ""], 1),
+        ("pairs", ["a", "simcse", "", "cosine"], 0),
+        ("tokens", ["", 5, 1], 0),
+        ("tokens", ["a", 0, 1], 1),
+        ("tokens", ["a", 5, 2], 2),
+        ("search", ["", 5, "demo", 0, ""], 0),
+        ("search", ["a", 0, "demo", 0, ""], 1),
+        ("search", ["a", 5, "elsewhere", 0, ""], 2),
+        ("search", ["a", 5, "demo", 101, ""], 3),
+        ("lab", ["", "a"], 0),
+        ("lab", ["[X]", "a"], 0),
+        ("lab", ["[X] [MASK]" + "." * 300, "a"], 0),
+        ("lab", ["[X] [MASK]", ""], 1),
+        ("changes", [""], 0),
+        ("xray", ["", "a", []], 0),
+        ("xray", ["a", "", []], 1),
+        ("xray", ["a", "b", [0]], 2),
+        ("xray", ["a", "b", "1"], 2),
+        ("disagreements", ["elsewhere", ""], 0),
+        ("disagreements", ["lines", "a"], 1),
+        ("disagreements", ["lines", "a\nb\nc"], 1),
+        ("map", ["elsewhere", "", 25, 0, "", 0], 0),
+        ("map", ["lines", "", 25, 0, "", 0], 1),
+        ("map", ["demo", "", 0, 0, "", 0], 2),
+        ("map", ["demo", "", 25, -1, "", 0], 3),
+    ],
+)
+def test_every_form_shows_an_error_at_the_wrong_field(runs, form: str, values: list[Any], wrong: int) -> None:
+    run = runs[form]
+    given = [*values, SimpleNamespace(session_hash="a")] if form == "map" else values
+    answer = run.fn(*given)
+    *_, refusal = next(answer) if isinstance(answer, Iterator) else answer
+    assert refusal["about"] == run.inputs[wrong].elem_id
+
+
+def test_an_error_about_the_words_of_a_sentence_carries_the_sentence() -> None:
+    with pytest.raises(FieldError, match="no words") as caught:
+        attributions(Models(["simcse"]), "a", "?!")
+    assert caught.value.field == PAIR[1]

@@ -14,12 +14,13 @@ from cse.analysis.template_lab import Comparison, Trial
 from cse.analysis.words import words
 from cse.app import validation
 from cse.app.drawing import html
-from cse.app.drawing.canvas import PARTS, ModelMap, canvas_value, map_of, map_value, pack
+from cse.app.drawing.canvas import PARTS, canvas_value, map_of, map_value, pack
 from cse.app.drawing.components import STATIC
 from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
-from cse.app.models.corpora import Demo, strangers
+from cse.app.models.corpora import Demo, unknown_models_note
+from cse.app.models.maps import ModelMap
 from cse.app.models.models import Column, Failure, Models, columns, free_name
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.clusters import demo_points, maps_value, pinned
@@ -239,8 +240,8 @@ def test_what_is_under_the_threshold_is_no_result_and_every_model_says_how_many_
 
 def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
     models = Models(["simcse", "dcpcse"])
-    assert strangers(models.columns, models) == ""
-    note = strangers([models.columns[0], Column("bert-mean", "bert", "mean")], models)
+    assert unknown_models_note(models.columns, models) == ""
+    note = unknown_models_note([models.columns[0], Column("bert-mean", "bert", "mean")], models)
     assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")
 
 

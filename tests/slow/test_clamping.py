@@ -12,10 +12,11 @@ from playwright.sync_api import expect
 
 from cse.analysis.disagreement import Disagreement
 from cse.app.drawing import html
-from cse.app.drawing.canvas import SCRIPTS, ModelMap, canvas_value
+from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
+from cse.app.models.maps import ModelMap
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.probe import Moved, disagreements_html, moved_html
 from index.hits import Hit

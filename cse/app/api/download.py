@@ -1,4 +1,4 @@
-"""A result to take away: as JSON, as a CSV table, and as code that repeats it."""
+"""Downloads of a result: as JSON, as a CSV table, and as code that repeats it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from cse.app.api.tidy import TABLES, divided_answer
 from cse.text.spreadsheet import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
-MOST_NAMED = 4  # models in a file's name
-LONGEST = 80  # characters of a file's name without its end
+MOST_NAMED = 4  # models listed in a file name
+LONGEST = 80  # characters of a file name without its suffix
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The `answer` of an endpoint to `inputs`, of `models` by fingerprint, as this `version` gives it.
+    """The `answer` of an endpoint to `inputs`, with the fingerprints of its `models` and the app's `version`.
 
-    `percentiles` are those of a pair's cosines by model, which the page shows beside the answer. `added` are the models
-    that the visitor added, by what he asked for. No code repeats a `private` answer, which is about something that only
-    the visitor's page has.
+    `percentiles` are those of a pair's cosines by model, which the page shows too. `added` are the names by which the
+    visitor added models. A `private` answer is about data of the visitor's page alone, so no code can repeat it.
     """
 
     endpoint: str
@@ -39,17 +38,17 @@ class Taken:
 
     @property
     def answered(self) -> dict[str, Any]:
-        """What each model answered, without those that have no answer."""
+        """Return the answers by model, without failures."""
         return divided_answer(self.endpoint, self.answer)[0]
 
     @property
     def missing(self) -> list[str]:
-        """The names of the models that have no answer, and so no row in a table."""
+        """Return the names of the models that failed, and so have no row in a table."""
         return divided_answer(self.endpoint, self.answer)[1]
 
 
 def as_json(taken: Taken) -> str:
-    """All of it, every number as it was computed; a model without an answer with the reason."""
+    """Return the whole result as JSON, with unrounded numbers and the reasons of failures."""
     facts = {name: value for name, value in asdict(taken).items() if name != "private"}
     if not taken.percentiles:
         del facts["percentiles"]
@@ -57,13 +56,13 @@ def as_json(taken: Taken) -> str:
 
 
 def as_csv(taken: Taken) -> str:
-    """The answer as a table with a row per observation (`cse.app.api.tidy`)."""
+    """Return the answer as a table with a row per observation (`cse.app.api.tidy`)."""
     table = TABLES[taken.endpoint]
     return csv_text(table.columns, table.rows(taken))
 
 
 def stem(endpoint: str, inputs: Mapping[str, Any], models: Mapping[str, str]) -> str:
-    """The name of a result's file without its end: the result and what was chosen, of maps the models."""
+    """Return a result's file name without its suffix: the result and its chosen input, or the models of maps."""
     table = TABLES[endpoint]
     named = sorted(models) if endpoint == "map" else [inputs.get(table.chosen, "")]
     named = [f"{len(named)} models"] if len(named) > MOST_NAMED else named
@@ -72,7 +71,7 @@ def stem(endpoint: str, inputs: Mapping[str, Any], models: Mapping[str, str]) ->
 
 
 def python_code(taken: Taken, address: str) -> str:
-    """A program that asks the app again and prints the answer as JSON. Raises ValueError for a private answer."""
+    """Return a program that calls the endpoint and prints the answer as JSON. Raises ValueError if it is private."""
     _repeatable(taken)
     given = "".join(f"    {name}={value!r},\n" for name, value in taken.inputs.items())
     added = "".join(f'client.predict({name!r}, api_name="/{ADD}")\n' for name in taken.added)
@@ -85,10 +84,10 @@ def python_code(taken: Taken, address: str) -> str:
 
 
 def curl_code(taken: Taken, address: str) -> str:
-    """Two commands of a shell: the first asks, the second waits for the answer, a list with one item after `data:`.
+    """Return two shell commands: a call, and a wait for the answer, a list with one item after `data:`.
 
-    Models that a visitor added are added before, each by two such commands, to a session that the code names; run
-    again, these say that it has them already. Raises ValueError for a private answer.
+    Models that a visitor added are first added to a session named in the code, by two such commands each; a second run
+    reports that the session has them already. Raises ValueError for a private answer.
     """
     _repeatable(taken)
     session = {"session_hash": secrets.token_hex(8)} if taken.added else {}
@@ -113,7 +112,7 @@ def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:
     )
 
 
-# Each form: its button, the end of the file's name and its type ("" for code that is shown), and what makes it.
+# Each form: its button, the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
 FORMS: dict[str, tuple[str, str, Callable[[Taken, str], str]]] = {
     "CSV": ("csv", "text/csv", lambda taken, address: as_csv(taken)),
     "JSON": ("json", "application/json", lambda taken, address: as_json(taken)),

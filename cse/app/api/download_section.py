@@ -1,4 +1,4 @@
-"""Take it away: buttons below a tab that save its results as files made in the page, or show code that repeats them."""
+"""Take it away: buttons below a tab that save its results as files, or show code that repeats them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
-NUMBERS = itertools.count(1)  # what is saved twice is saved twice: the page watches for a value that changes
-UNUSED = ("results", "ledger")  # endpoints that ask no model
-# Of each tab's parts: what the result is called, its endpoint, and the endpoint's inputs in the order of the part's.
+NUMBERS = itertools.count(1)  # makes two equal files differ, since the page watches for a changed value
+UNUSED = ("results", "ledger")  # endpoints without models
+# Of each tab: the index of a part, the result's label, its endpoint, and the endpoint's inputs in the part's order.
 PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
     "similarity": (
         (0, "The pair", "similarity", ("s1", "s2")),
@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (2, "The X-ray", "xray", ("s1", "s2", "off")),
     ),
 }
-# Where the page shows what is taken.
+# Selectors of the elements that show the results.
 PICTURES = {
     "similarity": "#similarity", "words": "#words", "pairs": "#all-pairs table", "search": "#hits", "tokens": "#tokens",
     "template": "#template-lab", "map": "#maps .cse-frame", "changes": "#changes", "disagreements": "#disagreements",
@@ -60,7 +60,7 @@ Answers = Mapping[str, Callable[..., Any]]
 
 
 class Take(NamedTuple):
-    """A result of a tab: what it is called, its endpoint, and the component or value of each of the endpoint's inputs.
+    """A result of a tab: its label, its endpoint, and the component or value of each of the endpoint's inputs.
 
     `picture` is the selector of the element that shows it.
     """
@@ -72,7 +72,7 @@ class Take(NamedTuple):
 
 
 def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
-    """What can be taken away from a tab's parts."""
+    """Return the results of a tab that can be downloaded."""
     if tab == "results":
         boards = {} if isinstance(state.boards, Failure) else state.boards
         scored = [Take(board.task.title, "results", {"task": name}, BOARD % name) for name, board in boards.items()]
@@ -84,27 +84,28 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
 
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
-    """The answer of an endpoint again, as a program would have it. Raises ValueError as the endpoint does."""
+    """Call an endpoint as a program would. Raises ValueError as the endpoint does."""
     known = inspect.signature(answers[endpoint]).parameters
-    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}  # curl needs all in order
+    # In the order of the parameters, which curl code needs.
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}
     own = inputs.get("own") if given.get("corpus") == OWN_KEY else None
     answer = plain(search(state, **given, own=own), ranking) if own else answers[endpoint](**given)
-    if inspect.isgenerator(answer):  # an endpoint that answers step by step: the last step is the whole
+    if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
         *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
     columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
-    asked = state.models.columns if columns is None else columns
-    named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), asked))
+    columns = state.models.columns if columns is None else columns
+    named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
     beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
-        endpoint, given, named, answer, tuple(column.added for column in asked if column.added), bool(own),
+        endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(own),
         percentiles={name: found.percentile for name, found in beside.items()},
     )  # fmt: skip
 
 
 def address_of(request: gr.Request | None) -> str:
-    """Where the visitor's page is, as his browser says; the usual address where it does not."""
+    """Return the URL of the visitor's page from the referer header, or the default address without one."""
     page = urlsplit((request.headers.get("referer") or "") if request else "")
     if page.scheme not in ("http", "https") or not page.netloc:
         return "http://127.0.0.1:7860/"
@@ -112,13 +113,13 @@ def address_of(request: gr.Request | None) -> str:
 
 
 def picture_name(take: Take) -> str:
-    """The name of a result's picture, from what is known of it before it is asked for."""
+    """Return the file name of a result's picture, from the inputs with constant values."""
     known = {name: value for name, value in take.inputs.items() if isinstance(value, str)}
     return stem(take.endpoint, known, {})
 
 
 def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
-    """The folded part at the end of a tab, where it has something. Nothing is written to the server's disk."""
+    """Add the folded part at the end of a tab that has results. Nothing is written to the server's disk."""
     if not takes:
         return
     components = [
@@ -139,9 +140,9 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
 
         def taken(request: gr.Request, label: str, *values: Any) -> dict[str, Any]:
             given = dict(zip(components, values, strict=True))
-            asked = next((each for each in takes if each.label == label), takes[0])
-            inputs = {name: given.get(value, value) for name, value in asked.inputs.items()}
-            found = take(state, answers, asked.endpoint, inputs)
+            chosen_take = next((each for each in takes if each.label == label), takes[0])
+            inputs = {name: given.get(value, value) for name, value in chosen_take.inputs.items()}
+            found = take(state, answers, chosen_take.endpoint, inputs)
             file = f"{stem(found.endpoint, found.inputs, found.models)}.{suffix}"
             text = make(found, address_of(request))
             lacking = found.missing if suffix == "csv" else []

@@ -1,4 +1,4 @@
-"""The endpoint that hands out vectors, for programs that have no models of their own."""
+"""The endpoint that returns vectors, for programs without models of their own."""
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
@@ -13,22 +13,22 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
 
 MOST = 256  # texts
-BLOCK = 64  # of them that are encoded before others may ask the model
+BLOCK = 64  # texts encoded before other requests may use the model
 DECIMALS = 7  # the precision of float32
 
 
 def encode_of(state: AppState) -> Callable[..., dict[str, Any]]:
-    """The function of the endpoint."""
+    """Return the function of the endpoint."""
 
     def encode_endpoint(texts: list[str], model: str, normalize: bool = False) -> dict[str, Any]:
         """Turn texts into vectors: {"model", "fingerprint", "dimension", "vectors": [[0.12, -0.04, ...], ...]}.
 
-        Vectors of one fingerprint can be compared with each other, by their cosine; those of two cannot.
+        Vectors can be compared, by their cosine, only if their fingerprints are equal.
 
         Args:
             texts: 1 to 256 texts, together at most 100,000 characters; what a model cannot hold is cut off.
             model: the name of a model of this app, as /models lists them.
-            normalize: whether each vector is to have the length 1, so that inner products are cosines.
+            normalize: true for vectors of length 1, whose inner products are cosines.
         """
         wanted = validation.texts(texts, MOST)
         columns = {column.name: column for column in state.models.columns}
@@ -48,7 +48,7 @@ def encode_of(state: AppState) -> Callable[..., dict[str, Any]]:
 
 
 def vectors_json(model: str, mark: str, rows: np.ndarray, normalize: bool) -> dict[str, Any]:
-    """The vectors (N, d) of a model of this fingerprint as JSON values."""
+    """Return the vectors (N, d) of a model of this fingerprint as JSON values."""
     from cse.vectors import unit_rows
 
     numbers = (unit_rows(rows) if normalize else rows).astype(np.float64).round(DECIMALS).tolist()

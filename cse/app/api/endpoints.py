@@ -1,6 +1,6 @@
-"""The endpoints for programs: the tabs' own functions with JSON in and out.
+"""The endpoints for programs: the functions of the tabs with JSON input and output.
 
-A model that cannot answer has `{"error": reason}` in place of its result.
+A model that fails has `{"error": reason}` in place of its result.
 """
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
@@ -32,7 +32,7 @@ from cse.app.sections.words import attributions, plain_words
 
 
 def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
-    """Add the endpoints to the surrounding app: each function here, by its name without "_endpoint"; they come back."""
+    """Add the endpoints to the surrounding app and return them by name, the function's name without "_endpoint"."""
 
     def similarity_endpoint(s1: str, s2: str) -> dict[str, Any]:
         """Cosine of two sentences by every model, 1 for the same direction: {"simcse": 0.83, ...}.
@@ -44,7 +44,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         return plain(similarity(state.models, s1, s2))
 
     def words_endpoint(s1: str, s2: str) -> dict[str, Any]:
-        """What words add to a cosine: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}.
+        """Cosine attribution to words: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}.
 
         A word's number is the cosine minus the cosine without it. An error is the sum of a sentence's numbers minus
         what leaving out all of its words at once takes away.
@@ -84,24 +84,24 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS, share: float = FULL) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
 
-        "alone" is what the template says without the sentence, "after" what is left without that.
+        "before" is for the sentence in the template, "alone" for the template, "after" for their difference.
 
         Args:
             sentence: what the models read.
             k: how many tokens, 1 to 30.
-            share: of what the template says alone, how much is taken off: 0 for nothing to 1 for all.
+            share: the share of the template's logits that is subtracted, 0 to 1.
         """
         return plain(tokens(state.models, sentence, k, share), lists)
 
     def template_endpoint(sentence: str, template: str, k: int = DEFAULT_TRIED) -> dict[str, Any]:
-        """Another template beside each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
+        """Another template and each model's own: {"promptbert": {"own": {...}, "other": {...}, "gain": {...}}}.
 
         Each template is {"template": "...", "score": 71.2, "words": [["cat", 0.1], ...]}: Spearman x 100 of the demo's
-        graded pairs, and the k likeliest denoised tokens. "gain" has the bounds, "low" and "high", of 95 % of a
-        bootstrap's evidence.
+        graded pairs, and the k likeliest denoised tokens. "gain" has the bounds, "low" and "high", of
+        its 95 % bootstrap interval.
 
         Args:
-            sentence: what the templates are put around.
+            sentence: the text that replaces [X].
             template: a text with one [X], for the sentence, and one [MASK].
             k: how many tokens, 1 to 30.
         """
@@ -129,13 +129,13 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
 
 
 def called(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A guarded function that is called `name`, as MCP calls its tool."""
+    """Return a guarded function named `name`, the name of its MCP tool."""
     given = guarded(function)
     given.__name__ = name
     return given
 
 
 def lists(reading: Reading) -> dict[str, list[list[Any]]]:
-    """A reading as JSON values."""
+    """Return a reading as JSON values."""
     named = {"before": reading.before, "alone": reading.alone, "after": reading.after}
     return {name: [list(pair) for pair in found] for name, found in named.items()}

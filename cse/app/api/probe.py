@@ -14,22 +14,22 @@ from cse.app.sections.probe import disagreeing, pairs_of, perturbed
 
 
 def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
-    """Functions to be endpoints, by their names without "_endpoint"."""
+    """Return the endpoint functions, named with the suffix "_endpoint"."""
 
     def changes_endpoint(sentence: str) -> dict[str, Any]:
-        """How far small changes move a sentence: {"changes": [{"name", "keeps", "changed", "moved": {"simcse": 0.1}}]}.
+        """Displacement by small changes: {"changes": [{"name", "keeps", "changed", "moved": {"simcse": 0.1}}]}.
 
-        "keeps" is whether the change keeps the meaning; 1 is as far away as an unrelated sentence. "errors" has why
-        models have no answer.
+        "keeps" is true if the change keeps the meaning; 1 is as far away as an unrelated sentence. "errors" has the
+        reasons of failures by model.
 
         Args:
-            sentence: what is changed: a word left out, a negation put in, and so on.
+            sentence: the text to change, by leaving out a word, adding a negation, and so on.
         """
         rows, failures = perturbed(state, sentence)
         return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
 
     def disagreements_endpoint(source: str = "graded", lines: str = "") -> dict[str, Any]:
-        """Pairs by how far the models' places of them lie apart: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}.
+        """Pairs by the models' disagreement on rank: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}.
 
         A place is 0 (least alike of all pairs) to 1 (most alike).
 
@@ -43,25 +43,25 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         return {"pairs": found, "errors": reasons(failures)}
 
     def xray_endpoint(s1: str, s2: str, off: list[int] | None = None) -> dict[str, Any]:
-        """What is inside the models: {"dcpcse": {"cosine": 0.8, "attention": {...}, "ablations": [...]}, ...}.
+        """X-ray of the models: {"dcpcse": {"cosine": 0.8, "attention": {...}, "ablations": [...]}, ...}.
 
-        "attention" is the share on the prefix by layer (0 to 1), an ablation how far s1's vector "moved" (1 is as far
-        away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer, all,
-        and those in off together. A model that was trained with prototypes has those of s1, the nearest first.
+        "attention" is the share on the prefix by layer (0 to 1). An ablation has the displacement "moved" of s1 (1 is
+        as far away as an unrelated sentence) and the "cosine" of s1 and s2 with the prefix off in "layers": each layer,
+        all, and those in off together. A model trained with prototypes has those of s1, the nearest first.
 
         Args:
-            s1: the sentence that is looked at.
+            s1: the sentence to analyse.
             s2: a sentence to compare it with.
             off: the numbers of layers, from 1, whose prefix is to be off together.
         """
         return plain(xrays(state, s1, s2, off or ()), plain_xray)
 
     def models_endpoint() -> list[dict[str, Any]]:
-        """What each model is: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
+        """Describe each model: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
 
     def add_model_endpoint(name: str) -> dict[str, Any]:
-        """Add a model to the columns of this client's session, and to no one else's; its description comes back.
+        """Add a model to the columns of this client's session alone. Returns its description.
 
         Args:
             name: a bundled name, a folder of the server's models, or a hub id where the server may fetch.
@@ -73,5 +73,5 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
 
 
 def reasons(failures: Mapping[str, Failure]) -> dict[str, str]:
-    """Why models have no answer."""
+    """Return the reasons of failures by model."""
     return {name: failure.reason for name, failure in failures.items()}

@@ -1,4 +1,4 @@
-"""The endpoints that hand out the shipped results; no model is run."""
+"""The endpoints of the shipped results; no model is run."""
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
@@ -11,13 +11,13 @@ from cse.app.sections.scores import board_of, names_of, plain_board
 
 
 def record_endpoints(state: AppState) -> list[Callable[..., Any]]:
-    """Functions to be endpoints, by their names without "_endpoint"."""
+    """Return the endpoint functions, named with the suffix "_endpoint"."""
 
     def results_endpoint(task: str = "sts") -> dict[str, Any]:
-        """What the models scored on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
+        """The models' scores on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
 
-        A model has a figure for each column:
-        {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the shipped ones; no model is run.
+        A model has a figure for each column: {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the
+        shipped ones; no model is run.
 
         Args:
             task: sts, transfer, few-shot, clustering, retrieval or geometry.
@@ -26,7 +26,7 @@ def record_endpoints(state: AppState) -> list[Callable[..., Any]]:
         return plain_board(board, names_of(board, state.models.columns))
 
     def ledger_endpoint() -> list[dict[str, Any]]:
-        """What papers published beside what the bundled models obtained, from the shipped results; no model is run."""
+        """Published scores and those of the bundled models, from the shipped results; no model is run."""
         return [entry.to_json() for entry in ledger_entries(state)]
 
     return [results_endpoint, ledger_endpoint]

@@ -1,4 +1,4 @@
-"""Results as tidy tables: a row per observation, columns that are the same whatever the models answered."""
+"""Results as tidy tables: a row per observation, with fixed columns."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 Rows = Iterator[tuple[Any, ...]]
 STAGES = {"before": "before", "alone": "template alone", "after": "denoised"}
-PLACES = {"pairs": "models", "results": "models", "map": "maps"}  # of the models in an answer that has more
-REASONS = ("changes", "disagreements")  # answers that say under "errors" which models have none
+PLACES = {"pairs": "models", "results": "models", "map": "maps"}  # the key of the models in nested answers
+REASONS = ("changes", "disagreements")  # answers with failed models under "errors"
 LEDGER = {
     "row": "row", "task": "task", "source": "source", "published": "published",
     "published_deviation": "published_deviation", "published_on": "published_on", "obtained": "mean",
@@ -21,7 +21,7 @@ LEDGER = {
 
 
 class Table(NamedTuple):
-    """A file's name without its end, its columns and rows; the value of the input `chosen` is added to the name."""
+    """A file name without suffix, its columns and rows; the value of the input `chosen` is added to the name."""
 
     name: str
     columns: tuple[str, ...]
@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
 
 def divided_answer(endpoint: str, answer: Any) -> tuple[dict[str, Any], list[str]]:
-    """What each model answered, and the names of the models that have no answer."""
+    """Return the answers by model, and the names of the models that failed."""
     if endpoint in REASONS:
         return {}, list(answer["errors"])
     place = PLACES.get(endpoint)
@@ -104,7 +104,7 @@ def _xray(taken: Taken) -> Rows:
 
 
 def _inside(found: Mapping[str, Any]) -> Rows:
-    """What is inside a model: the part, which of its kind, what was measured and the value."""
+    """Yield rows of an X-ray: part, item, measure and value."""
     yield "pair", "", "cosine", found["cosine"]
     attention = found.get("attention", {"read": (), "mean": ()})
     for layer, (read, mean) in enumerate(zip(attention["read"], attention["mean"], strict=True), start=1):

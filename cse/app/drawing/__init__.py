@@ -1,1 +1,1 @@
-"""Values as HTML."""
+"""Results as HTML, colours, and the map component."""

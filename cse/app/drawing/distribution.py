@@ -1,4 +1,4 @@
-"""Cosines of several models on one axis: where random pairs lie in each, and where a pair lies among them."""
+"""The cosine of a pair in several models, on one axis with the distribution of random pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Placed(NamedTuple):
 
 
 def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "") -> str:
-    """A row per model and what is seen in them; `notes` are what a reader should know of each of the sentences."""
+    """Return a row per model and a summary; `notes` are warnings about each sentence."""
     head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
     rows = "".join(
         f"<tr><th scope='row'>{html.escape(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
@@ -46,7 +46,7 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
 
 
 def in_short(answers: Mapping[str, Placed | Failure]) -> str:
-    """Where the models place the pair, in a sentence; nothing where none does."""
+    """Return a sentence with the range of the percentiles; empty without results."""
     found = {name: answer.percentile for name, answer in divided(answers)[0].items()}
     if not found:
         return ""
@@ -57,7 +57,7 @@ def in_short(answers: Mapping[str, Placed | Failure]) -> str:
 
 
 def cells(found: Placed | Failure) -> str:
-    """A model's distribution, cosine and percentile, or the reason it has none."""
+    """Return a model's distribution, cosine and percentile, or the reason it has none."""
     if isinstance(found, Failure):
         return f'<td colspan="{len(HEADINGS) - 1}">{html.failure(found)}</td>'
     return (
@@ -67,7 +67,7 @@ def cells(found: Placed | Failure) -> str:
 
 
 def in_words(percentile: float) -> str:
-    """A percentile as far as a sample of random pairs can tell it."""
+    """Return a percentile to the precision that a sample of random pairs allows."""
     if percentile in (0, 100):
         return "above all random pairs" if percentile else "below all random pairs"
     if not 0.05 <= percentile < 99.95:
@@ -76,7 +76,7 @@ def in_words(percentile: float) -> str:
 
 
 def strip(found: Placed) -> str:
-    """An SVG of the histogram, the axis and a marker at the cosine."""
+    """Return an SVG of the histogram, the axis and a marker at the cosine."""
     tallest = max(found.histogram) or 1.0
     corners = [
         f"{edge * 100 / BINS:.2f},{30 - 26 * share / tallest:.2f}"
@@ -94,5 +94,5 @@ def strip(found: Placed) -> str:
 
 
 def across(cosine: float) -> float:
-    """Where a cosine lies on the axis, 0 to 100."""
+    """Return the position of a cosine on the axis, 0 to 100."""
     return 100 * (min(max(cosine, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST)

@@ -1,4 +1,4 @@
-"""Columns as HTML. Every text that is not written here goes through `escape`."""
+"""HTML of results. Every text that is not a constant goes through `escape`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ LONG = 160  # characters that take about three lines; static/elements.js has the
 
 
 def escape(text: str) -> str:
-    """`text` with nothing in it that HTML could read as markup."""
+    """Escape `text` for HTML."""
     return html.escape(text, quote=True)
 
 
 def shortened(text: str) -> str:
-    """Escaped `text`, cut where it is too long for a label."""
+    """Return escaped `text`, cut to `SHOWN` characters."""
     return escape(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
 def folded(text: str) -> str:
-    """Escaped `text`; a long one shows three lines until a click or a key opens it."""
+    """Return escaped `text`; a long one shows three lines until a click or a key opens it."""
     if len(text) <= LONG:
         return escape(text)
     return f'<details class="cse-long"><summary><span>{escape(text)}</span></summary></details>'
 
 
 def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:
-    """A column per model, `width` rem wide or wider: its name and `body` of its result, or why there is none."""
+    """Return a column per model, at least `width` rem wide: its name and `body` of its result, or its failure."""
     sections = []
     for name, result in results.items():
         inside = failure(result) if isinstance(result, Failure) else body(result)
@@ -42,7 +42,7 @@ def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, wid
 
 
 def table(inside: str, name: str, kind: str = "cse-table") -> str:
-    """A table of the class `kind` that is called `name`; where it is too wide it scrolls in its box, by keys too."""
+    """Return a table of the class `kind` with the caption `name`; a wide one scrolls in its box, by keys too."""
     label = escape(name)
     return (
         f'<div class="cse-scroll" role="group" tabindex="0" aria-label="{label}">'
@@ -51,12 +51,12 @@ def table(inside: str, name: str, kind: str = "cse-table") -> str:
 
 
 def failure(failed: Failure) -> str:
-    """The reason a model has no result."""
+    """Return the reason a model has no result."""
     return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'
 
 
 def failures(failed: Mapping[str, Failure]) -> str:
-    """Why models have no result, a line each."""
+    """Return a line per model without a result, with the reason."""
     return "".join(
         f'<p class="cse-failure"><b>{escape(name)}.</b> {escape(failure.reason)}</p>'
         for name, failure in failed.items()
@@ -64,15 +64,15 @@ def failures(failed: Mapping[str, Failure]) -> str:
 
 
 def alert(text: str) -> str:
-    """A line that says what is wrong, read out where it appears."""
+    """Return an error line that screen readers announce."""
     return f'<p class="cse-failure" role="alert">{escape(text)}</p>'
 
 
 def bar(share: float) -> str:
-    """A bar filled to `share` in [0, 1]."""
+    """Return a bar filled to `share` in [0, 1]."""
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
 
 
 def hint(text: str) -> str:
-    """A muted line in place of a result that is not there yet."""
+    """Return a muted line in place of a result."""
     return f'<p class="cse-hint">{escape(text)}</p>'

@@ -1,4 +1,4 @@
-"""Twelve colours of topics for either scheme, told apart by deuteranopes, protanopes and tritanopes too (a test)."""
+"""Twelve colours of topics per colour scheme, distinct for deuteranopes, protanopes and tritanopes too (tested)."""
 
 from __future__ import annotations
 

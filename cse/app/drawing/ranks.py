@@ -1,4 +1,4 @@
-"""What a search found as HTML: a row per sentence with its rank in each model, ranks joined by lines, agreement."""
+"""Search results as HTML: a row per sentence with its rank in each model, ranks joined by lines, agreement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cse.app.models.models import Failure, divided
 if TYPE_CHECKING:
     from index.hits import Hit
 
-MOST = 50  # ranks that are looked up
+MOST = 50  # ranks looked up
 STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges
 READING = (
     f"A number is the sentence's rank in a model, grey where it is no result, a dot beyond {MOST}. "
@@ -26,10 +26,10 @@ EVERYTHING = -1.0  # no cosine is below it
 
 
 class Found(NamedTuple):
-    """A model's best sentences, more than are shown; `least` is the cosine that a result has to have.
+    """A model's best sentences, more than are shown; `least` is the smallest cosine of a result.
 
-    The index's type, its recall@10 (None: not known) and how long it took here to find them,
-    once the query was encoded.
+    `factory` is the index's type, `recall` its recall@10 if known, `milliseconds` the time of the search without
+    encoding the query.
     """
 
     hits: list[Hit]
@@ -39,14 +39,14 @@ class Found(NamedTuple):
     least: float = EVERYTHING
 
     def results(self, count: int) -> list[Hit]:
-        """The first `count` of those that are near enough."""
+        """Return the first `count` hits with a cosine of at least `least`."""
         return [hit for hit in self.hits[:count] if hit.score >= self.least]
 
 
 def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bool = False) -> str:
-    """The union of the models' first `count` results: ranks, lines between them, and how far the models agree.
+    """Return the union of the models' first `count` results: ranks, lines between them, and the models' agreement.
 
-    `findable`: the sentences are those of the demo corpus, so that a row leads to the map.
+    `findable` links each row to the map of the demo corpus.
     """
     found, failed = divided(answers)
     failures = html.failures(failed)
@@ -66,19 +66,19 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
 
 
 def union(found: Mapping[str, Found], count: int) -> list[int]:
-    """The rows of the corpus among the results of any model, the smallest mean rank first."""
+    """Return the rows of the corpus in any model's results, by mean rank."""
     places = {name: ranks_of(answer) for name, answer in found.items()}
     rows = {hit.row for answer in found.values() for hit in answer.results(count)}
     return sorted(rows, key=lambda row: (sum(ranks.get(row, MOST + 1) for ranks in places.values()), row))
 
 
 def ranks_of(found: Found) -> dict[int, int]:
-    """The rank of each row found."""
+    """Return the rank of each row found."""
     return {hit.row: hit.rank for hit in found.hits}
 
 
 def kept_html(count: int, found: Mapping[str, Found]) -> str:
-    """How many results of each model are near enough, and what cosine that takes; nothing without a threshold."""
+    """Return each model's number of results above the threshold and its cosine; empty without a threshold."""
     if all(answer.least == EVERYTHING for answer in found.values()):
         return ""
     items = "".join(
@@ -90,7 +90,7 @@ def kept_html(count: int, found: Mapping[str, Found]) -> str:
 
 
 def head(name: str, found: Found) -> str:
-    """A model's column: its name, the type of its index, how often that finds what is nearest, and the time it took."""
+    """Return the heading of a model's column: its name, and the type, recall and search time of its index."""
     exact = " (exact)" if found.factory == "Flat" else ""
     recall = "recall@10 not measured" if found.recall is None else f"recall@10 {found.recall:.2f}"
     took = "" if found.milliseconds is None else f", {found.milliseconds:.1f} ms"
@@ -99,7 +99,7 @@ def head(name: str, found: Found) -> str:
 
 
 def row_html(number: int, row: int, found: Mapping[str, Found], count: int, findable: bool) -> str:
-    """A sentence and its rank in every model; a badge where one of several models alone has it in its results."""
+    """Return a sentence and its rank in every model, with a badge if only one model found it."""
     hits = {name: next((hit for hit in answer.hits if hit.row == row), None) for name, answer in found.items()}
     finders = [name for name, hit in hits.items() if hit in found[name].results(count)]
     alone = len(finders) == 1 and len(found) > 1
@@ -112,7 +112,7 @@ def row_html(number: int, row: int, found: Mapping[str, Found], count: int, find
 
 
 def rank_html(hit: Hit | None, chosen: bool) -> str:
-    """A rank with its cosine, marked where it is among the results, or a dot."""
+    """Return a rank with its cosine, marked if it is a result; a dot without a hit."""
     if hit is None:
         return f'<span class="cse-rank" aria-hidden="true">·</span><span class="cse-hidden">not in {MOST}</span>'
     kind = "cse-rank cse-found" if chosen else "cse-rank"
@@ -120,7 +120,7 @@ def rank_html(hit: Hit | None, chosen: bool) -> str:
 
 
 def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> str:
-    """A line per sentence through its ranks, a column per model; the table says the same, so readers skip it."""
+    """Return a line per sentence through its ranks, a column per model; hidden from screen readers."""
     if len(found) < 2:
         return ""
     columns = [ranks_of(answer) for answer in found.values()]
@@ -139,7 +139,7 @@ def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> st
 
 
 def line_svg(number: int, row: int, columns: Sequence[Mapping[int, int]], beyond: int) -> str:
-    """The line of the sentence of this number, which stands at both its ends."""
+    """Return the line of a sentence, with its number at both ends."""
     ranks = [min(ranks.get(row, beyond), beyond) for ranks in columns]
     points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(ranks)]
     path = " ".join(f"{x},{y}" for x, y in points)
@@ -152,12 +152,12 @@ def line_svg(number: int, row: int, columns: Sequence[Mapping[int, int]], beyond
 
 
 def cut(name: str, most: int = 12) -> str:
-    """A name that fits above a line's column."""
+    """Return a name shortened to at most `most` characters."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def agreement_html(count: int, found: Mapping[str, Found]) -> str:
-    """What each two models share of their results above the diagonal, and their rank-biased overlap below."""
+    """Return the models' pairwise overlap above the diagonal, and their rank-biased overlap below."""
     if len(found) < 2:
         return ""
     names = list(found)
@@ -179,7 +179,7 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
 
 
 def kind(column: int, row: int) -> str:
-    """What a figure of the matrix is, for those who hear it."""
+    """Return the name of a figure of the matrix, for screen readers."""
     if column == row:
         return ""
     return f'<span class="cse-hidden"> {"shared" if column > row else "rank-biased"}</span>'

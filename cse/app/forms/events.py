@@ -1,4 +1,4 @@
-"""How handlers meet Gradio: errors as one line, progress, a lane for answers and one for each thing that takes long."""
+"""Event handlers for Gradio: one-line errors, progress, and queues (`concurrency_id`) by kind of work."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ T = TypeVar("T")
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
-CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 16}  # they wait for threads of their own
+CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 16}  # handlers wait for job threads
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
-QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # needs no model
+QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # without a model
 NUMBERS = itertools.count(1)  # of requests
 
 
 class Run(NamedTuple):
-    """A handler with what it reads and fills."""
+    """A handler with its inputs and outputs."""
 
     fn: Callable[..., Any]
     inputs: Sequence[gr.components.Component]
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, or its generator, whose ValueErrors reach the page or the client as one line, without a traceback."""
+    """Wrap a function or generator so that its ValueErrors reach the client as one line, without a traceback."""
 
     @functools.wraps(function)
     def each(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
@@ -56,7 +56,7 @@ def guarded(function: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Meanwhile a ValueError becomes a message to the visitor."""
+    """Turn a ValueError into a message to the visitor."""
     try:
         yield
     except ValueError as error:  # the toast renders HTML, and a message may quote what a client sent
@@ -64,23 +64,23 @@ def one_line_errors() -> Iterator[None]:
 
 
 class Newest:
-    """Which request of each visitor is the newest: an older one stops where it asks. Gradio drops those who left."""
+    """The newest request of each visitor, so that older ones can stop. Gradio drops those of closed pages."""
 
     def __init__(self) -> None:
         self._newest: Recent[int] = Recent(MOST_VISITORS)
 
     def ask(self, request: gr.Request) -> int:
-        """The number of a new request of a visitor, given before it waits for its turn."""
+        """Return the number of a visitor's new request, before it is queued."""
         number = next(NUMBERS)
         self._newest.put(request.session_hash, number)
         return number
 
     def replaced(self, request: gr.Request, number: int) -> bool:
-        """Whether the visitor has asked again since the request of this number; not where that is forgotten."""
+        """True if the visitor has a newer request than `number`; False if the visitor is no longer recorded."""
         return self._newest.get(request.session_hash) not in (None, number)
 
     def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
-        """The results of the request of this number as they come, while the visitor has not asked again."""
+        """Yield the results of a request until the visitor makes a newer one."""
         for result in results:
             if self.replaced(request, number):
                 return
@@ -90,12 +90,12 @@ class Newest:
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:
-    """`run` on any of the triggers and once an example is filled in, hidden from the API."""
+    """Call `run` on any of the triggers and when an example is filled in, hidden from the API."""
     gr.on(list(triggers), run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
     if examples is not None:
         examples.load_input_event.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
 
 
 def reporter(progress: gr.Progress) -> Report:
-    """Reports a step of several on the page."""
+    """Return a function that shows progress on the page."""
     return lambda done, total, name: progress((done, total), desc=name, unit="steps")

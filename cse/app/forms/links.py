@@ -1,4 +1,4 @@
-"""A page's address says what it shows: the tab and its inputs, written as they are used, restored when opened."""
+"""The page's address holds the tab and its inputs; it is written on use and restored on opening."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import gradio as gr
 
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
-LONGEST = 2000  # characters of a value that an address still takes
-NUMBERS = itertools.count(1)  # a part runs where its state changes
-# A tab that is chosen is no step where the address names it already: it was opened or gone back to. What a tab finds
-# out later is not written while another one is shown.
+LONGEST = 2000  # characters of a value in the address
+NUMBERS = itertools.count(1)  # a part runs when its state changes
+# Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
+# shown writes no address.
 WRITE = """(...values) => {
   const tab = %(tab)s, address = new URL(location.href), theme = address.searchParams.get('__theme');
   if (%(chosen)s) window.cseTab = tab;
@@ -29,17 +29,17 @@ WRITE = """(...values) => {
   if (theme) query.set('__theme', theme);
   if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
 }"""
-# Gradio reports the first tab as chosen while it draws the page, before the address was read.
+# Gradio reports the first tab as selected while it draws the page, before the address is read.
 OPENED = "() => { window.cseOpened = true; }"
 BACK = "window.addEventListener('popstate', () => trigger('select', {}));"
 COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
 
 
 class Linked(NamedTuple):
-    """What of a tab is in the address: the `names` of the first inputs of its `run`, written on `triggers`.
+    """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
-    They are also written once one of the `examples` is filled in. What is written on `quiet` triggers is no step to go
-    back to.
+    They are also written when one of the `examples` is filled in. `quiet` triggers replace the address without a
+    history entry.
     """
 
     names: Sequence[str]
@@ -50,36 +50,36 @@ class Linked(NamedTuple):
     examples: Any = None
 
     def named(self) -> list[gr.components.Component]:
-        """The inputs that have a name."""
+        """Return the inputs that have a name."""
         return list(self.run.inputs[: len(self.names)])
 
 
 def copy_button() -> None:
-    """A button that copies the page's address."""
+    """Add a button that copies the page's address."""
     button = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
     button.click(None, None, button, js=COPY, **HIDDEN)
 
 
 def back_hook() -> gr.HTML:
-    """What hears the browser's Back and Forward; it stands outside the tabs, as `map_link.map_hook` does."""
+    """Return a hidden component that listens to Back and Forward; like `map_link.map_hook` it is outside the tabs."""
     return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
 
 
 def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
-    That is once after the event `opened`, and whenever the `back` hook hears that the visitor went back or forward.
+    That happens after the event `opened`, and on Back and Forward (the `back` hook).
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
-    asked = [(content, gr.State(0)) for _, content in parts if content.names]
+    states = [(content, gr.State(0)) for _, content in parts if content.names]
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents)
-    for content, state in asked:
+    for content, state in states:
         state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
     outputs = [
         tabs,
         *(component for _, content in parts for component in content.named()),
-        *(state for _, state in asked),
+        *(state for _, state in states),
     ]
     restored = opened.then(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
@@ -87,9 +87,9 @@ def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[g
 
 
 def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> None:
-    """Write a tab's address where it is chosen, and on the triggers of its parts.
+    """Write a tab's address when it is selected, and on the triggers of its parts.
 
-    An address that names no tab shows the `first`.
+    An address without a tab shows the `first` one.
     """
     names = [each for content in contents for each in content.names]
     inputs = [component for content in contents for component in content.named()]
@@ -110,10 +110,10 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> 
 
 
 def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callable[..., list[Any]]:
-    """A handler that gives the tab, every input and a new number for each part that was asked for, from the address.
+    """Return a handler that reads the tab, all inputs and a new number for each part to run from the address.
 
-    The `parts` are in the order of the page, each with the name of its tab. On the way `back`, what the address does
-    not name is as it was when the page opened, and all of its tab is asked for.
+    The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
+    get their initial values, and all parts of the tab run.
     """
 
     def restore(request: gr.Request) -> list[Any]:
@@ -137,18 +137,18 @@ def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callabl
 
 
 def warned(content: Linked, address: Mapping[str, str]) -> bool:
-    """Whether an address asks for what a selector does not have, in whose place nothing else is asked; it is said."""
+    """Warn and return True if the address names a value that a dropdown lacks; the part does not run then."""
     for name, component in zip(content.names, content.named(), strict=True):
-        asked = address.get(name)
-        if isinstance(component, gr.Dropdown) and asked is not None and given(component, asked) != asked:
-            what = html.escape(f"{asked[:60]} as the {str(component.label).lower()}")
+        value = address.get(name)
+        if isinstance(component, gr.Dropdown) and value is not None and given(component, value) != value:
+            what = html.escape(f"{value[:60]} as the {str(component.label).lower()}")
             gr.Warning(f"This address asks for {what}, which is not here.")
             return True
     return False
 
 
 def given(component: Any, text: str) -> Any:
-    """A value of the address for a component; one that the component cannot have leaves it as it is."""
+    """Parse a value of the address for a component; an invalid value leaves the component as it is."""
     if isinstance(component, (gr.Slider, gr.Number)):
         try:
             number = float(text)
@@ -160,6 +160,6 @@ def given(component: Any, text: str) -> Any:
         return text if text in [value for _, value in component.choices] else gr.skip()
     if isinstance(component, gr.CheckboxGroup):
         known = {str(value): value for _, value in component.choices}
-        asked = text.split(",") if text else []
-        return [known[each] for each in asked] if known.keys() >= set(asked) else gr.skip()
+        named = text.split(",") if text else []
+        return [known[each] for each in named] if known.keys() >= set(named) else gr.skip()
     return text

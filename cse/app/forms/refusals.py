@@ -1,43 +1,48 @@
-"""Refused input: the reason stands under its field until that is edited, and what was shown before goes."""
+"""Errors of input: the reason is shown under its field until that is edited, and earlier results are cleared."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
 from cse.app.drawing.components import script
 from cse.app.forms.events import Run
+from cse.app.validation import FieldError
 
-NUMBERS = itertools.count(1)  # the same answer twice is two
+NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
 
 
 def refusing(
-    function: Callable[..., Any], inputs: Sequence[gr.components.Component], outputs: Sequence[gr.components.Component]
+    function: Callable[..., Any],
+    fields: Mapping[str, gr.components.Component],
+    outputs: Sequence[gr.components.Component],
 ) -> Run:
-    """A run of `function`, or of its generator, whose ValueErrors stand under the input they are about.
+    """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
-    The outputs are empty then. Which input it is, `field_of` says. It fills a hidden component more than `outputs`.
+    `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
+    are cleared. The run has one output more than `outputs`, a hidden component.
     """
+    inputs = list(fields.values())
     for field in inputs:
         field.elem_id = field.elem_id or f"field-{field._id}"  # the script finds it by this
     place = gr.HTML(
         {}, html_template="<div></div>", js_on_load=script("refusals"), visible="hidden", apply_default_css=False
     )
 
-    def told(**refusal: str) -> dict[str, Any]:
+    def notice(**refusal: str) -> dict[str, Any]:
         return {"fields": [field.elem_id for field in inputs], "number": next(NUMBERS), **refusal}
 
     def answered(results: Any) -> list[Any]:
-        return [*([results] if len(outputs) == 1 else results), told()]
+        return [*([results] if len(outputs) == 1 else results), notice()]
 
     def refused(error: ValueError) -> list[Any]:
-        about = str(field_of(str(error), inputs).elem_id)
-        return [*map(emptied, outputs), told(about=about, reason=str(error))]
+        about = str(field_of(error, fields).elem_id)
+        return [*map(emptied, outputs), notice(about=about, reason=str(error))]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> list[Any]:
@@ -56,15 +61,15 @@ def refusing(
     return Run(each if inspect.isgeneratorfunction(function) else call, inputs, [*outputs, place])
 
 
-def field_of(message: str, inputs: Sequence[gr.components.Component]) -> gr.components.Component:
-    """The input whose label a message begins with, after a "The"; otherwise the first text box, or the first input."""
-    about = message.removeprefix("The ").casefold()
-    named = [field for field in inputs if field.label and about.startswith(str(field.label).casefold())]
-    return next(iter([*named, *(field for field in inputs if isinstance(field, gr.Textbox)), *inputs]))
+def field_of(error: ValueError, fields: Mapping[str, gr.components.Component]) -> gr.components.Component:
+    """Return the input of a FieldError; for any other error the first text box, or else the first input."""
+    if isinstance(error, FieldError) and error.field in fields:
+        return fields[error.field]
+    return next(iter([*(field for field in fields.values() if isinstance(field, gr.Textbox)), *fields.values()]))
 
 
 def emptied(output: gr.components.Component) -> Any:
-    """What an output shows while its input is refused: nothing; what is no HTML stays."""
+    """Return the empty value of an HTML output; other components keep theirs."""
     if not isinstance(output, gr.HTML):
         return gr.skip()
     return {} if isinstance(output.value, dict) else ""

@@ -1,6 +1,6 @@
-"""The secret key of a visitor: his browser makes and keeps it, and the server finds by it what it keeps for him.
+"""The secret key of a visitor, made and stored by the browser; the server keeps the visitor's corpus under it.
 
-It is the same in all tabs and after a reload. It is no part of the page's address, which a visitor shares.
+It is the same in all tabs and after a reload. The page's address, which visitors share, does not contain it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import gradio as gr
 
 from cse.app.forms.events import HIDDEN
 
-# 128 random bits. `randomUUID` is missing where a page comes over plain HTTP from another machine, and a browser may
-# refuse to store: the key then lasts as long as the page.
+# 128 random bits. `randomUUID` is missing on pages that come over plain HTTP from another machine. If the browser
+# refuses to store the key, it lasts as long as the page.
 SCRIPT = """() => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const fresh = Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
@@ -26,10 +26,10 @@ SCRIPT = """() => {
 
 
 def visitor_key() -> gr.Textbox:
-    """Where the page holds the key, for handlers that need it."""
+    """Return the hidden component that holds the key."""
     return gr.Textbox("", visible=False)
 
 
 def known(blocks: gr.Blocks, key: gr.Textbox) -> Any:
-    """The event after which a page that was opened holds its key."""
+    """Return the event after which an opened page has its key."""
     return blocks.load(None, None, key, js=SCRIPT, show_progress="hidden", **HIDDEN)

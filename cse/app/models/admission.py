@@ -1,4 +1,4 @@
-"""Which models a visitor may add: bundled ones, folders under one root, and ids of the model hub."""
+"""The models that a visitor may add: bundled ones, folders under one root, and hub ids."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cse.models.names import BACKBONE, BUNDLED_NAMES, CONFIG
 from cse.storage import hub
 
 LONGEST = 200  # characters of a name
-LARGEST, MOST_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub, and how many of them
-DEEPEST, MOST_OFFERED = 3, 100  # folders that are offered
+LARGEST, MOST_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub; number of models
+DEEPEST, MOST_OFFERED = 3, 100  # levels and number of the folders offered
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 BUNDLED = (*BUNDLED_NAMES, BACKBONE)
 
 
 @dataclass(frozen=True)
 class Admission:
-    """What may be added: folders under `root`, None for none, and hub ids, which are downloaded where `fetch` says so.
+    """The rules for adding models: folders under `root` (None: no folders), and hub ids, downloaded with `fetch`.
 
-    Without `fetch` a hub id is found where it is already in the cache. What is `fetched` is
-    bounded in number while the server runs, and in the size that the hub tells of it; a checkpoint's backbone is not.
+    Without `fetch` a hub id must be in the cache. The number of `fetched` models is bounded while the server runs, and
+    the size that the hub reports for each; the backbone of a checkpoint does not count.
     """
 
     root: Path | None = None
@@ -33,20 +33,23 @@ class Admission:
     fetching: Lock = field(default_factory=Lock)
 
     def model(self, name: Any) -> str:
-        """What `cse.load` opens a visitor's name by; ValueError, which names no path, for what he may not name."""
-        asked = validation.sentence(name, "The model")
-        if len(asked) > LONGEST:
-            raise ValueError(f"The model's name has {len(asked):,} characters; give at most {LONGEST}.")
-        if asked in BUNDLED:
-            return asked
-        folder = self._folder(asked)
+        """Return the name or path by which `cse.load` opens a visitor's model.
+
+        Raises ValueError, without a path, for a model that may not be added.
+        """
+        requested = validation.sentence(name, "The model")
+        if len(requested) > LONGEST:
+            raise ValueError(f"The model's name has {len(requested):,} characters; give at most {LONGEST}.")
+        if requested in BUNDLED:
+            return requested
+        folder = self._folder(requested)
         if folder is not None:
             return str(folder)
-        if HUB_ID.fullmatch(asked) and not Path(asked).exists():  # never a folder that the server happens to run in
-            if not in_cache(asked):
-                self._allow_fetching(asked)
-            return asked
-        raise ValueError(f'There is no model "{asked[:60]}" to add; choose {self.choices()}.')
+        if HUB_ID.fullmatch(requested) and not Path(requested).exists():  # not a folder of the working directory
+            if not in_cache(requested):
+                self._allow_fetching(requested)
+            return requested
+        raise ValueError(f'There is no model "{requested[:60]}" to add; choose {self.choices()}.')
 
     def _allow_fetching(self, hub_id: str) -> None:
         if not self.fetch:
@@ -62,13 +65,13 @@ class Admission:
             self.fetched.add(hub_id)
 
     def choices(self) -> str:
-        """What may be added, in words."""
+        """Return a phrase that lists the models that may be added."""
         folder = ", a folder of this server's models" if self.root else ""
         hub_id = "an id of the model hub" if self.fetch else "a hub id that this server has in its cache"
         return f"{', '.join(BUNDLED)}{folder} or {hub_id}"
 
     def offered(self) -> list[str]:
-        """The bundled names and the model folders under the root, the first ones by name."""
+        """Return the bundled names and up to `MOST_OFFERED` model folders under the root, by name."""
         if self.root is None:
             return list(BUNDLED)
         levels = ("/".join("*" * depth) for depth in range(1, DEEPEST + 1))
@@ -76,13 +79,13 @@ class Admission:
         names = [str(path.relative_to(self.root)) for path in found[:MOST_OFFERED]]
         return [*BUNDLED, *(name for name in names if name not in BUNDLED and self._folder(name))]
 
-    def _folder(self, asked: str) -> Path | None:
-        """The folder of that name within the root; None where there is none, or where anything in it leads outside."""
-        if self.root is None or Path(asked).is_absolute():
+    def _folder(self, requested: str) -> Path | None:
+        """Return the folder of that name within the root; None if there is none, or if it has a link to the outside."""
+        if self.root is None or Path(requested).is_absolute():
             return None
         root = self.root.resolve()
         try:
-            folder = (root / asked).resolve()
+            folder = (root / requested).resolve()
             inside = folder != root and folder.is_relative_to(root) and folder.is_dir()
             whole = inside and all(path.resolve().is_relative_to(root) for path in folder.iterdir())
         except (OSError, ValueError, RuntimeError):  # too long, a null byte, a link to itself
@@ -91,6 +94,6 @@ class Admission:
 
 
 def in_cache(hub_id: str) -> bool:
-    """Whether the hub's cache has a model."""
+    """True if the hub's cache has the model."""
     with hub.cache_alone():
         return hub.cached_file(hub_id, CONFIG) is not None

@@ -1,4 +1,4 @@
-"""What can be searched: the demo corpus, and indexes grouped by the sentences they hold."""
+"""Searchable corpora: the demo corpus, and indexes grouped by the sentences they hold."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from index.store import VectorIndex
 
 DEMO = BUNDLED / "demo"
-DEMO_KEY, OWN_KEY = "demo", "own"  # no index folder is called so on the page
+DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
-MOST_KEPT = 32  # models whose vectors and indexes are kept
-SPREAD = 200  # sentences whose pairs are the random ones
+MOST_KEPT = 32  # models whose vectors and indexes are cached
+SPREAD = 200  # sentences that make the random pairs
 
 Opener = Callable[[Column, "Encoder"], "Index"]
 
@@ -34,9 +34,9 @@ class Corpus:
     """Sentences to search, and each column's index of them, opened once."""
 
     def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener, note: str = "") -> None:
-        """`key` names the corpus to clients, `label` to readers, who also read the `note` above its results.
+        """`key` names the corpus to clients; the page shows its `label`, and its `note` above results.
 
-        No `columns` are those of whoever asks.
+        Without `columns` it is searched by the current visitor's columns.
         """
         self.key, self.label, self.note = key, label, note
         self.columns = None if columns is None else tuple(columns)
@@ -44,8 +44,8 @@ class Corpus:
         self._open: Recent[Index] = Recent(MOST_KEPT)
 
     def index(self, column: Column, encoder: Encoder) -> Index:
-        """The column's index. Raises IndexFolderError where `encoder` is not the model that built it."""
-        key = column, number_of(encoder)  # a folder may hold another model by now
+        """Return the column's index. Raises IndexFolderError if another model than `encoder` built it."""
+        key = column, number_of(encoder)  # a folder's model may have been replaced
         index = self._open.get(key)
         if index is None:
             index = self._opener(column, encoder)
@@ -54,7 +54,7 @@ class Corpus:
 
 
 class Demo:
-    """The bundled sentences with their topics, and each model's vectors of them, computed once."""
+    """The bundled sentences with their topics, and each model's vectors of them, cached."""
 
     def __init__(self) -> None:
         """Read the sentences; no model is opened yet."""
@@ -63,7 +63,7 @@ class Demo:
         self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
 
     def vectors(self, encoder: Encoder) -> np.ndarray:
-        """(N, d) float32 of all sentences, in the corpus's order: the shipped ones, or computed."""
+        """Return the (N, d) float32 vectors of all sentences, in the corpus's order: shipped or computed."""
         vectors = self._vectors.get(number_of(encoder))
         if vectors is None:
             shipped = self._shipped(encoder)
@@ -72,7 +72,7 @@ class Demo:
         return vectors
 
     def random_cosines(self, encoder: Encoder) -> np.ndarray:
-        """(P,) ascending cosines of all pairs of some sentences spread over the topics; only these are encoded."""
+        """Return (P,) ascending cosines of all pairs of sentences sampled from all topics; only these are encoded."""
         from cse.analysis.calibration import random_cosines
 
         reference = self._random.get(number_of(encoder))
@@ -87,25 +87,25 @@ class Demo:
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
-        if encoder.backbone != BACKBONE:  # whose tokenizer the fingerprint does not cover
+        if encoder.backbone != BACKBONE:  # the fingerprint does not cover the tokenizer
             return None
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
     def corpus(self) -> Corpus:
-        """The sentences as a corpus, indexed exactly when a column is first searched; its files are deleted at once."""
+        """Return the sentences as a corpus; a column's exact index is built at its first search (`temporary_index`)."""
 
         def build(column: Column, encoder: Encoder) -> VectorIndex:
             from index import BuildSettings
 
             settings = BuildSettings(model=column.model, fingerprint=fingerprint_of(encoder), corpus=DEMO_KEY)
-            return fleeting_index(self.sentences, self.vectors(encoder), settings)
+            return temporary_index(self.sentences, self.vectors(encoder), settings)
 
         return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
 
 
-def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
-    """An index of texts and vectors (N, d); its files are deleted at once, what is mapped of them stays readable.
+def temporary_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
+    """Build an index of texts and vectors (N, d) whose files are deleted at once; its memory mapping stays readable.
 
     Raises ValueError as `VectorIndex.build` does.
     """
@@ -116,7 +116,7 @@ def fleeting_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSet
 
 
 def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
-    """One corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
+    """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
     from index.places import manifest_at
 
     places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
@@ -130,13 +130,13 @@ def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
         name = " + ".join(Path(source).name for source in first.corpora if source)
         key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
         sources = index_columns({place: manifests[place] for place in members}, models)
-        label, note = f"{key} ({first.count:,} sentences)", strangers(list(sources), models)
+        label, note = f"{key} ({first.count:,} sentences)", unknown_models_note(list(sources), models)
         found[key] = Corpus(key, label, list(sources), opener(sources), note)
     return list(found.values())
 
 
-def strangers(columns: Sequence[Column], models: Models) -> str:
-    """What a reader should know where some of an index's columns are none of the page; nothing where all are."""
+def unknown_models_note(columns: Sequence[Column], models: Models) -> str:
+    """Return a note that names columns of an index that the page lacks; empty if there are none."""
     odd = ", ".join(column.name for column in columns if column not in models.columns)
     if not odd:
         return ""
@@ -147,7 +147,7 @@ def strangers(columns: Sequence[Column], models: Models) -> str:
 
 
 def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Column, Place]:
-    """A column for each index: the page's own column of that model where there is one."""
+    """Return a column for each index: the page's column of that model if there is one."""
     found: dict[Column, Place] = {}
     for place, manifest in manifests.items():
         opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
@@ -160,9 +160,9 @@ def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Colu
 
 
 def opener(sources: dict[Column, Place]) -> Opener:
-    """Opens a column's index, refusing another model than the one that built it.
+    """Return a function that opens a column's index and raises if another model built it.
 
-    A visitor is told the index's and the model's names, and not where the server has them.
+    Its errors name the index and the model without their paths.
     """
 
     def load(column: Column, encoder: Encoder) -> Index:

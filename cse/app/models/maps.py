@@ -1,4 +1,4 @@
-"""From sentences to one aligned map per model, with what the page tells about its points."""
+"""One aligned map per model of a list of sentences, with neighbours and scores."""
 
 from __future__ import annotations
 
@@ -9,37 +9,52 @@ import numpy as np
 
 from cse.analysis.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
 from cse.app import validation
-from cse.app.drawing.canvas import ModelMap
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.remembered import fingerprint_of
-from cse.app.models.state import AppState
 from cse.training.progress import Report, silent
 
 if TYPE_CHECKING:
+    from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
 
 MOST_SEED = 2**32 - 1
 
 
+class ModelMap(NamedTuple):
+    """A model's map of N points.
+
+    `xy` (N, 2) float32 in [0, 1]; `near` (N, k) the points whose vectors are nearest, nearest first; `lost` (N,) the
+    share of a point's neighbours that the map does not show; scores as in `cse.analysis.faithfulness`,
+    None if there is none.
+    """
+
+    xy: np.ndarray
+    near: np.ndarray
+    lost: np.ndarray
+    trustworthiness: float | None = None
+    continuity: float | None = None
+    same_topic: float | None = None
+
+
 class Points(NamedTuple):
-    """N sentences with a label each; `rows` are their places in the demo corpus, None for other sources."""
+    """N sentences with a label each; `rows` are their indices in the demo corpus, None for other sources."""
 
     texts: list[str]
     labels: list[str]
     rows: np.ndarray | None = None
-    paired: bool = False  # points 2 i and 2 i + 1 belong together
-    numbered: bool = False  # the points have no topics to tell them apart
+    paired: bool = False  # points 2i and 2i + 1 form a pair
+    numbered: bool = False  # points are labelled by number
 
     @property
     def topics(self) -> list[str] | None:
-        """The labels where they are topics."""
+        """The labels if they are topics, else None."""
         return None if self.rows is None else self.labels
 
 
 def draw_maps(
     state: AppState, points: Points, seed: int, report: Report = silent
 ) -> Iterator[dict[str, ModelMap | Failure]]:
-    """Each model's map of the points: those done so far, as each is done; maps drawn lately come all at once."""
+    """Yield the maps done so far by model, each time one is done; cached maps are yielded all at once."""
     from cse.analysis.projection import project
 
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
@@ -68,7 +83,7 @@ def draw_maps(
 
 
 def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -> ModelMap:
-    """The map `xy` (N, 2) of `vectors` (N, d) with its neighbours and scores; a map of few points has no scores."""
+    """Return the map `xy` (N, 2) of `vectors` (N, d) with its neighbours, and scores if there are enough points."""
     from cse.evaluation.clustering import same_label_neighbours
 
     neighbourhoods = nearest(directions(vectors), NEIGHBOURS), lost(vectors, xy)
@@ -79,15 +94,15 @@ def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -
 
 
 def model_key(column: Column, fingerprint: str) -> Hashable:
-    """What a model is known by among maps: two of one fingerprint may have tokenizers that differ."""
+    """Return a model's part of a cache key; models of one fingerprint may have different tokenizers."""
     return column.opened_by, fingerprint
 
 
 def maps_key(models: Mapping[str, Hashable], points: Points, seed: int) -> Hashable:
-    """What maps are kept by: the models' names with their `model_key`, the sentences and the seed."""
+    """Return the cache key of maps: the models' names with their `model_key`, the sentences and the seed."""
     return (*models.items(), *points.texts, seed)
 
 
 def in_order(state: AppState, answers: dict[str, ModelMap | Failure]) -> dict[str, ModelMap | Failure]:
-    """The answers there are, in the order of the page's columns."""
+    """Return the answers in the order of the page's columns."""
     return {column.name: answers[column.name] for column in state.models.columns if column.name in answers}

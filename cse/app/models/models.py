@@ -1,4 +1,4 @@
-"""The models of the app as columns, each opened on first use and kept; one that fails says why."""
+"""The columns of the app. Each model is opened on first use and kept; a failure is shown in its column alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 import cse
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import MOST_TEXTS, Reader
-from cse.app.models.turns import Asked, Turns
-from cse.app.models.visitors import Added, gone
+from cse.app.models.turns import Turn, Turns
+from cse.app.models.visitors import Added, client_left
 from cse.models.names import canonical_name, resolve
 from cse.storage import hub
 from cse.training.progress import Report, silent
@@ -35,7 +35,7 @@ PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 @dataclass(frozen=True)
 class Column:
-    """A model on the page: its heading, and what `cse.load` opens it by; what a visitor `added` it by, if one did."""
+    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it."""
 
     name: str
     model: str
@@ -51,23 +51,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a column shows in place of a result."""
+    """The reason that a column shows in place of a result."""
 
     reason: str
 
 
 class Models:
-    """The page's columns and the encoders opened so far; those who ask one take turns at it.
+    """The page's columns and the encoders opened so far; requests use an encoder one at a time.
 
-    A visitor may have `added` columns of his own, whose encoders go where newer ones need their place.
+    Visitors may have `added` columns of their own; only the encoders used last of these stay open.
     """
 
     def __init__(
         self, models: Sequence[str], family: str | None = None, pooling: str | None = None, *, fetch: bool = False
     ) -> None:
-        """A column per model of `models`; `family` and `pooling` as in `opened_by`. Nothing is opened yet.
+        """Make a column per model; `family` and `pooling` as in `opened_by`. Nothing is opened yet.
 
-        `fetch` lets visitors' models be downloaded from the hub.
+        With `fetch`, visitors' models may be downloaded from the hub.
         """
         self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
@@ -78,15 +78,15 @@ class Models:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The page's columns, and those that the visitor who asks has added."""
+        """The page's columns, and those that the visitor of the current request has added."""
         return (*self.own, *self.added.columns())
 
     def admitting(self) -> AbstractContextManager[None]:
-        """Within this, a visitor's model is looked for: in the hub's cache alone where nothing may be fetched."""
+        """Return a context for opening a visitor's model: it reads the hub's cache alone if nothing may be fetched."""
         return nullcontext() if self._fetch else hub.cache_alone()
 
     def encoder(self, column: Column) -> Encoder:
-        """The column's encoder. Raises what `cse.load` raises; the next call tries again."""
+        """Return the column's encoder. Raises what `cse.load` raises; the next call tries again."""
         key = column.opened_by
         if not column.added:
             if key not in self._encoders:
@@ -100,7 +100,7 @@ class Models:
         return found
 
     def reader(self, encoder: Encoder) -> Reader:
-        """An encoder that is asked for what no one has asked it lately alone."""
+        """Return an encoder that encodes only texts whose vectors are not cached."""
         return Reader(encoder, self._texts)
 
     def apply(
@@ -109,9 +109,9 @@ class Models:
         columns: Sequence[Column] | None = None,
         report: Report = silent,
     ) -> dict[str, T | Failure]:
-        """The function's result for each of the `columns`, by the column's name; None stands for the page's own.
+        """Return the function's result for each of the `columns`, by name; None stands for the page's columns.
 
-        While it runs, the column's encoder is its own. `report` gets (columns done, columns in all, name of the next).
+        Each call has exclusive use of its encoder. `report` gets (columns done, columns in all, name of the next).
         """
         return self._answers(lambda column, encoder, *_: function(column, encoder), (), columns, report)
 
@@ -122,15 +122,15 @@ class Models:
         columns: Sequence[Column] | None = None,
         report: Report = silent,
     ) -> dict[str, T | Failure]:
-        """As `apply`, with the (N, d) float32 vectors of N texts, which are encoded with those of others who wait."""
+        """As `apply`, with the (N, d) float32 vectors of N texts, batched with the texts of waiting requests."""
         return self._answers(
-            lambda column, encoder, turns, asked: function(column, encoder, turns.vectors(self.reader(encoder), asked)),
+            lambda column, encoder, turns, turn: function(column, encoder, turns.vectors(self.reader(encoder), turn)),
             texts, columns, report,
         )  # fmt: skip
 
     def _answers(
         self,
-        function: Callable[[Column, Encoder, Turns, Asked], T],
+        function: Callable[[Column, Encoder, Turns, Turn], T],
         texts: Sequence[str],
         columns: Sequence[Column] | None,
         report: Report,
@@ -138,29 +138,29 @@ class Models:
         chosen = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(chosen):
-            if gone():
-                raise ValueError("The client has left.")  # whose place in its lane is another's now
+            if client_left():
+                raise ValueError("The client has left.")  # free its place in the queue
             report(done, len(chosen), column.name)
             try:
                 turns = self._turns_at(column)
-                with turns.turn(texts) as asked:
-                    results[column.name] = function(column, self.encoder(column), turns, asked)
-            except Exception as error:  # whatever a foreign model provokes concerns its own column alone
+                with turns.turn(texts) as turn:
+                    results[column.name] = function(column, self.encoder(column), turns, turn)
+            except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
-                results[column.name] = Failure(told(error, column.model, column.name))
+                results[column.name] = Failure(error_line(error, column.model, column.name))
         return results
 
     def _turns_at(self, column: Column) -> Turns:
-        """The turns at a column's encoder, which are forgotten when nobody holds them."""
+        """Return the turns at a column's encoder, which are dropped when no request holds them."""
         with self._turns_lock:
             return self._turns.setdefault(column.opened_by, Turns())
 
 
-def told(error: BaseException, model: str = "", name: str = "") -> str:
-    """An error in one line, in which a model's place is its `name`, and of any other path the last part is left.
+def error_line(error: BaseException, model: str = "", name: str = "") -> str:
+    """Return an error in one line: the model's path becomes its `name`, and other paths their last part.
 
-    A path with blanks is known where it is the model's, a folder of it, or a file that the error is about.
+    A path with blanks is recognised if it is the model's, its parent folder's, or the file name of the error.
     """
     text = " ".join(str(error).split()) or type(error).__name__
     if Path(model).is_absolute():
@@ -172,7 +172,7 @@ def told(error: BaseException, model: str = "", name: str = "") -> str:
 
 
 def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
-    """A column per model, repetitions left out; of two folders with one name the second is headed by its path."""
+    """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
     found: dict[str, Column] = {}
     for reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
         name = free_name((Path(reading[0]).name, reading[0]), found)
@@ -181,9 +181,9 @@ def columns(models: Sequence[str], family: str | None = None, pooling: str | Non
 
 
 def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> tuple[str, str | None, str | None]:
-    """Name, pooling and family that `cse.load` opens a model by; of a wrong name, which its column reports, itself.
+    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is.
 
-    `family` is that of a published checkpoint, `pooling` how a plain backbone is read.
+    `family` is that of a published checkpoint, `pooling` that of a plain backbone.
     """
     try:
         reference = resolve(model, pooling, family, lenient=True)
@@ -193,19 +193,19 @@ def opened_by(model: str, family: str | None = None, pooling: str | None = None)
 
 
 def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
-    """The first candidate that is not empty and not taken; the last one has to be neither."""
+    """Return the first candidate that is not empty and not taken; there must be one."""
     known = {"", *taken}
     return next(name for name in candidates if name not in known)
 
 
 def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str, Failure]]:
-    """The results there are, and the failures."""
+    """Split answers into results and failures."""
     found = {name: value for name, value in results.items() if not isinstance(value, Failure)}
     return found, {name: value for name, value in results.items() if isinstance(value, Failure)}
 
 
 def plain(results: Mapping[str, Any], fields: Callable[[Any], Any] = lambda value: value) -> dict[str, Any]:
-    """Results as JSON values, which `fields` makes of each: a failure becomes `{"error": reason}`."""
+    """Return results as JSON values made by `fields`; a failure becomes `{"error": reason}`."""
     return {
         name: {"error": value.reason} if isinstance(value, Failure) else fields(value)
         for name, value in results.items()

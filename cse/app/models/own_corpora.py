@@ -1,6 +1,6 @@
-"""The corpora of visitors and their indexings, kept by each visitor's secret key: a bounded number, for a stated time.
+"""The corpora of visitors and their indexing jobs, by each visitor's secret key, bounded in number and time.
 
-Nothing here belongs to a page or a session: an indexing goes on, and a corpus stays, while its page is closed.
+They do not depend on a page or session: a job continues, and a corpus stays, after its page is closed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 from cse.app.models.corpora import Corpus
-from cse.app.models.models import told
+from cse.app.models.models import error_line
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
@@ -33,7 +33,7 @@ GONE = (
 
 
 class Step(NamedTuple):
-    """How far an indexing is: sentences encoded, of all models together, and the model at work."""
+    """Progress of indexing: sentences encoded, of all models together, and the current model."""
 
     done: int
     total: int
@@ -41,14 +41,14 @@ class Step(NamedTuple):
 
 
 class Built(NamedTuple):
-    """An indexed corpus and the bytes that it takes."""
+    """An indexed corpus and its size in bytes."""
 
     corpus: Corpus
     size: int
 
 
 class Job:
-    """An indexing in a thread of its own. `step` is the last one, `failure` why it ended without a corpus."""
+    """An indexing job in its own thread. `step` is the last one, `failure` the reason if it failed."""
 
     def __init__(self) -> None:
         self.step: Step | None = None
@@ -57,21 +57,21 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True until the job has ended."""
         return not self._ended.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ends within that time."""
+        """Wait up to `seconds`; return True if the job has ended."""
         return self._ended.wait(seconds)
 
     def end(self) -> None:
-        """Tell those who wait."""
+        """Mark the job as ended."""
         self._ended.set()
 
 
 @dataclass
 class Own:
-    """A visitor's corpus with its bytes, and his last indexing; `used` is when he last asked for either."""
+    """A visitor's corpus with its size in bytes, and the last job; `used` is the time of the last access."""
 
     used: float
     corpus: Corpus | None = None
@@ -80,12 +80,12 @@ class Own:
 
     @property
     def running(self) -> bool:
-        """Whether something is being indexed for him."""
+        """True while the visitor's job runs."""
         return self.job is not None and self.job.running
 
 
 class OwnCorpora:
-    """What each visitor has, by his key; any thread may ask. Where the bounds are passed, the least lately used go."""
+    """Corpora and jobs by visitor key, thread-safe; beyond the bounds the least recently used are dropped."""
 
     def __init__(
         self,
@@ -94,27 +94,27 @@ class OwnCorpora:
         most_bytes: int = MOST_BYTES_KEPT,
         most_jobs: int = MOST_JOBS,
     ) -> None:
-        """`clock` gives seconds; `most` visitors with `most_bytes` together are kept, `most_jobs` run at once."""
+        """`clock` returns seconds; at most `most` visitors with `most_bytes` in all are kept, `most_jobs` jobs run."""
         self._clock, self._most, self._most_bytes, self._most_jobs = clock, most, most_bytes, most_jobs
-        self._owned: dict[str, Own] = {}  # the least lately used first
+        self._owned: dict[str, Own] = {}  # least recently used first
         self._lock = Lock()
 
     def corpus(self, key: Any) -> Corpus | None:
-        """The corpus under a key; None where there is none, or none any more."""
+        """Return the corpus of a key, or None."""
         with self._lock:
             own = self._used(key)
             return None if own is None else own.corpus
 
     def job(self, key: Any) -> Job | None:
-        """The last indexing under a key, which may have ended."""
+        """Return the last job of a key, which may have ended, or None."""
         with self._lock:
             own = self._used(key)
             return None if own is None else own.job
 
     def begin(self, key: Any, steps: Iterator[Step | Built]) -> Job:
-        """Run the steps of an indexing; the corpus at their end takes the place of the one under the key.
+        """Start a job that runs the steps; the corpus at their end replaces the one of the key.
 
-        Raises ValueError for what is no key, for a visitor who has an indexing running, and where all places are taken.
+        Raises ValueError for an invalid key, if the visitor has a job running, or if `most_jobs` run already.
         """
         if not isinstance(key, str) or not KEY.fullmatch(key):
             raise ValueError("This page has no key to keep sentences under; reload it.")
@@ -131,7 +131,7 @@ class OwnCorpora:
         return job
 
     def stop(self, key: Any) -> None:
-        """End the indexing under a key after its current step; an earlier corpus stays."""
+        """Stop the job of a key after its current step; an earlier corpus stays."""
         job = self.job(key)
         if job is not None:
             job.stopping.set()
@@ -145,10 +145,10 @@ class OwnCorpora:
                     self._put(key, step)
                 else:
                     job.step = step
-        except Exception as error:  # nobody above would say it
+        except Exception as error:  # the thread has no caller to raise to
             if not isinstance(error, (ValueError, OSError)):
                 log.exception("an indexing failed")
-            job.failure = told(error)
+            job.failure = error_line(error)
         finally:
             job.end()
 
@@ -163,7 +163,7 @@ class OwnCorpora:
             self._sweep()
 
     def _used(self, key: Any) -> Own | None:
-        """What is under a key, and used now."""
+        """Return the entry of a key and mark it as used."""
         self._sweep()
         own = self._owned.pop(key, None) if isinstance(key, str) else None
         if own is not None:
@@ -172,10 +172,10 @@ class OwnCorpora:
         return own
 
     def _sweep(self) -> None:
-        """Forget what is too old, and the least lately used of what is too much; a running indexing stays."""
+        """Drop expired entries, and the least recently used beyond the bounds; entries with a running job stay."""
         for key, own in [item for item in self._owned.items() if not item[1].running]:
             size = sum(each.size for each in self._owned.values())
             crowded = len(self._owned) > self._most or size > self._most_bytes
             if not crowded and self._clock() - own.used <= KEPT:
-                return  # as all that follow
+                return  # the rest was used later
             del self._owned[key]

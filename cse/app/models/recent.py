@@ -1,4 +1,4 @@
-"""What was used last: results and models that a server keeps a bounded number of."""
+"""A thread-safe LRU cache."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """The results last put in or asked for, at most `most` of them; any thread may ask."""
+    """A thread-safe LRU cache of at most `most` results."""
 
     def __init__(self, most: int) -> None:
         self._most, self._results, self._lock = most, OrderedDict[Hashable, T](), threading.Lock()
 
     def get(self, key: Hashable) -> T | None:
-        """The result of a key, None where it is not kept."""
+        """Return the result of a key, or None."""
         with self._lock:
             if key in self._results:
                 self._results.move_to_end(key)
             return self._results.get(key)
 
     def put(self, key: Hashable, result: T) -> None:
-        """Keep a result; the one that was not asked for the longest may go."""
+        """Store a result; the least recently used one may be dropped."""
         with self._lock:
             self._results[key] = result
             while len(self._results) > self._most:

@@ -1,4 +1,4 @@
-"""What a model made of texts lately: vectors by the encoder that made them, so that nothing is encoded twice."""
+"""A cache of vectors by encoder and text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from cse.app.models.recent import Recent
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
-MOST_TEXTS = 8192  # of all models together: 12 MB of vectors of 384 numbers
-LONGEST = 1000  # characters of a text that is kept
+MOST_TEXTS = 8192  # of all models: 12 MB of vectors of 384 numbers
+LONGEST = 1000  # characters of a cached text
 
 _marks: WeakKeyDictionary[Encoder, str] = WeakKeyDictionary()
 _numbers: WeakKeyDictionary[Encoder, int] = WeakKeyDictionary()
@@ -26,7 +26,7 @@ _marking = Lock()
 
 
 def fingerprint_of(encoder: Encoder) -> str:
-    """The fingerprint of an encoder of the app, whose numbers never change; it is computed once."""
+    """Return the fingerprint of an encoder of the app, whose weights never change; it is computed once."""
     with _marking:
         found = _marks.get(encoder)
     if found is None:
@@ -37,9 +37,9 @@ def fingerprint_of(encoder: Encoder) -> str:
 
 
 def number_of(encoder: Encoder) -> int:
-    """What is kept of an encoder is kept by this number, which no other has, not even of the same weights.
+    """Return a number for cache keys, unique to this encoder object.
 
-    Its fingerprint covers the weights and the vocabulary, and not how its tokenizer normalises a text.
+    The fingerprint covers the weights and the vocabulary, but not the normalisation of the tokenizer.
     """
     with _marking:
         found = _numbers.get(encoder)
@@ -48,13 +48,13 @@ def number_of(encoder: Encoder) -> int:
 
 @dataclass(frozen=True)
 class Reader:
-    """An encoder whose vectors are looked up among those `kept` before it is asked."""
+    """An encoder that looks up vectors in the cache `kept` first."""
 
     encoder: Encoder
     kept: Recent[np.ndarray]
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """(N, d) float32, as the encoder's own but for the last digits: other texts shared their batch."""
+        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ."""
         if not texts:
             return self.encoder.encode([])
         number = number_of(self.encoder)
@@ -62,7 +62,7 @@ class Reader:
         found = {text: vector for text, vector in looked_up.items() if vector is not None}
         missing = [text for text in looked_up if text not in found]
         for text, row in zip(missing, self.encoder.encode(missing) if missing else [], strict=True):
-            found[text] = row.copy()  # no view of the whole batch
+            found[text] = row.copy()  # a view would keep the whole batch
             if len(text) <= LONGEST:
                 self.kept.put((number, text), found[text])
         return np.stack([found[text] for text in texts])

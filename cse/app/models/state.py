@@ -1,4 +1,4 @@
-"""The state that tabs and endpoints share: models, demo corpus and what can be searched."""
+"""The state that tabs and endpoints share."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.app.drawing.canvas import ModelMap
 from cse.app.models.admission import Admission
 from cse.app.models.corpora import Corpus, Demo, indexed_corpora
-from cse.app.models.models import Failure, Models, told
+from cse.app.models.models import Failure, Models, error_line
 from cse.app.models.own_corpora import OwnCorpora
 from cse.app.models.recent import Recent
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
+    from cse.app.models.maps import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
@@ -26,11 +26,11 @@ MOST_SPEEDS = 64
 
 @dataclass(frozen=True)
 class AppState:
-    """What one app works with.
+    """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds a sentence by what a model is opened by; `maps` are kept by models, texts
-    and seed, `own_corpora` by the secret key of a visitor (`cse.app.forms.visitor_key`).
+    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` are cached by models, texts and seed,
+    `own_corpora` by the secret key of a visitor (`cse.app.forms.visitor_key`).
     """
 
     models: Models
@@ -50,7 +50,7 @@ def open_state(
     pooling: str | None = None,
     admission: Admission | None = None,
 ) -> AppState:
-    """What one app works with; no weights are read yet. Raises IndexFolderError for a bad index."""
+    """Make the state of an app, without reading weights. Raises IndexFolderError for a bad index."""
     admitted = admission or Admission()
     opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
     corpora = [demo.corpus(), *indexed_corpora(indexes, opened)]
@@ -58,10 +58,10 @@ def open_state(
 
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
-    """The scoreboards of the results files in a folder; a damaged one leaves the rest of the app as it is."""
+    """Return the scoreboards of the results files in a folder, or a Failure if one is damaged."""
     from cse.benchmark.scoreboard import read_scoreboards
 
     try:
         return read_scoreboards(folder)
     except ValueError as error:
-        return Failure(told(error))
+        return Failure(error_line(error))

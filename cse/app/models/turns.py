@@ -1,4 +1,4 @@
-"""Turns at an encoder, which is not thread-safe: the texts of all who wait for it are encoded in one batch."""
+"""Exclusive use of an encoder, which is not thread-safe: texts of waiting requests are encoded in one batch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
 
-class Asked:
-    """The texts of one turn, and their vectors once an encoder has been asked."""
+class Turn:
+    """The texts of one turn, and their vectors once they are encoded."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(texts)
@@ -23,43 +23,43 @@ class Asked:
 
 
 class Turns:
-    """The lock of one encoder, and what its next turns will ask of it."""
+    """The lock of one encoder, and the turns that wait for it."""
 
     def __init__(self) -> None:
         self._lock, self._guard = threading.RLock(), threading.Lock()
-        self._waiting: list[Asked] = []  # under the guard
+        self._waiting: list[Turn] = []  # under the guard
 
     @contextmanager
-    def turn(self, texts: Sequence[str] = ()) -> Iterator[Asked]:
-        """Within this the encoder is the caller's alone; its texts are known to the turns before it."""
-        asked = Asked(texts)
+    def turn(self, texts: Sequence[str] = ()) -> Iterator[Turn]:
+        """Hold the encoder's lock; turns before this one may encode its texts."""
+        turn = Turn(texts)
         with self._guard:
-            self._waiting.append(asked)
+            self._waiting.append(turn)
         try:
             with self._lock:
-                yield asked
+                yield turn
         finally:
             with self._guard:
-                self._waiting = [each for each in self._waiting if each is not asked]
+                self._waiting = [each for each in self._waiting if each is not turn]
 
-    def vectors(self, encoder: Encoder | Reader, asked: Asked) -> np.ndarray:
-        """(N, d) float32 of a turn's texts: what an earlier turn left, or encoded with the texts of all who wait.
+    def vectors(self, encoder: Encoder | Reader, turn: Turn) -> np.ndarray:
+        """Return the (N, d) float32 vectors of a turn's texts, encoded by an earlier turn or now.
 
-        Raises what `encode` raises for these texts; those of others that cannot be encoded are left to their own turn.
+        The texts of waiting turns are encoded too. Raises what `encode` raises for the turn's own texts alone.
         """
-        if asked.vectors is None:
+        if turn.vectors is None:
             with self._guard:
-                together = [asked, *(each for each in self._waiting if each is not asked and each.vectors is None)]
+                together = [turn, *(each for each in self._waiting if each is not turn and each.vectors is None)]
             try:
                 encode_all(encoder, together)
-            except Exception:  # whatever another's text provokes
-                encode_all(encoder, [asked])
-        assert asked.vectors is not None
-        return asked.vectors
+            except Exception:  # any error of another turn's text
+                encode_all(encoder, [turn])
+        assert turn.vectors is not None
+        return turn.vectors
 
 
-def encode_all(encoder: Encoder | Reader, together: Sequence[Asked]) -> None:
-    """Give each of several what its texts are in one batch."""
+def encode_all(encoder: Encoder | Reader, together: Sequence[Turn]) -> None:
+    """Encode the texts of several turns in one batch."""
     found = encoder.encode([text for each in together for text in each.texts])
     ends = np.cumsum([len(each.texts) for each in together])
     for each, vectors in zip(together, np.split(found, ends[:-1]), strict=True):

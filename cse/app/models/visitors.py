@@ -1,4 +1,4 @@
-"""Whose request is being answered, and the columns that this visitor has added to his own page."""
+"""The visitor of the current request, and the columns that each visitor has added."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from cse.app.models.recent import Recent
 if TYPE_CHECKING:
     from cse.app.models.models import Column
 
-MOST_COLUMNS = 4  # that one visitor adds
+MOST_COLUMNS = 4  # added by one visitor
 MOST_VISITORS = 1000  # whose columns and newest requests are remembered
 
 
 def visitor() -> str | None:
-    """The session of the request being answered; None outside of one, as while the page is built."""
+    """Return the session of the current request; None outside of one, as while the page is built."""
     from gradio.context import LocalContext
 
     return getattr(LocalContext.request.get(None), "session_hash", None)
 
 
-def gone() -> bool:
-    """Whether the client whose request is being answered has left, so that nobody waits for the rest."""
+def client_left() -> bool:
+    """True if the client of the current request has disconnected."""
     from gradio.context import LocalContext
 
     blocks, number = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
@@ -31,18 +31,18 @@ def gone() -> bool:
 
 
 class Added:
-    """The columns of each visitor, who sees no one else's."""
+    """The columns that each visitor has added; no visitor sees those of another."""
 
     def __init__(self) -> None:
         self._columns = Recent[tuple["Column", ...]](MOST_VISITORS)
-        self._changing = Lock()  # a visitor may ask twice at once
+        self._changing = Lock()  # a visitor may send two requests at once
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the visitor who asks."""
+        """Return the current visitor's columns."""
         return self._columns.get(visitor()) or ()
 
     def add(self, column: Column) -> None:
-        """Add one. Raises ValueError outside of a session, and where the visitor has as many as he may have."""
+        """Add a column. Raises ValueError outside of a session, or if the visitor has `MOST_COLUMNS`."""
         if visitor() is None:
             raise ValueError("A model is added to a page or to a client's session, and this request has none.")
         with self._changing:
@@ -52,10 +52,10 @@ class Added:
             self._columns.put(visitor(), (*own, column))
 
     def remove(self, column: Column) -> None:
-        """Take away one of the visitor who asks."""
+        """Remove one of the current visitor's columns."""
         with self._changing:
             self._columns.put(visitor(), tuple(own for own in self.columns() if own != column))
 
     def clear(self) -> None:
-        """Take away those of the visitor who asks."""
+        """Remove the current visitor's columns."""
         self._columns.put(visitor(), ())

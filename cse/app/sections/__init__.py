@@ -1,1 +1,1 @@
-"""The visible parts of the page, one a file."""
+"""The visible parts of the page, one per file."""

@@ -1,4 +1,4 @@
-"""`+ model`: a visitor adds columns to his own page while the app runs; no one else sees them."""
+"""`+ model`: add columns to one visitor's page while the app runs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NOTE = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it.
 
 
 def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
-    """Open a model and add it to the columns of the visitor who asks.
+    """Open a model and add it to the current visitor's columns.
 
-    Raises ValueError, in one line without a path, for what he may not name, what he has already, and what fails.
+    Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
     """
-    model, asked, models = state.admission.model(name), str(name).strip(), state.models
+    model, requested, models = state.admission.model(name), str(name).strip(), state.models
     with models.admitting():
         reading = opened_by(model)
     if any(column.opened_by == reading for column in models.columns):
         raise ValueError(f"{Path(model).name} is on your page already.")
     taken = [column.name for column in models.columns]
-    column = Column(free_name((Path(model).name, asked, f"{asked} again"), taken), *reading, added=asked)
+    column = Column(free_name((Path(model).name, requested, f"{requested} again"), taken), *reading, added=requested)
     models.added.add(column)
     answer = models.apply(description, [column])[column.name]
     if isinstance(answer, Failure):
@@ -42,7 +42,7 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
 
 
 def add_model_row(state: AppState, strip: Run) -> Any:
-    """The part beneath the strip; the event that has changed the visitor's columns comes back."""
+    """Add the form beneath the strip. Returns the events after which the visitor's columns have changed."""
     with gr.Accordion("+ model", open=False, elem_id="add-model"):
         with gr.Row(equal_height=True):
             name = gr.Dropdown(
@@ -71,6 +71,6 @@ def add_model_row(state: AppState, strip: Run) -> Any:
 
 
 def rerun(changed: Any, run: Run) -> None:
-    """Answer the first tab's question again once the columns have changed."""
+    """Call `run` again when the columns have changed."""
     for event in changed:
         event.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)

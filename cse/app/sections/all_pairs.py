@@ -1,4 +1,4 @@
-"""All pairs of a list of sentences as one map: of a model, or of the difference between two."""
+"""A heat map of all pairs of a list of sentences, for one model or the difference of two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ You can eat there on Sundays.
 She planted tomatoes in the garden.
 The train to Berlin leaves at noon."""
 MEASURES = {"cosine": "Cosine", "percentile": "Percentile"}
-NOTHING = ""  # is taken off a model
+NOTHING = ""  # no model is subtracted
 SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
 
 
@@ -42,7 +42,7 @@ class AllPairs(NamedTuple):
 
 
 def all_pairs(state: AppState, text: str, report: Report = silent) -> tuple[list[str], dict[str, AllPairs | Failure]]:
-    """The N sentences of the list, and how alike each two of them are to each model."""
+    """Return the N sentences of the list, and each model's similarities of all pairs."""
     from cse.vectors import unit_rows
 
     sentences = validation.lines(text, LEAST, MOST)
@@ -62,18 +62,18 @@ def pairs_value(
     minus: str = NOTHING,
     measure: str = "cosine",
 ) -> dict[str, Any]:
-    """What `all_pairs.js` reads: `model`, or how it differs from `minus`. Sentences and names are plain text there."""
+    """Return the value of `all_pairs.js`, which shows `model` or its difference from `minus`, texts as plain text."""
     models = [{"name": name, **value} for name, value in plain(answers, plain_pairs).items()]
     return {"sentences": list(sentences), "models": models, "model": model, "minus": minus, "measure": measure}
 
 
 def plain_pairs(found: AllPairs) -> dict[str, Any]:
-    """A model's matrices as JSON values, as short as the page needs them."""
+    """Return a model's matrices as JSON values, rounded."""
     return {"cosines": found.cosines.round(4).tolist(), "percentiles": found.percentiles.round(2).tolist()}
 
 
 def pairs_map(value: dict[str, Any]) -> gr.HTML:
-    """The map as a component that shows a `pairs_value`, or nothing yet."""
+    """Return a component that shows a `pairs_value`, or nothing yet."""
     return gr.HTML(
         value, html_template='<div class="cse-pairs"></div>', js_on_load=script("elements", "all_pairs"),
         apply_default_css=False, elem_id="all-pairs", elem_classes="cse-result",
@@ -82,12 +82,12 @@ def pairs_map(value: dict[str, Any]) -> gr.HTML:
 
 
 def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
-    """What can be taken off a model, as choices: nothing, or a model."""
+    """Return the choices of the model to subtract: nothing, or a model."""
     return [("nothing", NOTHING), *((name, name) for name in names)]
 
 
 def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
-    """A list of sentences, the map of their pairs and what it shows; what belongs into the address comes back."""
+    """Add the list of sentences and the map of their pairs. Returns its part of the address."""
     heading("All pairs of a list")
     with gr.Row(equal_height=True):
         box = gr.Textbox(
@@ -108,8 +108,9 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
         return value, gr.update(choices=list(answers)), gr.update(choices=subtrahends(answers))
 
     switches = [model, minus, measure]
-    run = refusing(draw, [box, *switches], [output, model, minus])
-    asked, switched = (button.click, box.submit), [switch.input for switch in switches]
-    private(asked, run)
+    fields = {validation.LIST: box, "The model": model, "The model subtracted": minus, "The value": measure}
+    run = refusing(draw, fields, [output, model, minus])
+    submitted, switched = (button.click, box.submit), [switch.input for switch in switches]
+    private(submitted, run)
     gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser
-    return Linked(("list", "model", "minus", "value"), run, (*asked, *switched))
+    return Linked(("list", "model", "minus", "value"), run, (*submitted, *switched))

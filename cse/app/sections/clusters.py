@@ -1,4 +1,4 @@
-"""The Clusters tab: sentences of the demo corpus, of graded pairs or pasted lines as points on one map per model."""
+"""The Clusters tab: sentences of the demo corpus, graded pairs or pasted lines as points on a map per model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.drawing import html
-from cse.app.drawing.canvas import ModelMap, canvas, canvas_value
+from cse.app.drawing.canvas import canvas, canvas_value
 from cse.app.drawing.components import heading, submit
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, one_line_errors, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO
-from cse.app.models.maps import MOST_SEED, Points, draw_maps
+from cse.app.models.maps import MOST_SEED, ModelMap, Points, draw_maps
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row
@@ -41,7 +41,7 @@ Add salt and pepper to the soup."""
 
 
 def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int | None = None) -> Points:
-    """The sentences to draw; only what the source needs is read from the rest. The demo's sentence `pin` is there."""
+    """Return the sentences to draw; only the values that the source needs are checked. `pin` adds a demo sentence."""
     match validation.one_of(source, "The source", SOURCES):
         case "demo":
             count = validation.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
@@ -53,16 +53,16 @@ def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int
 
 
 def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Points:
-    """The first sentences of each topic, and the sentence in row `pin` with its topic where there is such a row."""
+    """Return the first sentences of each topic, and the sentence in row `pin` if there is such a row."""
     topics = np.array(state.demo.topics)
     each = [np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)]
-    wanted = [pin] if pin is not None and pin < len(topics) else []  # other lists have more rows
-    rows = np.union1d(np.concatenate(each), wanted).astype(int)  # the corpus is in topics' order
+    wanted = [pin] if pin is not None and pin < len(topics) else []  # another list may have more rows
+    rows = np.union1d(np.concatenate(each), wanted).astype(int)  # sorted: the corpus is ordered by topic
     return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
 
 
 def graded_points() -> Points:
-    """Both sentences of each graded pair after one another."""
+    """Return both sentences of each graded pair, one after the other."""
     from cse.text.sentences import scored_pairs
 
     pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
@@ -72,9 +72,9 @@ def graded_points() -> Points:
 
 
 def pinned(state: AppState, pin: Any) -> int | None:
-    """Which sentence is pinned, as number or digits: a row of the demo corpus or the place in another list; None: none.
+    """Parse the pinned sentence, a number or digits: its row in the demo corpus or in another list; None for none.
 
-    Raises ValueError for anything else.
+    Raises FieldError for anything else.
     """
     if pin is None or pin == "":
         return None
@@ -85,7 +85,7 @@ def pinned(state: AppState, pin: Any) -> int | None:
 def maps_value(
     points: Points, maps: Mapping[str, ModelMap | Failure], pin: int | None = None, request: int = 0
 ) -> dict[str, Any]:
-    """What the canvas shows of maps of the points; a sentence pinned that is not among them is not pinned."""
+    """Return the canvas value of maps of the points; a `pin` that is not among them is ignored."""
     names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
     rows = list(range(len(points.texts))) if points.rows is None else [int(row) for row in points.rows]
     return canvas_value(
@@ -95,14 +95,14 @@ def maps_value(
 
 
 class Requests:
-    """What visitors ask of the tab: maps, a sentence to pin, another source. A newer request replaces an older one."""
+    """Handlers of the tab: draw maps, pin a sentence, change the source. A newer request replaces an older one."""
 
     def __init__(self, state: AppState) -> None:
-        """Nobody has asked yet."""
+        """Start without requests."""
         self._state, self._newest = state, Newest()
 
     def ask(self, request: gr.Request) -> int:
-        """The number of a visitor's new request, given before it waits for its turn."""
+        """Return the number of a visitor's new request, before it is queued."""
         return self._newest.ask(request)
 
     def map_points(
@@ -116,10 +116,10 @@ class Requests:
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
     ) -> Iterator[dict[str, Any]]:
-        """What the canvas shows, as each map is done."""
+        """Yield the canvas value each time a map is done."""
         if self._newest.replaced(request, number):
             return
-        with one_line_errors():  # a pin has no field on the page to say it beneath
+        with one_line_errors():  # a pin has no visible field
             row = pinned(self._state, pin)
         points = points_of(self._state, source, lines, per_topic, row)
         maps = draw_maps(self._state, points, seed, reporter(progress))
@@ -127,22 +127,22 @@ class Requests:
             yield maps_value(points, done, row, number)
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
-        """No maps, no pinned sentence, and a request that replaces what is being drawn."""
+        """Return no maps, no pin, and a new request that stops the current drawing."""
         return EMPTY, "", self._newest.ask(request)
 
     def choose(self, event: gr.EventData) -> str:
-        """The sentence pinned on the canvas, or none."""
+        """Return the sentence pinned on the canvas; empty for none."""
         with one_line_errors():
             row = pinned(self._state, chosen_row(event))
         return "" if row is None else str(row)
 
     def bring(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
-        """This tab with a sentence of the demo corpus pinned."""
+        """Show this tab with a sentence of the demo corpus pinned."""
         return gr.Tabs(selected="clusters"), "demo", self.choose(event), self._newest.ask(request)
 
 
 def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Tabs, hook: gr.HTML) -> Linked:
-    """The tab's content with its first maps, where there are some; what belongs into the address comes back.
+    """Add the tab's content, with the `first` maps if given. Returns its part of the address.
 
     A sentence chosen through the `hook` (cse/app/sections/map_link.py) is shown here.
     """
@@ -159,14 +159,18 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     gr.HTML(html.hint(READING), apply_default_css=False)
     output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty
-    number = gr.Number(0, precision=0, visible=False)  # a State would be read when the turn comes
+    number = gr.Number(0, precision=0, visible=False)  # a State would be read only when the queued event starts
 
     requests, triggers = Requests(state), (button.click, lines.submit)
-    run = refusing(requests.map_points, [source, lines, per_topic, seed, pin, number], [output])
+    fields = {
+        "The source": source, validation.LIST: lines, "Sentences per topic": per_topic, "The seed": seed,
+        "The pinned sentence": pin, "The request": number,
+    }  # fmt: skip
+    run = refusing(requests.map_points, fields, [output])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
-    asked = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
+    submitted = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
-    for event in (asked, shown):
+    for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
     output.select(requests.choose, None, pin, **QUICK)
     source.input(requests.clear, None, [output, pin, number], **QUICK)

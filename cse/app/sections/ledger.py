@@ -1,4 +1,4 @@
-"""The reproduction ledger on the page: what papers published beside what the shipped models scored."""
+"""The reproduction ledger on the page: published scores and those of the shipped models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READING = (
 
 
 def ledger_entries(state: AppState) -> list[LedgerEntry]:
-    """The entries of all boards. Raises ValueError where the shipped results cannot be read."""
+    """Return the entries of all boards. Raises ValueError if the shipped results cannot be read."""
     from cse.papers.shipped_ledger import shipped_ledger
 
     if isinstance(state.boards, Failure):
@@ -29,7 +29,7 @@ def ledger_entries(state: AppState) -> list[LedgerEntry]:
 
 
 def ledger_html(state: AppState) -> str:
-    """The table, or nothing where there is no entry."""
+    """Return the table; empty without entries."""
     entries = [] if isinstance(state.boards, Failure) else ledger_entries(state)
     if not entries:
         return ""
@@ -42,7 +42,7 @@ def ledger_html(state: AppState) -> str:
 
 
 def entry_html(entry: LedgerEntry) -> str:
-    """A published row: the numbers of both sides, their difference, the backbones, and what to know of them."""
+    """Return a row: both scores, their difference, the backbones and remarks."""
     compared = entry.comparison
     seeds = f", seeds {', '.join(map(str, entry.seeds))}" if entry.seeds else ""
     cells = (
@@ -56,10 +56,10 @@ def entry_html(entry: LedgerEntry) -> str:
 
 
 def spread(value: float | None, deviation: float | None) -> str:
-    """A mean and its deviation."""
+    """Format a mean and its standard deviation."""
     return "" if value is None else f"{value:.2f}" + (f" <small>± {deviation:.2f}</small>" if deviation else "")
 
 
 def difference(value: float, verdict: str | None) -> str:
-    """A difference and what is known of its noise."""
+    """Format a difference and its verdict."""
     return f"{value:+.2f} <small>{verdict or 'noise unknown'}</small>"

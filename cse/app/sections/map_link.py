@@ -1,7 +1,7 @@
-"""How another tab shows a sentence of the demo corpus on the Clusters tab: links, a function of the page, an address.
+"""Links from other tabs to a sentence of the demo corpus on the Clusters tab.
 
-- A link to `?tab=clusters&pin=ROW`, as Search writes it: it opens in a new tab or without this script too; a plain
-  click stays on the page, goes to the tab and pins the sentence there.
+- A link to `?tab=clusters&pin=ROW`, as Search writes it, also works in a new browser tab and without this script; a
+  plain click stays on the page, selects the tab and pins the sentence there.
 - `window.cseShowOnMap(row)` does the same from JavaScript.
 
 `row` counts the sentences of the demo corpus from 0: `Hit.row` of a search in the corpus "demo".
@@ -24,10 +24,10 @@ document.addEventListener('click', event => {
 
 
 def map_hook() -> gr.HTML:
-    """What hears the links; it stands outside the tabs, since a tab that was never opened is not on the page."""
+    """Return the hidden component that handles the links; unopened tabs are not in the page, so it is outside them."""
     return gr.HTML("", html_template="", js_on_load=SCRIPT, apply_default_css=False, visible="hidden")
 
 
 def chosen_row(event: gr.EventData) -> Any:
-    """What a client says was chosen: to be checked."""
+    """Return the row that a client sent, unchecked."""
     return event._data.get("row") if isinstance(event._data, dict) else None

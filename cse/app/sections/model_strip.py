@@ -1,4 +1,4 @@
-"""The models above the tabs: what each does, has learned and scores; opened, its source and what it costs."""
+"""The models above the tabs: summary, learned numbers and score of each; opened, also its paper and cost."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ PAPERS = {  # arXiv ids
 
 
 class Description(TypedDict):
-    """A model's description; `learned` counts the numbers its method trained, `parameters` all that it computes with.
+    """A model's description; `learned` counts the trained numbers, `parameters` all that it computes with.
 
-    `added` is how many tokens stand around a sentence, a prefix among them; `megabytes` is the size of what was
-    learned, 0 where it lies in no folder. `start` says what the bundled backbone had seen, empty for others.
+    `added` counts the tokens of the template and the prefix; `megabytes` is the size of the weight files, 0 without a
+    folder. `start` describes the initialisation of the bundled backbone, empty for others.
     """
 
     method: str
@@ -54,12 +54,12 @@ class Description(TypedDict):
 
 
 def descriptions(models: Models) -> dict[str, Description | Failure]:
-    """Each model's description."""
+    """Return each model's description."""
     return models.apply(description)
 
 
 def description(column: Column, encoder: Encoder) -> Description:
-    """One model's description, from the fields of its method."""
+    """Return one model's description, from the fields of its method."""
     method, folder = encoder.method, Path(location(column.model))
     weights = sum(path.stat().st_size for path in folder.glob("model*.safetensors")) if folder.is_dir() else 0
     return Description(
@@ -73,14 +73,14 @@ def description(column: Column, encoder: Encoder) -> Description:
 
 
 def where_read(method: Method) -> str:
-    """Where the vector is read, in words."""
+    """Return in words from which tokens the vector is read."""
     if method.pooling is not Pooling.TOKEN:
         return method.pooling.value
     return "at [MASK]" if "[MASK]" in method.template.text else "at the first token"
 
 
 def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) -> str:
-    """A cell per model."""
+    """Return a cell per model."""
     scored = {column.name: scores(state, column) for column in state.models.columns}
     known = {column.name: in_words(state.speeds.get(column.opened_by)) for column in state.models.columns}
     cells = "".join(
@@ -90,7 +90,7 @@ def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) ->
 
 
 def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> str:
-    """A model's cell, which opens; or the reason it has none."""
+    """Return a model's cell, which can be opened, or the reason it has none."""
     if isinstance(answer, Failure):
         return f'<section class="cse-card"><h2>{html.escape(name)}</h2>{html.failure(answer)}</section>'
     title = TITLES.get(answer["method"], answer["method"])
@@ -105,7 +105,7 @@ def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> s
 
 
 def details(found: Description) -> dict[str, str]:
-    """What an opened cell says, as HTML by heading."""
+    """Return the content of an opened cell, as HTML by heading."""
     paper = PAPERS.get(found["method"])
     cited = html.escape(found["citation"])
     link = f'<a href="https://arxiv.org/abs/{paper}" target="_blank" rel="noopener">{cited}</a>' if paper else cited
@@ -123,7 +123,7 @@ def details(found: Description) -> dict[str, str]:
 
 
 def scores(state: AppState, column: Column) -> str:
-    """The mean of the STS tasks of a column, beside the best untrained reading of the backbone; empty where unknown."""
+    """Return a column's mean over the STS tasks and the best untrained pooling of the backbone; empty if unknown."""
     board = None if isinstance(state.boards, Failure) else state.boards.get("sts")
     if board is None:
         return ""
@@ -136,13 +136,13 @@ def scores(state: AppState, column: Column) -> str:
 
 
 def average(row: Row) -> float:
-    """The first figure of a row, the mean over the sets."""
+    """Return the first figure of a row, the mean over the sets."""
     figure = row.figures[0]
     return figure.value if figure else float("nan")
 
 
 def model_strip(state: AppState, first: dict[str, Description] | None = None) -> Run:
-    """The strip; what fills it where it has no `first` content comes back."""
+    """Add the strip. Returns the run that fills it if it has no `first` content."""
     output = result("models", strip_html(state, first) if first else html.hint("The models are being opened."))
 
     def describe() -> str:

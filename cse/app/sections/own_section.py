@@ -1,4 +1,4 @@
-"""Where a visitor gives sentences of his own, sees how far their indexing is, and finds it again after a reload."""
+"""The form for a visitor's own sentences, with the progress of indexing, which a reloaded page follows again."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from cse.app.forms.events import CORPORA, HIDDEN, QUICK
 from cse.app.models.corpora import OWN_KEY
 from cse.app.models.own_corpora import PROMISE, Job, Step
 from cse.app.models.state import AppState
-from cse.app.sections.own_corpus import FACTORIES, MOST_BYTES, MOST_SENTENCES, SUFFIXES, indexing, opened, sentences_of
+from cse.app.sections.own_corpus import FACTORIES, MOST_SENTENCES, SUFFIXES, indexing, opened, sentences_of
+from cse.app.validation import MAX_FILE_BYTES
 
 EXPLANATION = (
     f"Up to {MOST_SENTENCES:,} sentences: a {SUFFIXES[0]} file with a sentence a line, a {SUFFIXES[1]} or {SUFFIXES[2]}"
-    f" table, each of at most {MOST_BYTES // 2**20} MB, or pasted lines. Every model indexes them."
+    f" table, each of at most {MAX_FILE_BYTES // 2**20} MB, or pasted lines. Every model indexes them."
 )
-POLL = 0.5  # seconds between two looks at an indexing
-NUMBERS = itertools.count(1)  # an event fires where its state changes
-CELL = 120  # characters of a cell that are shown
+POLL = 0.5  # seconds between checks of a job
+NUMBERS = itertools.count(1)  # an event fires when its state changes
+CELL = 120  # characters shown of a cell
 
 
 class OwnSection(NamedTuple):
-    """`indexed` changes when a new corpus is there, and `resume` tells a page that was opened what there is."""
+    """`indexed` changes when a new corpus is ready; `resume` shows an opened page the visitor's corpus and job."""
 
     indexed: gr.State
     resume: Any
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
-    """What can be searched, as choices; the visitor's own corpus is one of them before there is one."""
+    """Return the choices of a corpus; the visitor's own is among them even before it exists."""
     own = state.own_corpora.corpus(key)
     named = [(each.label, each.key) for each in state.corpora.values()]
     return [*named, (own.label if own else "Your sentences", OWN_KEY)]
 
 
 def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSection:
-    """The part beneath the search, which makes a choice of `corpus` of what the visitor gives."""
+    """Add the form beneath the search; the indexed sentences become a choice of `corpus`."""
     indexed = gr.State(0)
     with gr.Accordion("Your own sentences", open=False, elem_classes="cse-own"):
         gr.HTML(html.hint(f"{EXPLANATION} {PROMISE}"), apply_default_css=False)
@@ -50,7 +51,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
             factory = gr.Dropdown(
                 [(said, name) for name, said in FACTORIES.items()], value="Flat", label="Index", scale=2, min_width=200
             )
-        # Custom values are allowed, since the server forgets the choices that it gave a page; the reader checks them.
+        # Custom values are allowed because the server forgets the choices of a page; `uploaded` checks them.
         column = gr.Dropdown([], label="Column of the sentences", visible=False, allow_custom_value=True)
         rows = gr.HTML("", apply_default_css=False, visible=False)
         with gr.Row():
@@ -63,7 +64,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
     ) -> Iterator[tuple[Any, Any, Any, Any]]:
         try:
             job = state.own_corpora.begin(key, indexing(state.models, sentences_of(path, lines, column), factory))
-        except ValueError as error:  # a file stays: another column, or a later try, may do
+        except ValueError as error:  # the file stays for another column or a later try
             yield html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
             return
         if path is not None:
@@ -86,7 +87,7 @@ def own_section(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> OwnSec
 
 
 def followed(state: AppState, key: str, job: Job) -> Iterator[tuple[Any, Any, Any]]:
-    """How far an indexing is, until it ends; then the choices of the corpus, and that they have changed."""
+    """Yield the progress of a job until it ends, then the new choices of the corpus, then a change of `indexed`."""
     while not job.wait(POLL):
         if job.stopping.is_set():
             yield html.hint("Stopping."), gr.skip(), gr.skip()
@@ -101,11 +102,11 @@ def followed(state: AppState, key: str, job: Job) -> Iterator[tuple[Any, Any, An
         said = f"{kept.label} are indexed and chosen as the corpus; the query above was asked again."
         said = f'<p class="cse-note" role="status">{html.escape(said)}</p>'
         yield said, gr.update(choices=choices_of(state, key), value=OWN_KEY), gr.skip()
-        yield said, gr.skip(), next(NUMBERS)  # a page acts on a state's change before it takes the other outputs
+        yield said, gr.skip(), next(NUMBERS)  # separate: a page handles a state's change before the other outputs
 
 
 def described(path: str | None) -> tuple[Any, Any, Any, Any]:
-    """The file, the choice of a column, the first rows and what is wrong, of an uploaded file or of none.
+    """Return updates of the file, the choice of a column, the first rows and the message.
 
     A file that cannot be read is deleted.
     """
@@ -125,13 +126,13 @@ def described(path: str | None) -> tuple[Any, Any, Any, Any]:
 
 
 def rows_html(names: list[str], rows: list[list[str]]) -> str:
-    """The first rows of a table under its columns."""
+    """Return the first rows of a table under its columns."""
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell[:CELL])}</td>" for cell in row) + "</tr>" for row in rows)
     return html.table(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "The first rows of the table")
 
 
 def step_html(step: Step) -> str:
-    """How far an indexing is, as a bar and in words."""
+    """Return the progress of indexing as a bar and in words."""
     said = f"{step.name}: {step.done:,} of {step.total:,}"
     return f'<p class="cse-note">Encoding with {html.escape(said)}</p>{html.bar(step.done / step.total)}'

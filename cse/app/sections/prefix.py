@@ -1,4 +1,4 @@
-"""What prefixes and prototypes do: attention on a prefix by layer, layers switched off, and the nearest prototypes."""
+"""Prefixes and prototypes: attention on a prefix by layer, layers switched off, and the nearest prototypes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAIRS = {
     "paraphrase": ("He arrived before noon.", "He came in the morning."),
 }
 FIRST = PAIRS["negation"]
-MOST_LAYERS = 48
+MOST_LAYERS, LAYER = 48, "A layer"
 INTRODUCTION = (
     "DCPCSE learns a prefix: keys and values that every layer of a frozen backbone may attend to. ConPVP is trained "
     "against prototypes: the sentence in templates that affirm it and in templates that deny it. Here is what they do."
@@ -40,7 +40,7 @@ READING = (
 
 
 class Ablation(NamedTuple):
-    """With the prefix off in `layers` the first sentence's vector has `moved`, and the pair has the `cosine`."""
+    """With the prefix off in `layers`: the displacement `moved` of the first sentence, and the `cosine` of the pair."""
 
     layers: tuple[int, ...]
     moved: float
@@ -48,9 +48,9 @@ class Ablation(NamedTuple):
 
 
 class XRay(NamedTuple):
-    """What is inside a model: attention on its prefix and ablations, or prototypes; `cosine` is the pair's as it is.
+    """A model's attention on its prefix and ablations, or prototypes; `cosine` is the pair's without ablation.
 
-    The ablations are each layer's, all layers', and those of the chosen layers where they are something else.
+    The ablations are those of each layer, of all layers, and of the chosen layers if these differ.
     """
 
     cosine: float
@@ -62,7 +62,7 @@ class XRay(NamedTuple):
 def xrays(
     state: AppState, first: str, second: str, off: Sequence[int] = (), report: Report = silent
 ) -> dict[str, XRay | Failure]:
-    """What is inside each model, seen with a pair of sentences; `off` are layers to switch off together."""
+    """Return each model's X-ray for a pair of sentences; `off` are layers to switch off together."""
     pair = [validation.sentence(first, "The sentence"), validation.sentence(second, "The other sentence")]
     chosen = layers_of(off)
 
@@ -83,7 +83,7 @@ def xrays(
 
 
 def ablations(encoder: Encoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
-    """Each layer off alone, all of them, and the chosen ones; `reference` are the cosines of random pairs."""
+    """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
     from cse.analysis.calibration import displacement
     from cse.analysis.prefix import layer_count, without_prefix
     from cse.vectors import cosines
@@ -99,14 +99,14 @@ def ablations(encoder: Encoder, pair: Sequence[str], chosen: tuple[int, ...], re
 
 
 def layers_of(value: Any) -> tuple[int, ...]:
-    """What a client names as layers, each once and in order. Raises ValueError for anything but whole numbers."""
+    """Return a client's layers, sorted and without duplicates. Raises FieldError for anything but whole numbers."""
     if not isinstance(value, (list, tuple)) or len(value) > MOST_LAYERS:
-        raise ValueError(f"The layers are a list of at most {MOST_LAYERS} numbers.")
-    return tuple(sorted({validation.whole(layer, "A layer", 1, MOST_LAYERS) for layer in value}))
+        raise validation.FieldError(LAYER, f"The layers are a list of at most {MOST_LAYERS} numbers.")
+    return tuple(sorted({validation.whole(layer, LAYER, 1, MOST_LAYERS) for layer in value}))
 
 
 def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) -> str:
-    """A table for each model that has a prefix or prototypes, and a line for the others."""
+    """Return a table for each model that has a prefix or prototypes, and a line for the others."""
     known, failures = divided(answers)
     parts = [html.failures(failures)]
     for name, found in known.items():
@@ -120,7 +120,7 @@ def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) ->
 
 
 def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[int, ...]) -> str:
-    """A row per layer: attention on the prefix, how far the vector moves without it, and the pair's cosine then."""
+    """Return a row per layer: attention on the prefix, displacement without it, and the pair's cosine then."""
     count = len(attention.read)
     heads = ("Prefix", "Attention", "Vector moves when off", "The pair's cosine when off")
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
@@ -142,7 +142,7 @@ def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[i
 
 
 def title(layers: tuple[int, ...], count: int, off: tuple[int, ...]) -> str:
-    """What a row switches off."""
+    """Return the name of the layers that a row switches off."""
     if len(layers) == count:
         name = "every layer<small>the backbone, read the same way</small>"
     else:
@@ -151,17 +151,17 @@ def title(layers: tuple[int, ...], count: int, off: tuple[int, ...]) -> str:
 
 
 def attention_cell(read: float, mean: float) -> str:
-    """The attention of the token that is read as a bar, and the mean of all tokens."""
+    """Return the attention of the pooled token as a bar, and the mean of all tokens."""
     return f'<td class="cse-share">{percent(read)}{html.bar(read)}<small>all tokens {percent(mean)}</small></td>'
 
 
 def percent(share: float) -> str:
-    """A share in hundredths, with a decimal where it is small."""
+    """Format a share as a percentage, with a decimal if it is small."""
     return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
 
 
 def seen_in_prefix(found: XRay, attention: PrefixAttention) -> str:
-    """What the table shows, in words."""
+    """Return a summary of the table."""
     most = max(range(len(attention.read)), key=lambda layer: attention.read[layer])
     whole = next(ablation for ablation in found.ablations if len(ablation.layers) == len(attention.read))
     return (
@@ -172,7 +172,7 @@ def seen_in_prefix(found: XRay, attention: PrefixAttention) -> str:
 
 
 def prototypes_html(name: str, found: XRay) -> str:
-    """A row per prototype, the nearest first."""
+    """Return a row per prototype, the nearest first."""
     sides: dict[bool, list[float]] = {True: [], False: []}
     rows = []
     for prototype in found.prototypes:
@@ -193,7 +193,7 @@ def prototypes_html(name: str, found: XRay) -> str:
 
 
 def plain_xray(found: XRay) -> dict[str, Any]:
-    """What is inside a model as JSON values; what it does not have is left out."""
+    """Return an X-ray as JSON values without absent parts."""
     value: dict[str, Any] = {"cosine": found.cosine}
     if found.attention:
         value["attention"] = found.attention._asdict()
@@ -202,7 +202,7 @@ def plain_xray(found: XRay) -> dict[str, Any]:
 
 
 def opened_xray(value: dict[str, Any]) -> XRay:
-    """The model of `plain_xray`."""
+    """Return the X-ray of a `plain_xray`."""
     from cse.analysis.prefix import PrefixAttention
     from cse.analysis.prototypes import Prototype
 
@@ -216,14 +216,14 @@ def opened_xray(value: dict[str, Any]) -> XRay:
 
 
 def layer_choices(answers: Mapping[str, XRay | Failure]) -> list[tuple[str, int]]:
-    """The layers of the deepest model that has a prefix."""
+    """Return the layers of the deepest model that has a prefix, as choices."""
     known, _ = divided(answers)
     depth = max((len(found.attention.read) for found in known.values() if found.attention), default=0)
     return [(str(layer), layer) for layer in range(1, depth + 1)]
 
 
 def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
-    """A pair of sentences, layers to switch off, and what is inside the models; what belongs into the address."""
+    """Add a pair of sentences, layers to switch off, and the X-rays. Returns its part of the address."""
     heading("What do prefixes and prototypes do?")
     gr.HTML(html.hint(INTRODUCTION), apply_default_css=False)
     with gr.Row(equal_height=True):
@@ -244,7 +244,7 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
         found = layer_choices(answers)
         return xray_html(answers, layers_of(off or ())), gr.CheckboxGroup(found, visible=bool(found))
 
-    run = refusing(look, [sentence, other, off], [output, off])
+    run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
     return Linked(("one", "other", "off"), run, triggers, examples=examples)

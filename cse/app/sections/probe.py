@@ -1,4 +1,4 @@
-"""What models hear: how far small changes move a sentence, and the pairs about which models differ most."""
+"""The Probe tab: displacement of a sentence by small changes, and the pairs on which models disagree most."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLACES = (
 
 
 class Moved(NamedTuple):
-    """The `changed` sentence of a perturbation, and how far it `moved` by model (`calibration.displacement`)."""
+    """The `changed` sentence of a perturbation, and its displacement `moved` by model (`calibration.displacement`)."""
 
     name: str
     keeps: bool
@@ -57,13 +57,13 @@ class Moved(NamedTuple):
 
 
 def changes_of(sentence: str) -> list[tuple[Perturbation, str]]:
-    """The perturbations that change the sentence, and what they make of it."""
+    """Return the perturbations that change the sentence, with the changed sentences."""
     found = ((perturbation, perturbation.apply(sentence)) for perturbation in PERTURBATIONS)
     return [(perturbation, changed) for perturbation, changed in found if changed]
 
 
 def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[list[Moved], dict[str, Failure]]:
-    """How far every perturbation of a sentence moves it in each model, and the models that have no answer."""
+    """Return the displacement by every perturbation of a sentence in each model, and the models that failed."""
     from cse.analysis.calibration import displacement
     from cse.vectors import cosines
 
@@ -85,7 +85,7 @@ def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[
 
 
 def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
-    """A row per change with a bar per model, and each model's means."""
+    """Return a row per change with a bar per model, and each model's means."""
     if not rows:
         return html.hint("No change applies to this sentence; write a longer one.")
     names = list(rows[0].moved)
@@ -100,7 +100,7 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
 
 
 def change_row(row: Moved) -> str:
-    """A change, what it made of the sentence, and how far each model moved."""
+    """Return a row with a change, the changed sentence, and each model's displacement."""
     meaning = "keeps the meaning" if row.keeps else "turns the meaning"
     return (
         f'<tr><th scope="row">{html.escape(row.name)}<small>{meaning}</small></th>'
@@ -109,12 +109,12 @@ def change_row(row: Moved) -> str:
 
 
 def share_cell(share: float, unit: str = " %") -> str:
-    """A share in hundredths and a bar."""
+    """Return a share as a percentage and a bar."""
     return f'<td class="cse-share">{round(100 * share)}{unit}{html.bar(share)}</td>'
 
 
 def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
-    """The means over the changes that keep, or turn, the meaning; nothing where there are none."""
+    """Return the means over the changes that keep, or change, the meaning; empty if there are none."""
     chosen = [row for row in rows if row.keeps is keeps]
     if not chosen:
         return ""
@@ -127,7 +127,7 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
 
 
 def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
-    """The pairs to compare: the graded ones, or those in `lines`, a pair a line with "|" or a tab between."""
+    """Return the pairs to compare: the graded ones, or those in `lines`, one per line, separated by "|" or a tab."""
     if validation.one_of(source, "The source", SOURCES) == "graded":
         from cse.text.sentences import scored_pairs
 
@@ -136,7 +136,8 @@ def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
     for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
         parts = [part.strip() for part in line.replace("\t", "|").split("|")]
         if len(parts) != 2 or not all(parts):
-            raise ValueError(f'"{line[:60]}" is no pair; write two sentences with | between them.')
+            reason = f'"{line[:60]}" is not a pair; write two sentences with | between them.'
+            raise validation.FieldError(validation.LIST, reason)
         found.append((parts[0], parts[1]))
     return found
 
@@ -144,7 +145,7 @@ def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
 def disagreeing(
     state: AppState, pairs: Sequence[tuple[str, str]], report: Report = silent
 ) -> tuple[list[Disagreement], dict[str, Failure]]:
-    """The pairs by how far the models' places of them lie apart, and the models that have no answer."""
+    """Return the pairs by the models' disagreement about their rank, and the models that failed."""
     from cse.vectors import cosines
 
     def likeness(column: Column, encoder: Encoder) -> np.ndarray:
@@ -159,7 +160,7 @@ def disagreeing(
 def disagreements_html(
     pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
 ) -> str:
-    """The pairs about which the models differ most, with each model's place."""
+    """Return the pairs on which the models disagree most, with each model's rank."""
     if not found or len(found[0].places) < 2:
         return html.failures(failures) + html.hint("It takes two models to disagree.")
     names = list(found[0].places)
@@ -179,12 +180,12 @@ def probe_tab(
     differing: list[Disagreement] | None = None,
     xrayed: dict[str, XRay] | None = None,
 ) -> list[Linked]:
-    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+    """Add the tab's content, with first results if given. Returns its parts of the address."""
     return [changes_section(state, moved), pairs_section(state, differing), xray_section(state, xrayed)]
 
 
 def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
-    """A sentence, and how far small changes move it in each model."""
+    """Add a sentence, and its displacement by small changes in each model."""
     heading("What do the models hear?")
     gr.HTML(html.hint(MOVES), apply_default_css=False)
     with gr.Row(equal_height=True):
@@ -196,14 +197,14 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
 
-    run = refusing(change, [sentence], [output])
+    run = refusing(change, {"The sentence": sentence}, [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
     return Linked(("sentence",), run, triggers, examples=examples)
 
 
 def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
-    """A list of pairs, and those about which the models differ most."""
+    """Add a list of pairs, and those on which the models disagree most."""
     heading("Where do the models disagree?")
     gr.HTML(html.hint(PLACES), apply_default_css=False)
     with gr.Row(equal_height=True):
@@ -217,7 +218,7 @@ def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
         pairs = pairs_of(source, lines)
         return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
 
-    run = refusing(find_pairs, [source, lines], [output])
+    run = refusing(find_pairs, {"The source": source, validation.LIST: lines}, [output])
     triggers = (button.click, source.change)
     private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)

@@ -1,6 +1,6 @@
-"""The results tab: what the models scored on every task, one sortable table each, from the shipped results alone.
+"""The Results tab: the models' shipped scores, a sortable table per task. It needs no model.
 
-It needs no model. What the tables say is decided in `cse.benchmark.scoreboard` and worded in `cse.app.sections.scores`.
+The content of the tables is computed in `cse.benchmark.scoreboard` and worded in `cse.app.sections.scores`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ READING = (
     + START
 )
 MARKS = {"best": "best", "alike": "inside the noise of the best"}
-SMALL = 10.0  # figures below it are no percentages
+SMALL = 10.0  # smaller figures are not percentages
 
 
 def results_html(state: AppState) -> str:
-    """All boards, one after the other, or why there are none."""
+    """Return all boards, one after the other, or the reason there are none."""
     if isinstance(state.boards, Failure):
         return html.failure(state.boards)
     boards = "".join(board_html(board, names_of(board, state.models.columns)) for board in state.boards.values())
@@ -44,7 +44,7 @@ def results_html(state: AppState) -> str:
 
 
 def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:
-    """How to score the columns that no board has; empty where there are none."""
+    """Return the command that scores the columns without results; empty if there are none."""
     missing = unscored(boards, columns)
     if not missing or not boards:
         return ""
@@ -58,7 +58,7 @@ def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str
 
 
 def board_html(board: Scoreboard, names: Names) -> str:
-    """A task: title, what is scored, the table, what it says, and the command that made it."""
+    """Return a task's section: title, summary, table, verdicts, protocol, and the command that made it."""
     task, place = board.task, f"results-{board.task.name}"
     found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
     protocol = html.escape(" ".join(protocol_lines(board)))
@@ -72,7 +72,7 @@ def board_html(board: Scoreboard, names: Names) -> str:
 
 
 def table_html(board: Scoreboard, names: Names) -> str:
-    """The table: a row per model, a heading that sorts per column."""
+    """Return the table: a row per model, a sorting heading per column."""
     heads = heading_html("Model", "", "ascending") + "".join(score_heading(board, column) for column in board.columns)
     kinds = [digits([row.figures[place] for row in board.rows.values()]) for place in range(len(board.columns))]
     rows = []
@@ -87,12 +87,12 @@ def table_html(board: Scoreboard, names: Names) -> str:
 
 
 def score_heading(board: Scoreboard, column: Score) -> str:
-    """The heading of a column of figures: the set and what was measured on it."""
+    """Return the heading of a column of figures: the set and the measure."""
     return heading_html(*heading(board, column), "ascending" if column.score in board.task.lower else "descending")
 
 
 def heading_html(name: str, unit: str, first: str) -> str:
-    """A heading that sorts its column, in the direction `first` at the first click."""
+    """Return a heading that sorts its column, in the direction `first` at the first click."""
     below = f"<small>{html.escape(unit)}</small>" if unit else ""
     return (
         f'<th scope="col" data-first="{first}"><button type="button" class="cse-sort">{html.escape(name)}{below}'
@@ -101,7 +101,7 @@ def heading_html(name: str, unit: str, first: str) -> str:
 
 
 def model_html(name: str, row: Row) -> str:
-    """A row's heading: the model, and its seeds or how its untrained backbone is read."""
+    """Return a row's heading: the model, and its seeds or the pooling of an untrained backbone."""
     shown, pooling = html.escape(name), row.pooling
     if pooling:
         badge = '<span class="cse-badge">untrained</span>'
@@ -115,17 +115,17 @@ def model_html(name: str, row: Row) -> str:
 
 
 def digits(figures: Sequence[Figure | None]) -> int:
-    """Decimals of a column: three for cosines and the like, two for percentages."""
+    """Return the decimals of a column: three for cosines and the like, two for percentages."""
     return 3 if all(abs(figure.value) < SMALL for figure in figures if figure) else 2
 
 
 def mark(label: str, verdict: Verdict) -> str:
-    """`best`, `alike` (inside the noise of the best) or nothing."""
+    """Return `best`, `alike` (inside the noise of the best) or an empty string."""
     return "best" if label in verdict.best else "alike" if label in verdict.alike else ""
 
 
 def cell_html(figure: Figure | None, places: int, kind: str) -> str:
-    """A figure with its deviation, marked as `kind` for eyes and for screen readers."""
+    """Return a figure with its deviation, marked as `kind` visibly and for screen readers."""
     if figure is None:
         return "<td>–</td>"
     sign = {"alike": '<span aria-hidden="true">≈ </span>'}.get(kind, "")
@@ -138,7 +138,7 @@ def cell_html(figure: Figure | None, places: int, kind: str) -> str:
 
 
 def results_tab(state: AppState) -> Linked:
-    """The tab's content; it is there when the page opens."""
+    """Add the tab's content, which is complete when the page opens."""
     gr.HTML(html.hint(READING), apply_default_css=False)
     gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
     return Linked((), Run(lambda: None, (), ()), ())

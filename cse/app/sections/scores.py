@@ -1,4 +1,4 @@
-"""What scoreboards say in words and as JSON: names, protocol, verdicts, and how to score what has no results."""
+"""Scoreboards in words and as JSON: names, protocol, verdicts, and the command for models without results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
     from cse.benchmark.tables import Column as Score
 
-MEASURES = {  # what scores are called and their unit
+MEASURES = {  # name and unit of each score
     "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
     "accuracy": ("accuracy", "%"), "f1": ("F1", "%"), "nmi": ("NMI", "× 100"), "neighbours": ("neighbours", "%"),
     "ndcg@10": ("nDCG@10", "× 100"), "mrr@10": ("MRR@10", "× 100"), "recall@10": ("recall@10", "%"),
@@ -23,18 +23,18 @@ MEASURES = {  # what scores are called and their unit
     "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
 }  # fmt: skip
 SIZES = ("pairs", "queries", "documents")
-Names = dict[str, str]  # what the page calls the model of a label
+Names = dict[str, str]  # the page's name of the model of each label
 
 
 def board_of(state: AppState, task: str) -> Scoreboard:
-    """The scoreboard of a task. Raises ValueError for another name and where the shipped results cannot be read."""
+    """Return a task's scoreboard. Raises ValueError for an unknown task, or if the results cannot be read."""
     if isinstance(state.boards, Failure):
         raise ValueError(state.boards.reason)
     return state.boards[validation.one_of(task, "The task", state.boards)]
 
 
 def names_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
-    """The names of a board's models: those of the page's columns, and for others their label."""
+    """Return the names of a board's models: those of the page's columns, and the labels of others."""
     known = {column.opened_by: column.name for column in columns}
     taken = [column.name for column in columns]
     return {
@@ -44,18 +44,18 @@ def names_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
 
 
 def opened_by(row: Row) -> tuple[str, str | None, str | None]:
-    """What the model of a row is opened by, as `Column.opened_by`."""
+    """Return the name, pooling and family of a row's model, as `Column.opened_by`."""
     return row.record.model, row.pooling, row.record.family
 
 
 def unscored(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> list[Column]:
-    """The columns that no board has a row of."""
+    """Return the columns without a row in any board."""
     scored = {opened_by(row) for board in boards.values() for row in board.rows.values()}
     return [column for column in columns if column.opened_by not in scored]
 
 
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
-    """The command that scores the columns on a task."""
+    """Return the command that scores the columns on a task."""
     words = ["python", "-m", "scripts.evaluate", task]
     for option in ("model", "pooling", "family"):
         given = dict.fromkeys(getattr(column, option) for column in columns)
@@ -64,7 +64,7 @@ def scoring_command(task: str, columns: Sequence[Column]) -> str:
 
 
 def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:
-    """A board as JSON values."""
+    """Return a board as JSON values."""
     columns = [
         {
             "unit": column.unit, "score": column.score, "lower_is_better": column.score in board.task.lower,
@@ -81,7 +81,7 @@ def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:
 
 
 def plain_row(row: Row) -> dict[str, Any]:
-    """A row as JSON values: a figure for each column, the seeds it is the mean of, how an untrained model is read."""
+    """Return a row as JSON values: a figure per column, its seeds, and the pooling of an untrained model."""
     figures = [
         figure and {"value": figure.value, "deviation": figure.deviation, "runs": figure.count}
         for figure in row.figures
@@ -90,7 +90,7 @@ def plain_row(row: Row) -> dict[str, Any]:
 
 
 def protocol_lines(board: Scoreboard) -> list[str]:
-    """What the figures are: runs, sets, options and day, in sentences."""
+    """Return sentences about the figures: runs, sets, options, date and data digest."""
     from cse.benchmark.tables import warnings
 
     records, protocol = board.results.models, board.results.protocol
@@ -106,7 +106,7 @@ def protocol_lines(board: Scoreboard) -> list[str]:
 
 
 def runs_line(board: Scoreboard) -> str:
-    """What ± is over, or that there is a single run."""
+    """Return a sentence about the runs that ± covers."""
     seeds = dict.fromkeys(row.seeds for row in board.rows.values() if len(row.seeds) > 1)
     if seeds:
         listed = "; ".join(", ".join(map(str, each)) for each in seeds)
@@ -117,7 +117,7 @@ def runs_line(board: Scoreboard) -> str:
 
 
 def sets(board: Scoreboard) -> list[str]:
-    """The sets with their sizes where results have them."""
+    """Return the sets, with their sizes if the results have them."""
     found = {}
     for record in board.results.models.values():
         for unit, scores in record.scores.items():
@@ -127,7 +127,7 @@ def sets(board: Scoreboard) -> list[str]:
 
 
 def heading(board: Scoreboard, column: Score) -> tuple[str, str]:
-    """What stands above a column: the set, or the score where that says more, and beneath it the score and its unit."""
+    """Return a column's heading, the set or the score, and the line beneath it, the score and its unit."""
     name, unit = MEASURES.get(column.score, (column.score, ""))
     lower = ", lower is better" if column.score in board.task.lower else ""
     if board.task.unit_headings:
@@ -135,8 +135,8 @@ def heading(board: Scoreboard, column: Score) -> tuple[str, str]:
     return name, f"{unit}{lower}"
 
 
-def said(board: Scoreboard, column: Score) -> str:
-    """A column in a sentence: its set, and the score where the set has several."""
+def column_phrase(board: Scoreboard, column: Score) -> str:
+    """Return a column's name in a sentence: its set, and the score if the set has several."""
     name, _ = MEASURES.get(column.score, (column.score, ""))
     if not board.task.unit_headings:
         return name
@@ -144,18 +144,18 @@ def said(board: Scoreboard, column: Score) -> str:
 
 
 def verdicts(board: Scoreboard, names: Names) -> dict[str, str]:
-    """Which models are ahead in which columns, by more than noise and otherwise; what there is none of is left out."""
+    """Return sentences about the best models by column, by the noise of their lead; empty groups are left out."""
     ahead: dict[str, dict[str, list[str]]] = {"Ahead by more than the noise": {}, "Ahead, the noise unknown": {}}
     certain, uncertain = ahead.values()
     alike = []
     for column, verdict in zip(board.columns, board.verdicts, strict=True):
         best = " and ".join(names[label] for label in verdict.best)
         if not verdict.alike:
-            (certain if verdict.apart else uncertain).setdefault(best, []).append(said(board, column))
+            (certain if verdict.apart else uncertain).setdefault(best, []).append(column_phrase(board, column))
             continue
         others = ", ".join(names[label] for label in verdict.alike)
         every = len(verdict.best) + len(verdict.alike) == len(board.rows)
-        alike.append(f"{said(board, column)} ({'all models' if every else f'{best} ≈ {others}'})")
+        alike.append(f"{column_phrase(board, column)} ({'all models' if every else f'{best} ≈ {others}'})")
     found = {
         what: [f"{name} ({', '.join(columns)})" for name, columns in groups.items()] for what, groups in ahead.items()
     }

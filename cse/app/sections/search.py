@@ -1,4 +1,4 @@
-"""The sentences of a corpus nearest to a query, in every model; the corpus may be a visitor's own."""
+"""The Search tab: the sentences of a corpus nearest to a query, in every model."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def find_all(
     depth: int = MOST,
     report: Report = silent,
 ) -> dict[str, Found | Failure]:
-    """Each model's `depth` (or k, if that is more) best sentences of the corpus, best first.
+    """Return each model's max(depth, k) best sentences of the corpus, best first.
 
-    The `threshold` is the percentile among the model's random pairs that a result has to have, 0 to 100.
+    `threshold` is the least percentile of a result among the model's random pairs, 0 to 100.
     """
     from cse.analysis.calibration import cosine_at
 
@@ -70,35 +70,36 @@ def find_all(
 def search(
     state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, own: str | None = None
 ) -> dict[str, list[Hit] | Failure]:
-    """Each model's `k` best sentences of the corpus that are near enough, best first; `own` as in `corpus_of`."""
+    """Return each model's `k` best sentences of the corpus above the threshold, best first; `own` as in `corpus_of`."""
     answers = find_all(state, query, k, corpus_of(state, corpus, own), threshold, depth=1)
     return {name: found if isinstance(found, Failure) else found.results(int(k)) for name, found in answers.items()}
 
 
 def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
-    """Ranked hits as JSON values."""
+    """Return ranked hits as JSON values."""
     return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
 
 
 def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
-    """The corpus of a name; `own` is the key that a visitor's own one is kept under, which no endpoint knows.
+    """Return the corpus of a name; `own` is the key of the visitor's own corpus, which endpoints do not have.
 
-    Raises ValueError for an unknown name, and where there is no corpus under the key, or no key: never another corpus.
+    Raises FieldError for an unknown name, and if the visitor's own corpus or its key is missing.
     """
     if key == OWN_KEY and own is None:
-        raise ValueError("The corpus of your own sentences is on your page alone; choose another one.")
+        reason = "The corpus of your own sentences is on your page alone; choose another one."
+        raise validation.FieldError("The corpus", reason)
     if key == OWN_KEY:
         kept = state.own_corpora.corpus(own)
         if kept is None:
-            raise ValueError(GONE)
+            raise validation.FieldError("The corpus", GONE)
         return kept
     return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
 
 
 def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None = None) -> tuple[Linked, OwnSection]:
-    """The tab's content with its first results, where there are some; what belongs into the address comes back.
+    """Add the tab's content, with first results if given. Returns its part of the address and the own corpus's form.
 
-    `key` is where the page holds the visitor's key.
+    `key` is the component that holds the visitor's key.
     """
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
@@ -120,7 +121,8 @@ def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None 
         note = html.hint(chosen.note) if chosen.note else ""
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 
-    run = refusing(find, [query, k, corpus, threshold, key], [output])
+    fields = {"The query": query, "k": k, "The corpus": corpus, "The least percentile": threshold, "The key": key}
+    run = refusing(find, fields, [output])
     triggers = (button.click, query.submit, threshold.release, own.indexed.change)
     private(triggers, run, examples)
     return Linked(("q", "k", "corpus", "threshold"), run, triggers, examples=examples), own

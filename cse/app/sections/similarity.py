@@ -1,4 +1,4 @@
-"""How alike two sentences are to each model, which words make them so, and all pairs of a list."""
+"""The Similarity tab: two sentences in every model, the words behind their cosine, and all pairs of a list."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LESSONS = {
 
 
 def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
-    """Each model's cosine of the two sentences."""
+    """Return each model's cosine of the two sentences."""
     pair = validation.pair(s1, s2)
     return models.apply_to(pair, lambda _, encoder, vectors: cosine(vectors))
 
@@ -48,7 +48,7 @@ def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
 def placed(
     state: AppState, s1: str, s2: str, report: Report = silent
 ) -> tuple[dict[str, Placed | Failure], dict[str, list[str]]]:
-    """Each model's cosine of the two sentences among those of random pairs, and notes on each sentence."""
+    """Return each model's cosine among those of random pairs, and notes on each sentence."""
     from cse.analysis.calibration import histogram, percentile
 
     pair = validation.pair(s1, s2)
@@ -71,7 +71,7 @@ def placed(
 
 
 def cosine(vectors: np.ndarray) -> float:
-    """The cosine of two vectors (2, d)."""
+    """Return the cosine of two vectors (2, d)."""
     from cse.vectors import cosines
 
     return float(cosines(vectors[:1], vectors[1:])[0])
@@ -80,12 +80,12 @@ def cosine(vectors: np.ndarray) -> float:
 def similarity_tab(
     state: AppState, pair: dict[str, Placed] | None = None, matrices: dict[str, AllPairs] | None = None
 ) -> tuple[Linked, Linked]:
-    """The tab's content with its first results; what of its two parts belongs into the address comes back."""
+    """Add the tab's content, with first results if given. Returns the address parts of its two sections."""
     return pair_section(state, pair), list_section(state, matrices)
 
 
 def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
-    """Two sentences, a row per model on one axis, and which words they are alike by."""
+    """Add two sentences, a row per model on one axis, and the attribution to words."""
     heading("Two sentences")
     with gr.Row(equal_height=True):
         one, other = (
@@ -101,9 +101,10 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
 
     def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> tuple[str, str]:
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (s1, s2)), "")
-        return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK  # the words were another pair's
+        # `ASK` replaces the words of the previous pair.
+        return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK
 
-    run = refusing(compare, [one, other], [output, words])
+    run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
     triggers = (button.click, one.submit, other.submit)
     private(triggers, run, examples)
     return Linked(("a", "b"), run, triggers, examples=examples)

@@ -1,4 +1,4 @@
-"""How long a sentence takes on this host, by model: measured once, when the models have been opened."""
+"""Encoding time of a sentence on this host by model, measured once when the models are opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SENTENCE = "A man is playing a guitar on stage in front of a large audience."
 RUNS = 5
 UNKNOWN = "not measured yet"
-# Fills the cards of the strip, which may be open, without drawing them again.
+# Fills the cards of the strip without redrawing them, since they may be open.
 FILL = """watch('value', () => document.querySelectorAll('[data-speed]').forEach(place => {
   const found = (props.value || {})[place.dataset.speed];
   if (found) place.textContent = found;
@@ -26,7 +26,7 @@ FILL = """watch('value', () => document.querySelectorAll('[data-speed]').forEach
 
 
 def milliseconds(encoder: Encoder) -> float:
-    """The median of a few encodings of one sentence; the first one is not counted."""
+    """Return the median time of `RUNS` encodings of one sentence, after a warm-up."""
     took = []
     for _ in range(RUNS + 1):
         start = time.perf_counter()
@@ -36,12 +36,12 @@ def milliseconds(encoder: Encoder) -> float:
 
 
 def speeds(state: AppState) -> dict[str, str]:
-    """What each column's card says, in words; what is not known yet is measured, models that fail are left out."""
+    """Return each column's time in words, measured if not known yet; failed models are left out."""
 
     def measured(column: Column, encoder: Encoder) -> str:
         known = state.speeds.get(column.opened_by)
         if known is None:
-            fingerprint_of(encoder)  # which the first answer asks for
+            fingerprint_of(encoder)  # cached for the first answer
             known = milliseconds(encoder)
             state.speeds.put(column.opened_by, known)
         return in_words(known)
@@ -51,10 +51,10 @@ def speeds(state: AppState) -> dict[str, str]:
 
 
 def in_words(found: float | None) -> str:
-    """A measurement, or that there is none yet."""
+    """Return a measurement in words, or `UNKNOWN`."""
     return UNKNOWN if found is None else f"{found:.3g} ms a sentence on this host (median of {RUNS})"
 
 
 def speed_filler() -> gr.HTML:
-    """The hidden component whose value fills the cards."""
+    """Return the hidden component whose value fills the cards."""
     return gr.HTML({}, html_template="<div></div>", js_on_load=FILL, visible="hidden", apply_default_css=False)

@@ -1,4 +1,4 @@
-"""The template lab: what a template of the visitor's makes of every model, beside the model's own."""
+"""The template lab: every model under the visitor's template and under its own."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ FIRST_TOKEN = (
 def try_template(
     state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
 ) -> dict[str, Comparison | Failure]:
-    """What each model makes of a sentence and of the graded pairs, under its own template and under another."""
+    """Return each model's words for a sentence and score on the graded pairs, under its own and another template."""
     from cse.text.sentences import scored_pairs
 
     spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
     if len(text) > LONGEST:
-        raise ValueError(f"The template has {len(text):,} characters; give at most {LONGEST}.")
+        reason = f"The template has {len(text):,} characters; give at most {LONGEST}."
+        raise validation.FieldError("The template", reason)
     if (text.count("[X]"), text.count("[MASK]")) != (1, 1):
-        raise ValueError(f'The template "{text}" needs one [X], for the sentence, and one [MASK].')
+        reason = f'The template "{text}" needs one [X], for the sentence, and one [MASK].'
+        raise validation.FieldError("The template", reason)
     question = Question(scored_pairs(DEMO / "pairs.tsv"), spoken, validation.whole(k, "k", 1, MOST))
 
     def tried(column: Column, encoder: Encoder) -> Comparison:
@@ -61,7 +63,7 @@ def try_template(
 
 
 def tried_html(sentence: str, answers: Mapping[str, Comparison | Failure]) -> str:
-    """A column per model: its own template and the other one, with their scores and denoised words."""
+    """Return a column per model: its own template and the other one, with their scores and denoised words."""
     words = (
         probability
         for answer in divided(answers)[0].values()
@@ -73,7 +75,7 @@ def tried_html(sentence: str, answers: Mapping[str, Comparison | Failure]) -> st
 
 
 def both_html(sentence: str, tried: Comparison, top: float) -> str:
-    """A model's two trials side by side, and what the other template gains or loses."""
+    """Return a model's two trials side by side, and the gain of the other template."""
     note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{FIRST_TOKEN}</p>'
     sides = "".join(
         trial_html(sentence, top, title, found) for title, found in (("Its own", tried.own), ("Yours", tried.other))
@@ -82,14 +84,14 @@ def both_html(sentence: str, tried: Comparison, top: float) -> str:
 
 
 def gain_html(gain: Difference) -> str:
-    """What the other template gains, and whether so few pairs can tell."""
+    """Return the gain of the other template with its 95 % interval and verdict."""
     value, low, high = (f"{bound:+.1f}".replace("-", "\N{MINUS SIGN}") for bound in (gain.value, gain.low, gain.high))
     verdict = "inside the noise" if gain.noise else "a difference"
     return f"<b>{value}</b> <small>95 % of the evidence: {low} to {high}, {verdict}</small>"
 
 
 def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
-    """A template around the sentence, its score and its words, the bars relative to the probability `top`."""
+    """Return a template around the sentence, its score and its words, with bars relative to the probability `top`."""
     return (
         f'<div><h4>{title}</h4><p class="cse-number">{found.score:.1f}</p>'
         f"{template_html(found.template, sentence)}{token_list(found.words, top)}</div>"
@@ -99,7 +101,7 @@ def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
 def lab_section(
     state: AppState, sentence: gr.components.Component, first: dict[str, Comparison] | None = None
 ) -> Linked:
-    """The lab beneath the words of the `sentence`, with its first result; what belongs into the address comes back."""
+    """Add the lab for the `sentence`, with its first result if given. Returns its part of the address."""
     heading("Template lab")
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
@@ -112,7 +114,7 @@ def lab_section(
     def try_it(template: str, sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return tried_html(sentence, try_template(state, sentence, template, report=reporter(progress)))
 
-    run = refusing(try_it, [template, sentence], [output])
+    run = refusing(try_it, {"The template": template, "The sentence": sentence}, [output])
     triggers = (button.click, template.submit)
     private(triggers, run, examples)
     return Linked(("template",), run, triggers, examples=examples)

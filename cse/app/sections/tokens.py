@@ -1,4 +1,4 @@
-"""What a sentence vector says: the words a model reads at [MASK], before and after denoising."""
+"""The Tokens tab: the likeliest words at [MASK], before and after denoising."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ EXPLANATION = (
 class Reading(NamedTuple):
     """The likeliest tokens with their probabilities, best first, and the template whose [MASK] predicts them.
 
-    `before` are those of the sentence in the template, `alone` of the template, `after` of their difference.
+    `before` is for the sentence in the template, `alone` for the template, `after` for their difference.
     """
 
     before: list[tuple[str, float]]
     alone: list[tuple[str, float]]
     after: list[tuple[str, float]]
     template: str
-    own: bool  # whether the method encodes with that template
+    own: bool  # the method encodes with that template
 
 
 def tokens(
     models: Models, sentence: str, k: int, share: float = FULL, report: Report = silent
 ) -> dict[str, Reading | Failure]:
-    """Each model's `k` likeliest tokens at [MASK], `share` of the template's logits subtracted in `after`."""
+    """Return each model's `k` likeliest tokens at [MASK]; `after` subtracts `share` of the template's logits."""
     text = validation.sentence(sentence, "The sentence")
     count = validation.whole(k, "k", 1, MOST)
     subtracted = validation.between(share, "What is subtracted", 0.0, FULL)
@@ -70,12 +70,12 @@ def tokens(
 
 
 def template(encoder: Encoder) -> tuple[str, bool]:
-    """The text whose [MASK] predicts an encoder's tokens, and whether it is the template it encodes with."""
+    """Return the template whose [MASK] predicts an encoder's tokens, and True if the method encodes with it."""
     return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
 
 
 def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> str:
-    """A column per model, the bars of all on one scale."""
+    """Return a column per model, with all bars on one scale."""
     readings, _ = divided(answers)
     words = (
         pair
@@ -88,7 +88,7 @@ def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> st
 
 
 def reading_html(sentence: str, reading: Reading, top: float) -> str:
-    """The sentence in its grey template, and three lists of words with bars relative to the probability `top`."""
+    """Return the sentence in its grey template, and three word lists with bars relative to the probability `top`."""
     lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
@@ -96,13 +96,13 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
 
 
 def template_html(template: str, sentence: str) -> str:
-    """A sentence in its template, which is grey."""
+    """Return a sentence in its template, which is grey."""
     before, after = (f"<span>{html.escape(part)}</span>" for part in template.split("[X]"))
     return f'<p class="cse-template">{before}{html.shortened(sentence)}{after}</p>'
 
 
 def token_list(found: list[tuple[str, float]], top: float) -> str:
-    """Words, bars relative to the probability `top`, and percentages."""
+    """Return words, bars relative to the probability `top`, and percentages."""
     rows = [
         f'<li><span class="cse-token">{html.escape(token) or "·"}</span>{html.bar(probability / top)}'
         f'<span class="cse-score">{100 * probability:.1f} %</span></li>'
@@ -112,7 +112,7 @@ def token_list(found: list[tuple[str, float]], top: float) -> str:
 
 
 def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Linked:
-    """The tab's content with its first results, where there are some; what belongs into the address comes back."""
+    """Add the tab's content, with first results if given. Returns its part of the address."""
     heading("The words a vector says")
     gr.Markdown(EXPLANATION)
     with gr.Row(equal_height=True):
@@ -127,7 +127,7 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:
         return readings_html(sentence, tokens(state.models, sentence, k, share, reporter(progress)))
 
-    run = refusing(show, [sentence, k, share], [output])
+    run = refusing(show, {"The sentence": sentence, "k": k, "What is subtracted": share}, [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
     return Linked(("sentence", "k", "share"), run, triggers, examples=examples)

@@ -1,4 +1,4 @@
-"""Which words of a pair make it alike to each model: the sentences with their words tinted by what they add."""
+"""Attribution of a pair's cosine to its words, which are tinted by their contribution."""
 
 from __future__ import annotations
 
@@ -32,12 +32,15 @@ MEANING = (
 
 
 def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> dict[str, Attribution | Failure]:
-    """What the words of two sentences add to their cosine, by model."""
+    """Return the contribution of each word to the cosine of two sentences, by model."""
     from cse.analysis.attribution import attribute, words_within
 
     pair = validation.pair(s1, s2)
-    for what, text in zip(validation.PAIR, pair, strict=True):
-        words_within(text, what)
+    for field, text in zip(validation.PAIR, pair, strict=True):
+        try:
+            words_within(text, field)
+        except ValueError as error:
+            raise validation.FieldError(field, str(error)) from error
 
     def of_model(column: Column, encoder: Encoder) -> Attribution:
         return attribute(models.reader(encoder).encode, *pair)
@@ -46,7 +49,7 @@ def attributions(models: Models, s1: str, s2: str, report: Report = silent) -> d
 
 
 def words_html(pair: Sequence[str], answers: Mapping[str, Attribution | Failure]) -> str:
-    """A column per model with both sentences, their words tinted on one scale."""
+    """Return a column per model with both sentences, their words tinted on one scale."""
     known, _ = divided(answers)
     largest = max((float(np.abs(values).max()) for found in known.values() for values in found.values), default=0.0)
 
@@ -62,7 +65,7 @@ def words_html(pair: Sequence[str], answers: Mapping[str, Attribution | Failure]
 
 
 def tinted(text: str, values: np.ndarray, largest: float) -> str:
-    """A sentence, each of its W words with its value (W,) and a tint that is full where that is `largest`."""
+    """Return a sentence with the value (W,) of each of its W words and a tint relative to `largest`."""
     parts, end = [], 0
     for (start, stop), value in zip(words(text), values.tolist(), strict=True):
         style, word = tint(value / largest if largest else 0.0, DIFFERENCES), html.escape(text[start:stop])
@@ -73,7 +76,7 @@ def tinted(text: str, values: np.ndarray, largest: float) -> str:
 
 
 def plain_words(pair: Sequence[str], found: Attribution) -> dict[str, Any]:
-    """An attribution as JSON values."""
+    """Return an attribution as JSON values."""
     named = [
         [[text[start:stop], value] for (start, stop), value in zip(words(text), values.tolist(), strict=True)]
         for text, values in zip(pair, found.values, strict=True)
@@ -82,12 +85,12 @@ def plain_words(pair: Sequence[str], found: Attribution) -> dict[str, Any]:
 
 
 def words_section(models: Models, inputs: Sequence[gr.Textbox]) -> gr.HTML:
-    """A button that asks for the words of the pair in `inputs`, and the place of its result, which comes back."""
+    """Add a button for the attribution of the pair in `inputs`. Returns its output."""
     button = gr.Button("Which words?", size="sm", elem_classes="cse-ask")
     output = result("words", ASK)
 
     def explain(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:
         return words_html(validation.pair(s1, s2), attributions(models, s1, s2, reporter(progress)))
 
-    private([button.click], refusing(explain, inputs, [output]))
+    private([button.click], refusing(explain, dict(zip(validation.PAIR, inputs, strict=True)), [output]))
     return output

@@ -1,1 +1,1 @@
-"""What stands before the app: names, limits and headers."""
+"""ASGI middleware of the app: host names, limits and headers."""

@@ -1,4 +1,4 @@
-"""Request bodies: how large they may be, how long they may take, and how much of unfinished ones is kept."""
+"""Request bodies, bounded in size, in time, and in the memory of unfinished ones."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
-MOST_BODY = 4 * 2**20  # two texts of `validation.MAX_CHARACTERS` escaped character by character, and room
+MOST_BODY = 4 * 2**20  # fits two texts of `validation.MAX_CHARACTERS` with every character escaped
 SECONDS = 30.0  # from a request's head to the end of its body
 MOST_UNFINISHED = 16 * 2**20, 64 * 2**20  # bytes, of a client and of all
 SLOW, TOO_LARGE = 408, 413
 
 
 async def read(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
-    """A request's body, and whether the client is there until its end.
+    """Return a request's body, and False if the client disconnected before its end.
 
-    Raises HTTPException where it is too large, takes too long, or where unfinished bodies hold too much already.
+    Raises HTTPException if it is too large or too slow, or if unfinished bodies exceed their bound.
     """
     parts: list[bytes] = []
     size = 0
@@ -50,7 +50,7 @@ async def read(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bo
 
 
 def replayed(body: bytes, ended: bool, receive: Receive) -> Receive:
-    """A `receive` that gives a body that was read before, and then whatever comes."""
+    """Return a `receive` that replays a body that was read, then passes further messages on."""
     waiting: list[Message] = [
         {"type": "http.request", "body": body, "more_body": False} if ended else {"type": "http.disconnect"}
     ]
@@ -62,7 +62,7 @@ def replayed(body: bytes, ended: bool, receive: Receive) -> Receive:
 
 
 def counted(receive: Receive, most: int) -> Receive:
-    """A `receive` that raises HTTPException once more than `most` bytes came."""
+    """Return a `receive` that raises HTTPException after more than `most` bytes."""
     size = 0
 
     async def each() -> Message:
@@ -77,10 +77,10 @@ def counted(receive: Receive, most: int) -> Receive:
 
 
 def too_large(most: int) -> HTTPException:
-    """The refusal of more than `most` bytes."""
+    """Return the error for more than `most` bytes."""
     return HTTPException(TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
 
 
 def too_slow(seconds: float) -> HTTPException:
-    """The refusal of a body that is not there after some seconds."""
+    """Return the error for a body that is incomplete after some seconds."""
     return HTTPException(SLOW, f"The request's body was not complete after {seconds:.0f} seconds; send it again.")

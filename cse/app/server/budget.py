@@ -1,4 +1,4 @@
-"""Budgets: how much clients may hold at once, each of them and all together."""
+"""Budgets: the amount that clients may hold at once, each and all together."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ NETWORK = 64  # bits of an IPv6 address that name a network; a single client usu
 
 
 class Budget:
-    """Amounts that clients hold: at most `each` per client, and at most `total` of all clients together."""
+    """Amounts held by clients: at most `each` per client and `total` in all."""
 
     def __init__(self, each: int, total: int) -> None:
         self.each, self.total = each, total
         self._held: Counter[str] = Counter()
 
     def exceeded(self, client: str, amount: int = 1) -> int | None:
-        """429 where the client's own share is too small for `amount` more, 503 where the whole is; otherwise None."""
+        """Return 429 if `amount` more exceeds the client's bound, 503 if it exceeds the total, otherwise None."""
         if self._held[client] + amount > self.each:
             return TOO_MANY
         return BUSY if self._held.total() + amount > self.total else None
 
     def add(self, client: str, amount: int) -> None:
-        """Note that a client holds `amount` more, or less where it is negative."""
+        """Add `amount`, which may be negative, to what a client holds."""
         self._held[client] += amount
         if not self._held[client]:
             del self._held[client]
 
     @contextmanager
     def held(self, client: str, amount: int = 1) -> Iterator[None]:
-        """The client holds `amount` for as long as this is open."""
+        """Hold `amount` for the client within this context."""
         self.add(client, amount)
         try:
             yield
@@ -42,11 +42,11 @@ class Budget:
 
 
 def client_of(scope: MutableMapping[str, Any]) -> str:
-    """The address that a request came from, as the server or a proxy it trusts gives it; of IPv6 the network."""
+    """Return the client's address as the server or a trusted proxy reports it; for IPv6, its network."""
     host = str((scope.get("client") or ("",))[0])
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # none, as over a socket file
+    except ValueError:  # not an IP address, as with a Unix socket
         return host
     if address.version == 4:
         return host

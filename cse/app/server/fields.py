@@ -1,4 +1,4 @@
-"""Why a field of the page, or of an endpoint, cannot take a value that a client sends."""
+"""Checks of the values that clients send for fields of the page and of endpoints."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gradio.data_classes import FileData
 from gradio_client.utils import is_file_obj_with_meta
 
 A_FILE = '{"path": ..., "meta": {"_type": "gradio.FileData"}}'
-MOST_NAMED = 20  # choices in a message
+MOST_NAMED = 20  # choices listed in a message
 WITH_CHOICES = (gr.Dropdown, gr.Radio, gr.CheckboxGroup)
 WITH_BOUNDS = (gr.Number, gr.Slider)
 
 
 def current(field: Any, blocks: gr.Blocks, session: str | None) -> Any:
-    """A field as a session's page has it now: answers may have changed its choices."""
+    """Return a field with the current choices of a session's page."""
     if session is None or not isinstance(field, WITH_CHOICES):
         return field
     state = blocks.state_holder.session_data.get(session)
@@ -25,21 +25,21 @@ def current(field: Any, blocks: gr.Blocks, session: str | None) -> Any:
 
 
 def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str | None:
-    """Why a field, called `what`, cannot take a value; None where it can, or where its function says so."""
+    """Return why a field named `what` cannot take a value; None if it can, or if its function checks it."""
     files = list(files_in(value))
     if not isinstance(field, gr.File):
         return f"{what} is a file; send text." if files else reason_of_choice(what, field, value)
     if any(not isinstance(file["meta"], dict) for file in files):
-        return f"{what} has a file whose meta is no object; upload it again."
+        return f"{what} has a file whose meta is not an object; upload it again."
     if any(file["path"] not in blocks.upload_file_set for file in files):
         return f"{what} was not uploaded here, or too long ago; upload it again."
     if value is not None and not (files == [value] and is_valid(value)):
-        return f"{what} takes {A_FILE} that was uploaded here, or null; {json.dumps(value)[:60]} came."
+        return f"{what} takes {A_FILE} that was uploaded here, or null, not {json.dumps(value)[:60]}."
     return None
 
 
 def reason_of_choice(what: str, field: Any, value: Any) -> str | None:
-    """Why a field with choices or bounds cannot take a value. Gradio says so too, with a traceback in the log."""
+    """Return why a field with choices or bounds cannot take a value. Gradio's own check logs a traceback."""
     if not isinstance(field, (*WITH_CHOICES, *WITH_BOUNDS)):
         return None
     try:
@@ -54,7 +54,7 @@ def reason_of_choice(what: str, field: Any, value: Any) -> str | None:
 
 
 def is_valid(file: dict[str, Any]) -> bool:
-    """Whether Gradio can read a reference to a file, which it finds out late and tells as a traceback."""
+    """True if Gradio can read a reference to a file; its own check comes late and logs a traceback."""
     try:
         FileData.model_validate(file)
     except ValueError:
@@ -63,7 +63,7 @@ def is_valid(file: dict[str, Any]) -> bool:
 
 
 def files_in(value: Any) -> Iterator[dict[str, Any]]:
-    """The references to files within a JSON value, and those whose `meta` is no object, over which Gradio fails."""
+    """Yield the references to files within a JSON value, and those with an invalid `meta`, on which Gradio fails."""
     waiting: list[Any] = [value]
     while waiting:
         found = waiting.pop()

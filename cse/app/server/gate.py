@@ -1,4 +1,4 @@
-"""ASGI middleware: refuse foreign names and origins, more than a client's share, and calls that cannot be answered."""
+"""ASGI middleware: reject other hosts and origins, requests beyond a client's bounds, and invalid calls."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from cse.app.server.streams import Streams
 from cse.app.server.uploads import MOST_UPLOAD, PROGRESS, Uploads, finished
 from cse.app.server.uploads import PATH as UPLOAD
 
-MOST_OPEN = 256, 768  # requests of a kind, event streams among them, of a client and of all; a page holds two
-KINDS = ("heartbeat", "queue", "call")  # first parts of paths, which are counted apart from each other and the rest
+MOST_OPEN = 256, 768  # open requests of a kind, of a client and of all; a page holds two streams
+KINDS = ("heartbeat", "queue", "call")  # first parts of paths that have their own budgets
 MISDIRECTED, FORBIDDEN, UNSUPPORTED = 421, 403, 415
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 DEEP_LINK = "deep_link"
@@ -35,7 +35,7 @@ DEEP_LINK = "deep_link"
 class Gate:
     """An ASGI middleware of a Gradio app that serves `names`.
 
-    Refusals are JSON with one line, `detail`; those of uploads are that line.
+    Refusals are JSON with one line, `detail`; those of uploads are plain text.
     """
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -62,7 +62,7 @@ class Gate:
             try:
                 stopped, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
-                shown = path_of(scope) == UPLOAD  # by the page, as it is
+                shown = path_of(scope) == UPLOAD  # the page shows the body as it is
                 line, status = error.detail, error.status_code
                 stopped = PlainTextResponse(line, status) if shown else refused(status, line)
                 if error.status_code == SLOW:
@@ -72,12 +72,12 @@ class Gate:
                 await (stopped or self.app)(scope, receive, send)
 
     async def inspected(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
-        """The answer to a request that the app is not to see, and what it receives where it is.
+        """Return the answer to a request that is stopped here, or None, and the app's `receive`.
 
-        Raises HTTPException for a body that is too large or too slow, and where a client's share is used up.
+        Raises HTTPException for a body that is too large or too slow, or beyond a client's bounds.
         """
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
-        stopped = self.stranger(headers, blocks.share_url)
+        stopped = self.foreign_refusal(headers, blocks.share_url)
         reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
         if stopped is None and reasons:
             stopped = answered(refused_call(reasons[0], WRONG))
@@ -88,9 +88,9 @@ class Gate:
         return (self.stream(scope) if scope["method"] == "GET" else None), receive
 
     def stream(self, scope: Scope) -> Response | None:
-        """The answer to who asks for something that is not there, or for one stream too many; None for any other."""
+        """Return the refusal of a GET request for a deep link, an unknown call or a surplus stream; None for others."""
         path, session, blocks = path_of(scope), session_of(scope), scope["app"].get_blocks()
-        if path == DEEP_LINK:  # Gradio writes all a session holds to the disk, and never deletes it
+        if path == DEEP_LINK:  # Gradio would write the session's data to the disk and never delete it
             return refused(UNKNOWN, "This app stores no pages; share the page's address.")
         if path == PROGRESS:
             return finished()
@@ -99,7 +99,7 @@ class Gate:
         return answered(unknown_event(blocks, path))
 
     async def body(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
-        """The answer to a request with a body that the app is not to see, and what it receives where it is."""
+        """Return the answer to a request with a body that is stopped here, or None, and the app's `receive`."""
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         form = headers.get("content-type", "").lower().startswith("multipart/")
         if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
@@ -112,8 +112,8 @@ class Gate:
         body, ended = await read(receive, self.bodies, client)
         return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
 
-    def stranger(self, headers: Headers, share: str | None) -> Response | None:
-        """The refusal of a request to another server's name, or from another site's page."""
+    def foreign_refusal(self, headers: Headers, share: str | None) -> Response | None:
+        """Return the refusal of a request to another host name or from another site's page."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self.names.serves(host, share):
             cure = f"if it should, start it with {OPTION} NAME, or set {VARIABLE}"
@@ -125,22 +125,22 @@ class Gate:
 
 
 def path_of(scope: Scope) -> str:
-    """What follows `API` in a request's path; nothing in one to another place."""
+    """Return the part of a request's path after `API`; empty without it."""
     return str(scope["path"]).partition(API)[2].strip("/")
 
 
 def session_of(scope: Scope) -> str | None:
-    """The session whose stream a request asks for."""
+    """Return the session whose stream a request opens, or None."""
     if scope["method"] != "GET" or path_of(scope) != STREAM:
         return None
     return QueryParams(scope["query_string"]).get(FIELD)
 
 
 def answered(reason: Refusal | None) -> Response | None:
-    """A refusal as it is sent, if there is one."""
+    """Return a refusal as a response, or None."""
     return None if reason is None else JSONResponse(*reason)
 
 
 def refused(status: int, line: str) -> Response:
-    """An answer of one line."""
+    """Return a response of one line."""
     return JSONResponse({"detail": line}, status)

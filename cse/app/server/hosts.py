@@ -1,8 +1,8 @@
-"""The names a server answers to, so that a foreign page can neither drive a local app nor read what it says.
+"""The host names that a server answers to, so that pages of other sites can neither use nor read a local app.
 
-A browser says with each request which name it was sent to (`Host`) and which page sent it (`Origin`). A page whose name
-is pointed at this machine after it was loaded (DNS rebinding) sends its own name; a page that merely posts here sends
-its own origin.
+A browser sends with each request the name it was sent to (`Host`) and the page that sent it (`Origin`). A page whose
+name resolves to this machine after it was loaded (DNS rebinding) sends its own name as `Host`; a page that posts across
+sites sends its own origin.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 OPTION, VARIABLE = "--allow-host", "CSE_ALLOWED_HOSTS"
-SPACE = "SPACE_HOST"  # what Hugging Face calls a Space's name
-PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # what can stand before a Space
+SPACE = "SPACE_HOST"  # the variable with the host name of a Hugging Face Space
+PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"  # possible proxies of a Space
 ANY = "*"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class Names:
-    """Host names that are served: its `own`, and those it was `given`, whatever is in front of it there.
+    """The host names that are served: the machine's `own`, and those `given` for proxies.
 
-    Addresses always are; with `ANY` given nothing is checked. Pages of any site may ask a `public` server, as those do
-    that embed a Space.
+    IP addresses are always served; with `ANY` given nothing is checked. Pages of any site may use a `public` server, as
+    pages do that embed a Space.
     """
 
     own: frozenset[str] = frozenset({"localhost"})
@@ -34,20 +34,20 @@ class Names:
     public: bool = False
 
     def serves(self, host: str, share: str | None = None) -> bool:
-        """Whether a request to the header `host` is for this server, which may have a `share` URL as well.
+        """True if a request with the header `host` is for this server, which may also have a `share` URL.
 
-        An address is: what is asked for by its number no name server has sent here.
+        An IP address always is, because DNS rebinding needs a name.
         """
         name = hostname(host)
         return ANY in self.given or is_address(name) or name in self.own | self._elsewhere(share)
 
     def trusts(self, origin: str, host: str, share: str | None = None) -> bool:
-        """Whether a page of the header `origin` may ask: of the place it asks, or of a name that was given."""
+        """True if a page with the header `origin` may use the server: same origin as `host`, or a given name."""
         return (
             self.public
             or ANY in self.given
             or same_place(origin, host)
-            or hostname(origin) in self._elsewhere(share)  # the port is that of what is in front
+            or hostname(origin) in self._elsewhere(share)  # any port: that of the proxy
         )
 
     def _elsewhere(self, share: str | None) -> frozenset[str]:
@@ -55,7 +55,7 @@ class Names:
 
 
 def served_names(host: str = "", allowed: Iterable[str] = ()) -> Names:
-    """The names of a server that listens on `host`: that one, this machine's own, the `allowed` ones, the Space's."""
+    """Return the names of a server on `host`: that one, the machine's own, the `allowed` ones, the Space's."""
     space, machine = os.environ.get(SPACE, ""), socket.gethostname().lower()
     named = [*allowed, *os.environ.get(VARIABLE, "").split(","), *space.split(",")]
     given = {ANY if name.strip() == ANY else hostname(name.strip()) for name in named}
@@ -64,7 +64,7 @@ def served_names(host: str = "", allowed: Iterable[str] = ()) -> Names:
 
 
 def audience(host: str, port: int, share: bool) -> list[str]:
-    """Who can use a server that listens on `host`, a line each; none where that is this machine alone."""
+    """Return warnings about who can use a server on `host`; none if only this machine can."""
     lines = []
     if host != "localhost" and not (is_address(host) and ipaddress.ip_address(host).is_loopback):
         lines.append(
@@ -77,26 +77,26 @@ def audience(host: str, port: int, share: bool) -> list[str]:
 
 
 def hostname(header: str) -> str:
-    """The name in a `Host` header, an origin or a URL: lower case, without port, brackets and last dot."""
+    """Return the name in a `Host` header, an origin or a URL: lower case, without port, brackets and last dot."""
     try:
         return (urlsplit(header if "//" in header else f"//{header}").hostname or "").rstrip(".")
-    except ValueError:  # brackets that do not belong together
+    except ValueError:  # unbalanced brackets
         return ""
 
 
 def same_place(origin: str, host: str) -> bool:
-    """Whether an origin and a `Host` header have the same name and port."""
+    """True if an origin and a `Host` header have the same name and port."""
     try:
         page = urlsplit(origin)
-        asked, default = urlsplit(f"//{host}"), DEFAULT_PORTS.get(page.scheme)
-        ports = page.port or default, asked.port or default
+        requested, default = urlsplit(f"//{host}"), DEFAULT_PORTS.get(page.scheme)
+        ports = page.port or default, requested.port or default
     except ValueError:
         return False
     return default is not None and hostname(origin) == hostname(host) and ports[0] == ports[1]
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an IPv4 or IPv6 address."""
+    """True if a name is an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

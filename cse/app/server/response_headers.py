@@ -1,4 +1,4 @@
-"""Headers of every answer: what a browser may load into the page, and who may frame it."""
+"""Security headers of every response: allowed sources of the page, and sites that may frame it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.datastructures import MutableHeaders
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# Gradio's page configures itself in scripts within the HTML, and compiles the functions that events run in the browser.
+# Gradio's page has inline scripts, and compiles the JavaScript functions of events.
 SOURCES = {
     "default-src": "'self'",
     "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",
@@ -25,7 +25,7 @@ HUGGING_FACE = "https://huggingface.co https://*.huggingface.co https://*.hf.spa
 
 
 def security_headers(public: bool) -> dict[str, str]:
-    """The headers of a server, which may be framed where it is a `public` Space, by Hugging Face's own pages."""
+    """Return a server's headers; Hugging Face's pages may frame a `public` Space."""
     policy = {**SOURCES, "frame-ancestors": HUGGING_FACE if public else "'none'"}
     found = {
         "X-Content-Type-Options": "nosniff",
@@ -35,7 +35,7 @@ def security_headers(public: bool) -> dict[str, str]:
 
 
 def with_headers(send: Send, added: dict[str, str]) -> Send:
-    """A `send` that adds headers to an answer which does not have them itself."""
+    """Return a `send` that adds the headers that a response lacks."""
 
     async def each(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

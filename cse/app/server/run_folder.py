@@ -1,4 +1,4 @@
-"""A folder for what a server writes while it runs, which is gone once it has ended, however it did."""
+"""A temporary folder of a running server, removed after it ends or is killed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PREFIX, LOCK = "cse-run-", "lock"
 
 @contextmanager
 def run_folder(within: Path | None = None) -> Iterator[Path]:
-    """A new folder, removed at the end; what servers that were killed left beside it is removed first.
+    """Make a folder that is removed at the end, after removing folders left by killed servers.
 
-    It lies `within` a folder, by default the system's one for temporary files. A server keeps a lock in its folder for
-    as long as it runs, so that its folder is not taken for a leftover.
+    It is made `within` a folder, by default the system's temporary one. A running server holds a lock in its folder, so
+    that others do not remove it.
     """
     place = Path(tempfile.gettempdir()) if within is None else within
     place.mkdir(parents=True, exist_ok=True)
@@ -34,11 +34,11 @@ def run_folder(within: Path | None = None) -> Iterator[Path]:
 
 
 def sweep(place: Path) -> None:
-    """Remove the folders of servers that run no more."""
-    if os.name != "posix":  # where nothing says that one still runs
+    """Remove the folders of servers that have ended."""
+    if os.name != "posix":  # no lock shows that a server still runs
         return
     for folder in place.glob(f"{PREFIX}*"):
-        # Another user's stays, and one in use.
+        # Errors: another user's folder, or one in use.
         with suppress(OSError, ValueError), (folder / LOCK).open("r+") as lock:
             hold(lock)
             shutil.rmtree(folder, ignore_errors=True)

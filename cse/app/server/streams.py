@@ -1,4 +1,4 @@
-"""The event streams that clients hold open: of sessions that there are, and a few of each."""
+"""Bounds for open event streams: known sessions only, and at most `MOST` of each."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from gradio.server_messages import UnexpectedErrorMessage
 from starlette.responses import JSONResponse, Response
 
 PATH = "queue/data"  # follows `cse.app.server.calls.API`
-MOST = 8  # of a session: a page has one, and a few that it left are noticed only seconds later
+MOST = 8  # of a session: a page has one, and closed ones are noticed only after seconds
 UNKNOWN, TOO_MANY = 404, 429
 
 
 class Streams:
-    """How many streams each session has open now."""
+    """The number of open streams of each session."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     def refusal(self, blocks: gr.Blocks, session: str) -> Response | None:
-        """The answer to who may not open a stream of `session`; None for who may.
+        """Return the refusal of a new stream of `session`; None if it is allowed.
 
-        To an unknown session Gradio says the same once its answer has begun, which it then breaks off and logs as
-        several tracebacks. A stream of a session that waits for nothing stays open until its client leaves.
+        For an unknown session Gradio sends the same message, but breaks off the response and logs several tracebacks. A
+        stream of a session that waits for nothing stays open until its client disconnects.
         """
         if session not in blocks._queue.pending_messages_per_session:
             line = "There is no such session, or it was forgotten; make a call first."
-            told = UnexpectedErrorMessage(message=line, session_not_found=True)  # on which a page connects anew
-            return Response(f"data: {told.model_dump_json()}\n\n", UNKNOWN, media_type="text/event-stream")
+            event = UnexpectedErrorMessage(message=line, session_not_found=True)  # makes a page reconnect
+            return Response(f"data: {event.model_dump_json()}\n\n", UNKNOWN, media_type="text/event-stream")
         if self._open[session] >= MOST:
             line = f"This session has {MOST} streams open; close one."
             return JSONResponse({"detail": line}, TOO_MANY)
@@ -38,7 +38,7 @@ class Streams:
 
     @contextmanager
     def counted(self, session: str) -> Iterator[None]:
-        """A stream of `session` is open for as long as this is."""
+        """Count a stream of `session` as open within this context."""
         self._open[session] += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""Uploaded files: a path for each upload, a bound for each client and for all, and an end to their stay."""
+"""Uploaded files: a path for each upload, bounds per client and in all, and expiry."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from cse.app.sections.own_corpus import MOST_BYTES
 from cse.app.server.bodies import Receive, Scope, counted, too_large, too_slow
 from cse.app.server.budget import BUSY, TOO_MANY, Budget
+from cse.app.validation import MAX_FILE_BYTES
 
 PATH, PROGRESS = "upload", "upload_progress"  # follow `cse.app.server.calls.API`
-MOST_UPLOAD = MOST_BYTES + 2**16  # a file with what a form puts around it
+MOST_UPLOAD = MAX_FILE_BYTES + 2**16  # a file in a multipart form
 MOST_KEPT = 8 * MOST_UPLOAD, 64 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
-AGE = 3600  # seconds that a file is kept which nobody reads
+AGE = 3600  # seconds that an unread file is kept
 BAD = 400
 
 
 class Kept(NamedTuple):
-    """A file that lies here: its path, its bytes, whose it is, and when it came."""
+    """A stored file: path, size in bytes, client, and time of arrival."""
 
     path: Path
     size: int
@@ -40,26 +40,26 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Uploads:
-    """The files that wait to be read. Who reads one deletes it, and so makes room.
+    """The files that wait to be read. Their reader deletes them, which frees room.
 
-    Gradio would name a file's folder after its content: two visitors with the same file would share one path, which is
-    gone once the first of them has read it.
+    Gradio would name a file's folder after its content, so two visitors with the same file would share a path that the
+    first reader deletes.
     """
 
     budget: Budget = field(default_factory=lambda: Budget(*MOST_KEPT))
     kept: list[Kept] = field(default_factory=list)
 
     async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
-        """The paths of an upload's file as JSON, as Gradio's clients expect it. Raises HTTPException for a refusal.
+        """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
 
-        `announced` is the length of the request, 0 where it is not known.
+        `announced` is the length of the request, 0 if unknown.
         """
         blocks, folder = scope["app"].get_blocks(), Path(scope["app"].uploaded_file_dir)
         self.clear(blocks)
         expected = announced or MOST_UPLOAD
         if (status := self.budget.exceeded(client, expected)) is not None:
-            whose = "your address's" if status == TOO_MANY else "all visitors'"
-            raise HTTPException(status, f"There is no room beside {whose} other uploads; index those, or try later.")
+            whose = "your address" if status == TOO_MANY else "all visitors"
+            raise HTTPException(status, f"The other uploads of {whose} leave no room; index them, or try later.")
         with self.budget.held(client, expected):
             file = await received(scope, receive, folder)
         self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
@@ -68,7 +68,7 @@ class Uploads:
         return JSONResponse([str(file)])
 
     def clear(self, blocks: gr.Blocks) -> None:
-        """Forget the files that were read, and delete those that were not for too long."""
+        """Drop the files that were read, and delete those unread for `AGE` seconds."""
         for file in list(self.kept):
             if file.path.is_file() and time.monotonic() - file.since <= AGE:
                 continue
@@ -79,20 +79,20 @@ class Uploads:
 
 
 async def received(scope: Scope, receive: Receive, folder: Path) -> Path:
-    """The path of the file of a form, which now lies in a folder of its own within `folder`, by the name it had."""
+    """Store a form's file under its name in a new folder within `folder`, and return its path."""
     try:
         with anyio.fail_after(SECONDS):
             form = await Request(scope, counted(receive, MOST_UPLOAD)).form(max_files=1, max_fields=1)
     except TimeoutError:
         raise too_slow(SECONDS) from None
-    except ClientDisconnect:  # to whom nothing can be said
+    except ClientDisconnect:  # nobody receives the response
         raise HTTPException(BAD, "The client left.") from None
     try:
         file = form.get("files")
         if not isinstance(file, UploadFile):
             raise HTTPException(BAD, "The form has no file called files.")
-        if (file.size or 0) > MOST_BYTES:
-            raise too_large(MOST_BYTES)
+        if (file.size or 0) > MAX_FILE_BYTES:
+            raise too_large(MAX_FILE_BYTES)
         name = strip_invalid_filename_characters(Path(file.filename or "").name)
         path = folder / secrets.token_hex(16) / (name if name.strip(".") else "file")
         await anyio.to_thread.run_sync(store, file.file, path)
@@ -102,7 +102,7 @@ async def received(scope: Scope, receive: Receive, folder: Path) -> Path:
 
 
 def store(source: Any, path: Path) -> None:
-    """Write what a file holds to `path`, in a new folder. Raises HTTPException where the disk does not take it."""
+    """Copy a file to `path`, in a new folder. Raises HTTPException if it cannot be written."""
     try:
         path.parent.mkdir(parents=True)
         with path.open("wb") as target:
@@ -113,5 +113,5 @@ def store(source: Any, path: Path) -> None:
 
 
 def finished() -> Response:
-    """The answer to who asks how far an upload is: files are small here, and done before that can be told."""
+    """Return the answer to a request for upload progress: done, since files are small."""
     return Response('data: {"msg": "done"}\n\n', media_type="text/event-stream")

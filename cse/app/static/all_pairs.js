@@ -1,4 +1,4 @@
-// A table of all pairs of a list: one model's, or the difference of two. A cell reads out its pair in every model.
+// A heat map of all pairs of a list, for one model or the difference of two. A cell shows its pair in every model.
 const root = element.querySelector('.cse-pairs');
 const UNITS = {cosine: 'cosines', percentile: 'percentiles'};
 let active = [0, 1], cells = [], readout;
@@ -6,7 +6,7 @@ let active = [0, 1], cells = [], readout;
 const found = name => props.value.models.find(model => model.name === name) || {};
 const percent = () => props.value.measure === 'percentile';
 
-function shown() {  // the matrix, and the largest distance from 0 where it is one of differences
+function shown() {  // the matrix, and for differences the largest absolute value
   const {model, minus, measure} = props.value, whole = found(model)[UNITS[measure]];
   if (!minus || !whole) return {matrix: whole};
   const other = found(minus)[UNITS[measure]];
@@ -22,7 +22,7 @@ function written(value, signed) {
   return sign + size.replace(/^0/, '').replace(/^1\.00$/, '1');
 }
 
-function style(value, span) {  // -1 to 1 along a ramp
+function style(value, span) {  // the colour of -1 to 1 on a ramp
   const ramp = span ? props.ramps.differences : props.ramps.values;
   const place = span ? value / span : percent() ? value / 100 : value;
   return ramp[Math.round((Math.min(Math.max(place, -1), 1) + 1) / 2 * (ramp.length - 1))];
@@ -35,11 +35,11 @@ function sentence(parent, place) {
   addText(line, props.value.sentences[place]);
 }
 
-function share(percentile) {  // as far as a sample of random pairs can tell it
+function share(percentile) {  // to the precision of a sample of random pairs
   return percentile >= 99.95 ? '> 99.9 %' : percentile < 0.05 ? '< 0.1 %' : `${percentile.toFixed(1)} %`;
 }
 
-function tell() {
+function describe() {
   const [i, j] = active;
   readout.replaceChildren();
   sentence(readout, i);
@@ -61,7 +61,7 @@ function select(i, j, focus) {
   now.tabIndex = 0;
   now.classList.add('cse-active');
   if (focus) now.focus();
-  tell();
+  describe();
 }
 
 function key(event) {
@@ -143,7 +143,7 @@ function build() {
   add(root, 'p', 'cse-hint', `${meaning(span)}. Point at a cell, or move through the map with the arrow keys, to read its pair.`);
   legend(root, span);
   root.style.setProperty('--cse-count', sentences.length);
-  const row = add(root, 'div', 'cse-beside');
+  const row = add(root, 'div', 'cse-row');
   readout = add(row, 'div', 'cse-readout');
   readout.setAttribute('role', 'status');
   table(row, meaning(span), {matrix, span});

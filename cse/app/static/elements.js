@@ -1,4 +1,4 @@
-// Elements of the page, made by its scripts. Texts are only set as textContent.
+// Helpers that add elements to the page. Texts are only set as textContent.
 function add(parent, tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;
@@ -7,7 +7,7 @@ function add(parent, tag, className, text) {
   return made;
 }
 
-// A text in a list: a long one, as in cse/app/drawing/html.py, shows three lines until a click or a key opens it.
+// Add a text to a list; a long one, as in cse/app/drawing/html.py, shows three lines until a click or a key opens it.
 const LONG = 160;
 
 function addText(parent, text) {

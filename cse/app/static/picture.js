@@ -1,4 +1,4 @@
-async label => {  // the result as it stands on the page, with the styles it has there, as a PNG made in the page
+async label => {  // save the result as a PNG, with its current styles
   const SCALE = 2, MARGIN = 12;
   const [selector, name] = (PICTURES)[label];
   const shown = [...document.querySelectorAll(selector)].find(found => found.offsetParent);
@@ -9,7 +9,7 @@ async label => {  // the result as it stands on the page, with the styles it has
     return part.parentElement && backgroundColor === 'rgba(0, 0, 0, 0)' ? behind(part.parentElement) : backgroundColor;
   };
 
-  function usual(tag) {  // the styles of an element of this kind that nothing styles
+  function usual(tag) {  // the default styles of an element of this kind
     if (!probes.has(tag)) {
       const style = getComputedStyle(shadow.appendChild(document.createElement(tag)));
       probes.set(tag, Object.fromEntries([...style].map(name => [name, style[name]])));
@@ -24,7 +24,7 @@ async label => {  // the result as it stands on the page, with the styles it has
     if (part.tagName === 'CANVAS') copy.src = part.toDataURL();
     const style = getComputedStyle(part), known = usual(part.localName);
     const own = [...style].filter(name => style[name] !== known[name] || style[name] !== parent?.[name]
-      || name.startsWith('border'));  // a border's width counts where it has a style
+      || name.startsWith('border'));  // keep border widths, which depend on the style
     copy.removeAttribute('id');
     copy.style.cssText = own.map(name => `${name}:${style.getPropertyValue(name)}`).join(';');
     if (/auto|scroll/.test(style.overflow)) copy.style.overflow = 'visible';
@@ -35,7 +35,7 @@ async label => {  // the result as it stands on the page, with the styles it has
   const host = document.body.appendChild(document.createElement('div')), shadow = host.attachShadow({mode: 'open'});
   const copy = copied(shown);
   host.remove();
-  const corner = shown.getBoundingClientRect();  // tables may reach out of a part that scrolls
+  const corner = shown.getBoundingClientRect();  // tables may overflow a scrolling part
   const boxes = [shown, ...shown.querySelectorAll('*')].map(part => part.getBoundingClientRect());
   const width = Math.max(...boxes.map(box => box.right)) - corner.left + 2 * MARGIN;
   const height = Math.max(...boxes.map(box => box.bottom)) - corner.top + 2 * MARGIN;

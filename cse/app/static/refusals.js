@@ -1,4 +1,4 @@
-// The reason why an input was refused stands under its field, is read out, and goes once the field is edited.
+// Show the error of an input under its field, announced to screen readers, until the field is edited.
 const field = id => document.getElementById(id)?.querySelector('textarea, input');
 
 function clear(id) {

@@ -1,4 +1,4 @@
-// A click on a column's heading sorts its table; figures that are missing stay at the end.
+// Sort a table by a click on a column's heading; missing figures stay at the end.
 const OPPOSITE = {ascending: 'descending', descending: 'ascending'};
 
 function order(head) {

@@ -1,4 +1,4 @@
-// A file that the page itself makes of a text and saves, or code that it shows with a button to copy it.
+// Save a text as a file, or show it as code with a button to copy it.
 const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
 
 function save(name, blob) {

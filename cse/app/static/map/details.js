@@ -1,5 +1,5 @@
-// Beside the map: how faithful the maps are, the pinned sentence with its nearest ones, and what the lasso holds.
-const LISTED = 200;  // sentences of a lasso
+// The panel next to the map: scores of the maps, the pinned sentence with its neighbours, and the lasso's sentences.
+const LISTED = 200;  // sentences of a lasso shown
 const SCORES = [
   ['Trustworthy', 'Trustworthiness: of near points, how many are near among the vectors'],
   ['Continuous', 'Continuity: of near vectors, how many are near on the map'],
@@ -47,7 +47,7 @@ function showScores() {
   add(parts.scores, 'p', 'cse-note', `${used.map(place => SCORES[place][1]).join('. ')}. 1 is best.`);
 }
 
-// A sentence that pins itself; a long one is opened first, and has a button for it then.
+// A sentence that is pinned by a click; a long one is opened first and then has a button.
 function sentence(parent, index) {
   const words = (props.value.numbered ? `${index + 1} ` : '') + text(index), act = () => pin(index);
   if (words.length <= LONG) addButton(parent, 'cse-sentence', words, act);
@@ -70,7 +70,7 @@ function titled(box, title, action, act) {
   addButton(head, 'cse-tool', action, act);
 }
 
-// Nearest in the full vectors; a row each, the mean rank decides on the order.
+// Neighbours by the full vectors, one per row, ordered by mean rank.
 function showPinned(box) {
   const known = maps.filter(map => map.near), lists = known.map(map => map.near(state.pinned)), beyond = 6;
   const rank = (list, index) => (list.includes(index) ? list.indexOf(index) + 1 : beyond);

@@ -1,9 +1,9 @@
-// The large map, and the small ones beside it.
+// Draw the large map and the small ones.
 const ALPHA = 0.9;  // of a point
 
 function prepare(canvas) {
   const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
-  if (!width) return null;  // in a tab that is not shown
+  if (!width) return null;  // the tab is hidden
   if (canvas.width !== Math.round(width * ratio)) canvas.width = canvas.height = Math.round(width * ratio);
   const context = canvas.getContext('2d');
   context.setTransform(ratio, 0, 0, ratio, 0, 0);

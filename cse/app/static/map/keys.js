@@ -1,6 +1,6 @@
-// Keys on the large map: arrows go to the nearest point on that side.
+// Keys on the large map: arrows move to the nearest point in that direction.
 const WAYS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
-const FAR = 1e9;  // farther than any point in pixels, squared
+const FAR = 1e9;  // squared pixels, farther than any point
 
 function towards([right, down]) {
   if (state.active < 0) return state.pinned >= 0 ? state.pinned : nearest([side() / 2, side() / 2], FAR);
@@ -9,7 +9,7 @@ function towards([right, down]) {
   for (let i = 0; i < props.value.texts.length; i++) {
     const [left, top] = place(i), ahead = (left - x) * right + (top - y) * down;
     const aside = Math.abs((left - x) * down + (top - y) * right);
-    const away = ahead ** 2 + aside ** 2 + (aside > ahead ? FAR : 0);  // within 45 degrees, if there is any
+    const away = ahead ** 2 + aside ** 2 + (aside > ahead ? FAR : 0);  // points within 45 degrees first
     if (ahead > 0 && away < least) { least = away; best = i; }
   }
   return best;

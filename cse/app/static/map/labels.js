@@ -1,5 +1,5 @@
-// Topic names at the middle of their points, and numbers beside points; what would cover another one gives way.
-const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // heights of a name by which it may move
+// Topic names at the median of their points, and numbers next to points; labels that would overlap are moved or hidden.
+const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
 
 const apart = (one, other) => one.left >= other.right || other.left >= one.right
   || one.top >= other.bottom || other.top >= one.bottom;

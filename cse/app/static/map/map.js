@@ -1,7 +1,7 @@
-// The parts of the map and what they do: one large map, the others as buttons beside it.
+// Build the map component: one large map, the others as buttons.
 const HELP = 'Click or tap a point to pin it, drag to move, wheel or pinch to zoom, shift and drag to circle points. '
   + 'Keys: arrows go from point to point, Enter pins, Escape unpins, + and - zoom, 0 shows all.';
-let drawnTexts = null, lastAsked = '';
+let drawnTexts = null, lastRequest = '';
 
 function select(index) {
   if (index === state.active) return;
@@ -14,7 +14,7 @@ function select(index) {
   redraw();
 }
 
-// A visitor's own choice goes into the address, by the number that is the sentence's own (cse/app/sections/clusters.py).
+// A pin goes into the address by the sentence's id (`rows` in cse/app/sections/clusters.py).
 function pin(index) {
   if (index === state.pinned) return;
   state.pinned = index;
@@ -45,7 +45,7 @@ function find(words) {
   redraw();
 }
 
-// How many of the sentences with the words are left by the topic and the lasso that are chosen.
+// Show the number of sentences with the words, within the chosen topic and lasso.
 function showCount() {
   const filters = [...(state.held < 0 ? [] : [props.value.names[state.held]]), ...(state.circled ? ['lasso'] : [])];
   const count = [...state.found || []].filter(index => kept(index)).length;
@@ -110,10 +110,10 @@ function addMap(parent) {
   parts.title = add(parent, 'h3', 'cse-map-name');
   const frame = add(parent, 'div', 'cse-frame'), canvas = parts.canvas = add(frame, 'canvas');
   canvas.tabIndex = 0;
-  canvas.setAttribute('role', 'application');  // the arrow keys are the map's, also beside a screen reader
+  canvas.setAttribute('role', 'application');  // screen readers pass the arrow keys on
   const named = !props.value.joined && !props.value.numbered ? props.value.names : [];
   parts.names = named.map(name => add(frame, 'span', 'cse-name', name));
-  parts.names.forEach(name => name.setAttribute('aria-hidden', 'true'));  // the legend has them
+  parts.names.forEach(name => name.setAttribute('aria-hidden', 'true'));  // the legend names them
   parts.tip = add(frame, 'div', 'cse-tip');
   parts.tip.hidden = true;
   parts.tip.setAttribute('role', 'status');
@@ -164,9 +164,9 @@ function update() {
   if (others) build();
   drawnTexts = texts;
   maps = value.maps.map(read);
-  const asked = `${value.request} ${value.pin}`;  // a page's first request has the number of what it opened with
-  if (others || asked !== lastAsked) state.pinned = value.pin;
-  lastAsked = asked;
+  const request = `${value.request} ${value.pin}`;  // the first request has the number of the opening value
+  if (others || request !== lastRequest) state.pinned = value.pin;
+  lastRequest = request;
   showSmall();
   showScores();
   showDetails();
@@ -176,6 +176,6 @@ function update() {
 }
 
 new ResizeObserver(redraw).observe(root);
-new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ['class']});  // light or dark
+new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ['class']});  // on a change of the colour scheme
 watch('value', update);
 update();

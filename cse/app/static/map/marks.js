@@ -1,6 +1,6 @@
-// Marks of points: a colour and a shape for each label, both schemes' colours from cse/app/drawing/palette.py.
+// Marks of points: a colour and a shape for each label, with the colours of cse/app/drawing/palette.py.
 const SHAPES = ['circle', 'square', 'triangle', 'diamond'];
-const TINTS = {light: [[94, 107, 128], [190, 18, 60]], dark: [[125, 140, 163], [255, 120, 130]]};  // nothing lost, all
+const TINTS = {light: [[94, 107, 128], [190, 18, 60]], dark: [[125, 140, 163], [255, 120, 130]]};  // none lost, all lost
 let scheme = 'light';
 
 const colour = label => props.value.colours[scheme][label % props.value.colours[scheme].length];
@@ -12,7 +12,7 @@ function tint(share) {
 }
 
 function readScheme() {
-  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g);  // of the text: bright in a dark scheme
+  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g);  // the text is bright in a dark scheme
   scheme = 0.21 * red + 0.72 * green + 0.07 * blue > 128 ? 'dark' : 'light';
 }
 

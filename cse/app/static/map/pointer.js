@@ -1,7 +1,7 @@
-// Pointers on the large map: hovering reads, a click or tap pins, a drag moves, two fingers zoom, a lasso lists.
-const REACH = 18, SLACK = 5;  // pixels around a point that count as on it; that a click may move
+// Pointers on the large map: hover shows, click or tap pins, drag pans, two fingers zoom, a lasso lists.
+const REACH = 18, SLACK = 5;  // pixels: radius of a point's hit area; movement allowed in a click
 const pointers = new Map();
-let gesture = null;  // what the pressed pointers do: press, pan, pinch or lasso
+let gesture = null;  // the current gesture: press, pan, pinch or lasso
 
 function at(event) {
   const box = parts.canvas.getBoundingClientRect();
@@ -60,7 +60,7 @@ function up(event) {
   }
 }
 
-// The points within a closed line: one from each to the far left crosses it an odd number of times.
+// The points within a closed path: a ray to the left crosses it an odd number of times.
 function within(path) {
   const inside = ([x, y]) => path.reduce((odd, [right, bottom], place) => {
     const [left, top] = path[(place + path.length - 1) % path.length];
@@ -71,10 +71,10 @@ function within(path) {
 }
 
 function wheel(event) {
-  if (event.deltaY > 0 && view.scale === 1 && !event.ctrlKey) return;  // nothing to zoom out of: the page scrolls
+  if (event.deltaY > 0 && view.scale === 1 && !event.ctrlKey) return;  // at full size the page scrolls
   event.preventDefault();
   const pixels = event.deltaY * (event.deltaMode ? 16 : 1);
-  zoom(Math.exp(-pixels * (event.ctrlKey ? 0.01 : 0.002)), ...at(event));  // a pinch on a trackpad comes with Ctrl
+  zoom(Math.exp(-pixels * (event.ctrlKey ? 0.01 : 0.002)), ...at(event));  // a trackpad pinch sets ctrlKey
 }
 
 function listen(canvas) {

@@ -1,16 +1,16 @@
-// What the map shows. The scripts of this folder share one scope (cse/app/drawing/canvas.py). Texts are only set as textContent.
+// The state of the map. The scripts of this folder share one scope (cse/app/drawing/canvas.py). Texts are only set as textContent.
 const root = element.querySelector('.cse-maps');
 const still = window.matchMedia('(prefers-reduced-motion: reduce)');
 const state = {
-  chosen: '',      // the model whose map is large
-  active: -1,      // the point that the pointer or a key is on
+  chosen: '',      // the model of the large map
+  active: -1,      // the point under the pointer or reached by a key
   pinned: -1,
-  group: -1,       // the label that the pointer is on in the legend
-  held: -1,        // the label that was pressed there
-  found: null,     // points whose sentence has the words, as a set; null while no words are given
+  group: -1,       // the label under the pointer in the legend
+  held: -1,        // the label pressed in the legend
+  found: null,     // the set of points with the search words; null without words
   circled: null,   // points within the lasso
   lassoing: false, // the next drag is a lasso
-  lossy: false,    // points are tinted by what they lost
+  lossy: false,    // tint points by their lost neighbours
 };
 let maps = [], parts = {}, keys = [];
 
@@ -39,7 +39,7 @@ function read(map) {
   };
 }
 
-// Whether a point has the label, where one is chosen, and is within the lasso, where there is one.
+// True if a point has the given label, if any, and is within the lasso, if any.
 function kept(index, label = state.held) {
   return (label < 0 || props.value.labels[index] === label) && (state.circled === null || state.circled.has(index));
 }

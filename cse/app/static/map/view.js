@@ -1,5 +1,5 @@
-// Which part of the unit square is seen, and points that glide from one model's places to another's.
-const DEEPEST = 24, GLIDE = 700;  // milliseconds
+// The visible part of the unit square, and the animation of points from one model's map to another's.
+const DEEPEST = 24, GLIDE = 700;  // largest scale; milliseconds
 let view = {scale: 1, x: 0, y: 0}, shown = new Float32Array(0), frame = 0;
 
 const side = () => parts.canvas.clientWidth;
@@ -13,12 +13,12 @@ function look(scale, x, y) {
   const inside = (start, size) => Math.min(Math.max(start, 0), 1 - size);
   scale = Math.min(Math.max(scale, 1), DEEPEST);
   view = {scale, x: inside(x, 1 / scale), y: inside(y, 1 / scale)};
-  parts.canvas.style.touchAction = scale > 1 || state.lassoing ? 'none' : 'pan-y';  // a finger scrolls the page else
+  parts.canvas.style.touchAction = scale > 1 || state.lassoing ? 'none' : 'pan-y';  // otherwise a finger scrolls the page
   parts.reset.disabled = parts.out.disabled = scale === 1;
   drawLarge();
 }
 
-// (x, y) in pixels stays where it is.
+// Zoom around (x, y) in pixels.
 function zoom(factor, x = side() / 2, y = side() / 2) {
   const scale = Math.min(Math.max(view.scale * factor, 1), DEEPEST), width = side();
   look(scale, view.x + x / width * (1 / view.scale - 1 / scale), view.y + y / width * (1 / view.scale - 1 / scale));
@@ -32,7 +32,7 @@ function whole() {
   look(1, 0, 0);
 }
 
-// A point that a key went to comes into view.
+// Pan so that a point reached by a key is visible.
 function reveal(index) {
   const [x, y] = place(index), edge = side() * 0.06;
   const beyond = at => Math.min(at - edge, 0) + Math.max(at - side() + edge, 0);
