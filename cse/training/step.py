@@ -127,16 +127,24 @@ def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
     return torch.cat(everyone)
 
 
-def masked_language_loss(
+def masked_rows(
     encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-) -> torch.Tensor:
-    """Cross-entropy of 15 % masked sentence tokens (80/10/10) with the same prefix (DCPCSE); the head is frozen."""
+) -> tuple[list[Row], list[list[tuple[int, int]]]]:
+    """Rows with 15 % of their sentence tokens masked (80/10/10), and the place and id of each of these tokens."""
     rows, wanted = [], []
     for ids, template in zip(contents, templates, strict=True):
         tokens = torch.tensor(ids, dtype=torch.long)
         changed, chosen = mask_tokens(tokens, encoder.tokenizer)
         rows.append(template.row(changed.tolist()))
         wanted.append([(len(template.before) + int(place), ids[place]) for place in chosen.nonzero()[:, 0]])
+    return rows, wanted
+
+
+def masked_language_loss(
+    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+) -> torch.Tensor:
+    """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
+    rows, wanted = masked_rows(encoder, contents, templates)
     count = sum(map(len, wanted))
     if not count:
         return torch.zeros((), device=encoder.device)

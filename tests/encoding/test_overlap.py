@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +11,7 @@ from conftest import SENTENCES
 from test_encoder import make
 
 from cse.encoding import encoder as encoder_module
-from cse.encoding import packed
-from cse.encoding import prompted as prompted_backbone
-from cse.encoding.encoder import Encoder
 from cse.encoding.overlap import ahead, to_device
-from cse.encoding.packed import pack
 
 
 def test_items_come_in_order_each_made_while_the_one_before_is_used() -> None:
@@ -55,9 +50,7 @@ def test_what_goes_to_a_gpu_is_copied_from_locked_memory_without_a_wait(monkeypa
     assert calls == ["locked", (gpu, {"non_blocking": True}), (cpu, {})]
 
 
-def test_a_long_list_is_tokenised_ahead_of_a_gpu_and_in_turn_on_a_cpu(
-    bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_tokenised_in_turn_on_a_cpu(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder, threads = make(str(bert_folder), "simcse"), []
     expected, tokenise = encoder.encode(SENTENCES * 3), encoder.tokenise
 
@@ -69,10 +62,3 @@ def test_a_long_list_is_tokenised_ahead_of_a_gpu_and_in_turn_on_a_cpu(
     monkeypatch.setattr(encoder_module, "WINDOW", 5)
     np.testing.assert_allclose(encoder.encode(SENTENCES * 3), expected, atol=1e-5)
     assert set(threads) == {True}
-    threads.clear()
-    pack(encoder.model)
-    monkeypatch.setattr(Encoder, "device", SimpleNamespace(type="cuda"))
-    for module in (packed, prompted_backbone):
-        monkeypatch.setattr(module, "to_device", lambda values, device: torch.from_numpy(values))
-    np.testing.assert_allclose(encoder.encode(SENTENCES * 3), expected, atol=1e-5)
-    assert set(threads) == {False}

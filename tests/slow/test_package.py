@@ -117,6 +117,39 @@ def test_the_help_of_the_group_imports_no_command() -> None:
     assert done.stdout.splitlines()[-1] == "['cse.commands.__main__']"
 
 
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """A user's folder with modules of names that this project has too, each of which raises when it is imported."""
+    (tmp_path / "scripts").mkdir()
+    for name in ("scripts/__init__.py", "scripts/train.py", "app.py", "index.py"):
+        (tmp_path / name).write_text("raise RuntimeError(__file__)")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ["-c", "from cse.commands.__main__ import app; app(prog_name='cse')", "--version"],
+            f"cse {cse.__version__}\n",
+        ),
+        (["-c", "from cse.commands.__main__ import app; app(prog_name='cse')", "--help"], "Usage: cse [OPTIONS]"),
+        (
+            ["-m", "cse.commands.train", "--help"],
+            "Usage: python -m cse.commands.train [OPTIONS]",
+        ),  # as `accelerate launch -m` runs it
+    ],
+    ids=["version", "help", "train"],
+)
+def test_a_folder_with_modules_of_the_same_names_does_not_get_in_the_way(
+    foreign: Path, words: list[str], says: str
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((".", str(ROOT)))}
+    done = subprocess.run([sys.executable, *words], cwd=foreign, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+
+
 def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -> None:
     shown = " ".join(CALLS.invoke(group, ["--help"]).output.split())
     names = [path.stem.replace("_", "-") for path in FILES]
