@@ -1,13 +1,14 @@
 """An address restores what it was written for, and nothing that a component cannot have."""
 
+import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 
-from cse.app.forms.events import Run
-from cse.app.forms.links import Linked, given, restorer
+from cse.app.forms.events import PROGRESS, Run
+from cse.app.forms.links import Linked, given, restorer, with_given
 
 
 def skipped(value: object) -> bool:
@@ -79,8 +80,27 @@ def test_an_address_that_asks_for_no_choice_of_a_selector_asks_for_nothing():
     def opened(**address: str) -> list:
         return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
 
-    *values, number = opened(tab="search", q="cats", corpus="own")
-    assert (values, number > 0) == (["cats", "own"], True)
-    assert opened(tab="search", q="cats", corpus="own")[-1] > number  # a run of its own
+    *values, (number, kept) = opened(tab="search", q="cats", corpus="own")
+    assert values == kept == ["cats", "own"]
+    again, kept = opened(tab="search", corpus="own")[-1]
+    assert (again > number, kept) == (True, [None, "own"])  # a run of its own
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 3
+
+
+def test_a_part_runs_on_the_values_of_the_address_whatever_the_page_still_shows():
+    """Gradio's page may send what its fields held before they were filled."""
+
+    def search(query, k, corpus, key, progress=PROGRESS):
+        return query, k, corpus, key, progress
+
+    def steps(query, k):
+        yield query
+        yield k
+
+    run = with_given(search)
+    assert run((7, ["cats", 3, None]), "dogs", 5, "demo", "secret", "bar") == ("cats", 3, "demo", "secret", "bar")
+    assert [each.default for each in inspect.signature(run).parameters.values()][-1] is PROGRESS
+    assert len(inspect.signature(run).parameters) == 6
+    assert inspect.isgeneratorfunction(with_given(steps))
+    assert list(with_given(steps)((8, [None, 0]), "dogs", 5)) == ["dogs", 0]

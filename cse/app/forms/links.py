@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import html
+import inspect
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -71,19 +73,45 @@ def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[g
     That happens after the event `opened`, and on Back and Forward (the `back` hook).
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
-    states = [(content, gr.State(0)) for _, content in parts if content.names]
+    states = [(content, gr.State((0, []))) for _, content in parts if content.names]
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents)
     for content, state in states:
-        state.change(content.run.fn, list(content.run.inputs), list(content.run.outputs), **content.lane)
-    outputs = [
+        inputs, outputs = [state, *content.run.inputs], list(content.run.outputs)
+        state.change(with_given(content.run.fn), inputs, outputs, **content.lane)
+    filled = [
         tabs,
         *(component for _, content in parts for component in content.named()),
         *(state for _, state in states),
     ]
-    restored = opened.then(restorer(parts), None, outputs, show_progress="hidden", **HIDDEN)
+    restored = opened.then(restorer(parts), None, filled, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
-    back.select(restorer(parts, back=True), None, outputs, trigger_mode="always_last", show_progress="hidden", **HIDDEN)
+    back.select(restorer(parts, back=True), None, filled, trigger_mode="always_last", show_progress="hidden", **HIDDEN)
+
+
+def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` with a restored state in front of its inputs, whose values take the place of the first inputs.
+
+    A slow page runs a part before it shows the values that it was filled with.
+    """
+    signature = inspect.signature(function)
+    state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def values(state: tuple[int, list[Any]], shown: tuple[Any, ...]) -> list[Any]:
+        _, kept = state
+        return [*(old if new is None else new for new, old in zip(kept, shown, strict=False)), *shown[len(kept) :]]
+
+    @functools.wraps(function)
+    def call(state: tuple[int, list[Any]], *shown: Any) -> Any:
+        return function(*values(state, shown))
+
+    @functools.wraps(function)
+    def each(state: tuple[int, list[Any]], *shown: Any) -> Any:
+        yield from function(*values(state, shown))
+
+    made: Any = each if inspect.isgeneratorfunction(function) else call
+    made.__signature__ = signature.replace(parameters=[state, *signature.parameters.values()])
+    return made
 
 
 def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> None:
@@ -110,7 +138,9 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> 
 
 
 def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callable[..., list[Any]]:
-    """Return a handler that reads the tab, all inputs and a new number for each part to run from the address.
+    """Return a handler that reads the tab and all inputs from the address, and for each part to run a new state.
+
+    A state is a number and the values of the part's inputs, None for those that stay as they are.
 
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
     get their initial values, and all parts of the tab run.
@@ -125,12 +155,14 @@ def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callabl
         for shown, content in parts:
             named = [name for name in content.names if name in address]
             here = shown == tab and (back or bool(named)) and not warned(content, address)
-            for name, component in zip(content.names, content.named(), strict=True):
-                opening = component.value if back else gr.skip()
-                value = given(component, address[name]) if name in address else opening
-                updates.append(value if here else gr.skip())
+            values = [
+                given(component, address[name]) if name in address else component.value if back else gr.skip()
+                for name, component in zip(content.names, content.named(), strict=True)
+            ]
+            updates += [value if here else gr.skip() for value in values]
             if content.names:
-                runs.append(next(NUMBERS) if here else gr.skip())
+                kept = [None if value == gr.skip() else value for value in values]
+                runs.append((next(NUMBERS), kept) if here else gr.skip())
         return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *updates, *runs]
 
     return restore
