@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation import sts
-from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, uniformity
+from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, pair_map, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
-from cse.evaluation.pair_map import pair_map
 from cse.evaluation.task import Task, TaskData, TokenAccess
 from cse.evaluation.token_bias import (
     StaticEmbeddings,
