@@ -27,7 +27,7 @@ from cse.benchmark.token_access import token_access
 from cse.encoding.encoder import Encoder
 from cse.evaluation.significance import compare
 from cse.evaluation.sts import with_final_period
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.storage.writing import file_digest
 
 if TYPE_CHECKING:

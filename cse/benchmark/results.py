@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cse.evaluation.task import LOGISTIC
+from cse.evaluation.tasks import LOGISTIC
 from cse.storage.checksums import check_digest, with_digest
 from cse.storage.writing import file_digest, write_json
 

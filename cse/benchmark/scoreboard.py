@@ -19,7 +19,7 @@ from cse.methods.method import UNTRAINED
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 AVERAGE = "average"
 

@@ -13,7 +13,7 @@ from cse.evaluation.significance import over_seeds, seed_groups, seeds_differ
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
 

@@ -11,7 +11,7 @@ from cse.benchmark import figures
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
     Drawing = Callable[[Mapping[str, Scores], Path], list[Path]]  # scores of one unit by model, folder
 

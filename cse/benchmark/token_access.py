@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cse.encoding.encoder import Encoder
 from cse.encoding.tokenising import plain_ids
-from cse.evaluation.task import TokenAccess
+from cse.evaluation.tasks import TokenAccess
 from cse.evaluation.token_bias import StaticEmbeddings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.benchmark.results import ModelRecord
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 
 MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
@@ -116,7 +116,7 @@ def main(
     from cse.benchmark.hub_data import fetch
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
-    from cse.evaluation.task import LOGISTIC, TaskData
+    from cse.evaluation.tasks import LOGISTIC, TaskData
 
     check_choice("task", task, TASKS)
     options = {

@@ -17,7 +17,7 @@ import numpy as np
 
 from cse.evaluation.labelled_data import check_counts, check_known, features, labels
 from cse.evaluation.logistic_classifier import classifier
-from cse.evaluation.task import Repeats, Task, TaskData
+from cse.evaluation.tasks import Repeats, Task, TaskData
 from cse.evaluation.transfer import LAYOUT, found_sets, read_set
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from cse.evaluation import sts
 from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, pair_map, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
-from cse.evaluation.task import Task, TaskData, TokenAccess
+from cse.evaluation.tasks import Task, TaskData, TokenAccess
 from cse.evaluation.token_bias import (
     StaticEmbeddings,
     cumulative_removal,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.text.sentences import Pair, scored_pairs
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from cse.evaluation.labelled_data import (
     labels,
     stratified,
 )
-from cse.evaluation.task import LOGISTIC, Task, TaskData
+from cse.evaluation.tasks import LOGISTIC, Task, TaskData
 
 if TYPE_CHECKING:
     from types import ModuleType

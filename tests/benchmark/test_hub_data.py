@@ -6,7 +6,7 @@ import pytest
 
 from cse.benchmark.hub_data import SETS, fetch
 from cse.evaluation import sts
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 from cse.text.sentences import scored_pairs
 
 

@@ -9,7 +9,7 @@ import pytest
 from test_transfer import Rows, arrays, noisy, numbers, separable, slow, write
 
 from cse.evaluation import few_shot
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path: Path) -> None:

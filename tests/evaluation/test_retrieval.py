@@ -8,7 +8,7 @@ from conftest import DATA
 from sklearn.metrics import ndcg_score
 
 from cse.evaluation.retrieval import measures, read_relevance, read_texts, score, units
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def exact(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from test_transfer import arrays, noisy, numbers, separable, write
 
 from cse.evaluation import senteval_classifier, transfer
 from cse.evaluation.labelled_data import Part
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 SEED = 1111
 

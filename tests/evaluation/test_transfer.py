@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from cse.evaluation import few_shot, logistic_classifier, transfer
 from cse.evaluation.labelled_data import features, labelled_rows, labels
 from cse.evaluation.logistic_classifier import STRENGTHS
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 Rows = list[tuple[str, ...]]
 
