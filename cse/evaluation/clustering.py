@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.labelled_data import features, labelled_rows, labels
+from cse.evaluation.classification import features, labelled_rows, labels
 from cse.evaluation.tasks import Repeats, Task, TaskData
 from cse.vectors import unit_rows
 

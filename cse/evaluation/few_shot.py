@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.labelled_data import check_counts, check_known, features, labels
-from cse.evaluation.logistic_classifier import classifier
+from cse.evaluation.classification import check_counts, check_known, classifier, features, labels
 from cse.evaluation.tasks import Repeats, Task, TaskData
 from cse.evaluation.transfer import LAYOUT, found_sets, read_set
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cse.evaluation.labelled_data import SEED, Part, stratified
+from cse.evaluation.classification import SEED, Part, stratified
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2)
 RATE, BETAS, EPSILON = 1e-3, (0.9, 0.999), 1e-8

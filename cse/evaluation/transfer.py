@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation import logistic_classifier, senteval_classifier
-from cse.evaluation.labelled_data import (
+from cse.evaluation import classification, senteval_classifier
+from cse.evaluation.classification import (
     LabelledRow,
     Part,
     check_counts,
@@ -53,7 +53,7 @@ LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items
 PAIRED = ("MRPC",)
 PARAPHRASE = "1"  # the label MRPC's F1 is of
 FOLDS, INNER_FOLDS = 10, 10
-CLASSIFIERS = {LOGISTIC: logistic_classifier, "senteval": senteval_classifier}
+CLASSIFIERS = {LOGISTIC: classification, "senteval": senteval_classifier}
 
 
 def units(data: TaskData) -> dict[str, Unit]:
