@@ -1,7 +1,7 @@
-"""Vectors to comparable pictures: one t-SNE map per model, aligned with the first and drawn within the same square.
+"""Comparable maps: one t-SNE map per model, aligned with the first in the same square, and how faithful each is.
 
-t-SNE places a map anywhere and at any angle. Here the first map is the others' starting point, and each of them is
-then turned or mirrored onto it, so that what still differs between two maps differs between the models.
+t-SNE places a map anywhere and at any angle. Each map therefore starts from the first one and is then rotated or
+mirrored onto it, so that the differences that are left are differences between the models.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from cse.analysis.faithfulness import collapsed, directions
+from cse.vectors import unit_rows
 
 PCA_DIMENSIONS = 50
 PERPLEXITY = 30.0  # t-SNE's usual one; a map of N points has at most (N - 1) / 3
 START_SPREAD = 1e-4  # t-SNE wants to start from a tiny picture
 START_NOISE = 0.1  # of the picture's spread; all that the seed decides
 MARGIN = 1.05
+LEAST = 10  # fewest points that scores are shown for: smaller maps are nearly always right
+NEIGHBOURS = 5  # of trustworthiness and continuity
+WIDER = 10  # neighbours per point of `lost`
+SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
@@ -91,3 +95,57 @@ def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def centred(points: np.ndarray) -> np.ndarray:
     """The rows minus their mean; no rows stay none."""
     return points - points.mean(axis=0) if len(points) else points
+
+
+def trustworthiness(vectors: np.ndarray, xy: np.ndarray) -> float:
+    """How far the map's neighbours (N, 2) are neighbours among the vectors (N, d), by cosine, too: 1 is perfect.
+
+    Venna and Kaski 2001, with 5 neighbours, fewer where N < 11; 1 where nothing can be wrong.
+    """
+    return preserved(directions(vectors), np.asarray(xy, np.float64))
+
+
+def continuity(vectors: np.ndarray, xy: np.ndarray) -> float:
+    """How far the vectors' neighbours (N, d) are neighbours on the map (N, 2) too: the other half of that measure."""
+    return preserved(np.asarray(xy, np.float64), directions(vectors))
+
+
+def preserved(rows: np.ndarray, others: np.ndarray) -> float:
+    """1 minus the ranks, among `rows` (N, d), by which the neighbours among `others` (N, e) are too far away."""
+    neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
+    if neighbours < 1 or collapsed(rows) or collapsed(others):
+        return 1.0
+    from sklearn.manifold import trustworthiness as measure
+
+    return float(measure(rows, others, n_neighbors=neighbours))
+
+
+def lost(vectors: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """(N,) share of each point's 10 nearest vectors (N, d) that are not among its 10 nearest points (N, 2).
+
+    Fewer than 10 where N < 21; all 0 where nothing can be lost.
+    """
+    rows, count = directions(vectors), min(WIDER, (len(xy) - 1) // 2)
+    if count < 1 or collapsed(rows):
+        return np.zeros(len(xy))
+    near, shown = nearest(rows, count), nearest(np.asarray(xy, np.float64), count)
+    return 1 - (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1)
+
+
+def nearest(rows: np.ndarray, count: int) -> np.ndarray:
+    """(N, k) numbers of the other rows (N, d) nearest to each, nearest first; k is `count`, or N - 1 where less."""
+    squares = (rows * rows).sum(axis=1)
+    distances = squares[:, None] + squares[None, :] - 2 * rows @ rows.T
+    np.fill_diagonal(distances, np.inf)
+    ranked = distances.argsort(axis=1, kind="stable")
+    return ranked[:, : min(count, max(len(rows) - 1, 0))].copy()  # a view would keep all N x N alive
+
+
+def directions(vectors: np.ndarray) -> np.ndarray:
+    """(N, d) float64 rows of length 1, whose distances rank as cosines do."""
+    return unit_rows(np.asarray(vectors, np.float64))
+
+
+def collapsed(rows: np.ndarray) -> bool:
+    """Whether all rows are the same."""
+    return bool(np.all(np.abs(rows - rows[:1]) < SAME))

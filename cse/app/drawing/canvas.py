@@ -23,7 +23,7 @@ class ModelMap(NamedTuple):
 
     `xy` (N, 2) float32 in [0, 1]; `near` (N, k) the points whose vectors are nearest, nearest first; `lost` (N,) the
     share of a point's neighbours that the map does not show; scores as in
-    `cse.analysis.faithfulness`, None where there is none.
+    `cse.analysis.projection`, None where there is none.
     """
 
     xy: np.ndarray
