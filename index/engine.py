@@ -16,7 +16,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from index.factories import DOCUMENTED_FACTORIES
+from index.manifest import DOCUMENTED_FACTORIES
 
 VERSION: str = faiss.__version__
 MIN_PER_LIST, MAX_PER_LIST = 39, 256  # faiss's own bounds on training points per cluster

@@ -50,7 +50,7 @@ def contents(index: VectorIndex) -> Contents:
 
 
 def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
-    """Write an index into an empty folder in a form of `index.export_names.INDEX_FORMS`, with a README.
+    """Write an index into an empty folder in a form of `index.manifest.INDEX_FORMS`, with a README.
 
     Raises ValueError for another form, and for an index that cannot be written so.
     """

@@ -1,4 +1,4 @@
-"""What an index folder says about itself: frozen dataclasses that become `manifest.json` and come back checked."""
+"""Settings and manifest of an index: frozen dataclasses, written as `manifest.json` and checked when read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ CURE = "rebuild it with scripts.build_index"
 LEFT_OUT = (("family", None),)  # what came later and is written where it says something
 DIGEST = "digest"  # the key of the sha256 of all others, those of the data files among them
 READABLE = (1, 2)  # version 1 has no digest
+INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
+DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
+    "Flat": "exact; the default, right up to about 50,000 sentences and wherever exactness matters",
+    "SQfp16": "half the memory of Flat and nearly exact, as slow as Flat",
+    "SQ8": "a quarter of the memory of Flat, close to exact, as slow as Flat",
+    "HNSW32,Flat": "fast on a CPU from 50,000 to 1 million sentences; more memory than Flat, slow to build, no removal",
+    "IVF{n},Flat": "fast, also on a GPU; n lists, about 4 times the square root of the number of sentences",
+    "IVF{n},SQ8": "the same at a quarter of the memory, for 1 to 10 million sentences",
+    "IVF{n},PQ16": "16 bytes a sentence for the largest corpora, lowest recall; 16 must divide the dimension",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,11 @@ class Manifest:
         values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
         values["version"] = Manifest.version  # also of one that was read from version 1
         return {**values, DIGEST: _digest(values)}
+
+
+def factory_guidance() -> str:
+    """The documented factories as one paragraph of help."""
+    return "; ".join(f"{factory}: {guidance}" for factory, guidance in DOCUMENTED_FACTORIES.items())
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import FAMILY, POOLING, command, print_json, progress_options
-from index.factories import factory_guidance
+from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import FAMILY, POOLING, check_choice, command, log
-from index.export_names import INDEX_FORMS
+from index.manifest import INDEX_FORMS
 
 if TYPE_CHECKING:
     from index.store import VectorIndex
