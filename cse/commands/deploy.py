@@ -89,7 +89,7 @@ def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
 
 
 def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
-    from index.copying import copy_index
+    from index.export import copy_index
     from index.manifest import read_manifest
 
     built = read_manifest(source).model

@@ -72,7 +72,7 @@ def _push_checkpoint(folder: Path, repository: Repository, facts: CardFacts) -> 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
     from cse.models.card import index_card
     from cse.publishing.upload import upload
-    from index.copying import copy_index
+    from index.export import copy_index
     from index.folder import FILES
     from index.manifest import read_manifest
 

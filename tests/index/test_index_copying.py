@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from index import BuildSettings, VectorIndex
-from index.copying import copy_index
+from index.export import copy_index
 from index.manifest import read_manifest
 
 
