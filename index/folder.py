@@ -42,17 +42,17 @@ def check_replaceable(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     foreign = sorted(names - set(FILES))
     if foreign:
-        raise ValueError(f"{folder}: holds {foreign[0]}, which is no part of an index; give the index another folder")
+        raise ValueError(f"{folder}: holds {foreign[0]}, which is not part of an index; give the index another folder")
     if names and not _is_marked_as_index(folder):
         raise ValueError(f"{folder}: is not an index folder; give the index another folder or delete this one yourself")
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new sibling folder that takes the place of `folder` where the block ends well.
+    """Yield a new sibling folder that replaces `folder` when the block succeeds.
 
-    A block that raises leaves `folder` as it was and nothing beside it. Raises ValueError for a `folder` that
-    `check_replaceable` refuses, before the block and again after it.
+    If the block raises, `folder` is unchanged and the new folder is removed. Raises ValueError, before and after the
+    block, where `check_replaceable` does.
     """
     folder = Path(os.path.realpath(followed(folder)))
     check_replaceable(folder)
@@ -69,7 +69,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """The record of each data file, as the manifest keeps them."""
+    """The manifest's record of each data file."""
     return {name: file_record(folder / name) for name in DATA_FILES}
 
 
@@ -79,10 +79,9 @@ def file_record(path: Path) -> dict[str, Any]:
 
 
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
-    """Raise IndexFolderError unless the data files hold, byte for byte, what the manifest says.
+    """Raise IndexFolderError unless the data files match the manifest's sizes and checksums.
 
-    A file above `STAMPED` bytes that was found right before and has not changed since is only read where it is asked
-    for `again`, which also sees what a failing disk changes.
+    A file above `STAMPED` bytes with a valid stamp is read only with `again`, which also detects a failing disk.
     """
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
@@ -118,7 +117,7 @@ def _sha256(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """The folder for what can be computed again: the variable CSE_CACHE, or `cse` in the platform's cache folder."""
+    """The cache folder: the environment variable CSE_CACHE, or `cse` in the platform's cache folder."""
     if given := os.environ.get(CACHE_VARIABLE):
         return Path(given)
     if sys.platform == "darwin":
@@ -134,7 +133,7 @@ def file_state(path: Path) -> tuple[int, ...]:
 
 
 def is_stamped(path: Path, sha256: str) -> bool:
-    """Whether the file was once found to have this sha256 and has not changed since."""
+    """True if the file once matched this sha256 and has not changed since."""
     try:
         return json.loads(_stamp(path).read_text(encoding="utf-8")) == [*file_state(path), sha256]
     except (OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
@@ -142,7 +141,7 @@ def is_stamped(path: Path, sha256: str) -> bool:
 
 
 def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
-    """Note that a file in this `state` has this sha256, unless it has just changed or nothing can be noted."""
+    """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
     with suppress(OSError, RuntimeError):
         if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED:
             return

@@ -194,7 +194,7 @@ def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, re
 
 
 @pytest.mark.parametrize(
-    ("factory", "reason"), [("IVF64,Flat", "needs 64 sentences or more"), ("PQ16", "number of clusters")]
+    ("factory", "reason"), [("IVF64,Flat", "needs at least 64 sentences"), ("PQ16", "number of clusters")]
 )
 def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"{factory} .*{reason}.*use Flat"):

@@ -187,7 +187,7 @@ def damage(folder: Path, kind: str) -> None:
         ("texts flipped", "is not what manifest.json describes"),
         ("manifest missing", "not an index folder, it has no manifest.json"),
         ("manifest garbage", "cannot read manifest.json"),
-        ("manifest list", "is not of the format cse-index"),
+        ("manifest list", "does not have the format cse-index"),
     ],
 )
 def test_damage_is_refused_in_one_line_with_the_cure(
@@ -204,7 +204,7 @@ def test_damage_is_refused_in_one_line_with_the_cure(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"format": "other"}, "not of the format"),
+        ({"format": "other"}, "not have the format"),
         ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
         ({"metric": "l2"}, "has metric 'l2'"),
         ({"normalized": False}, "has normalized False"),
