@@ -157,7 +157,7 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
         (["me/a--b"], 3, "is no name for the hub (Cannot have -- or .. in repo_id"),
         (["me/space"], 4, "the model hub cannot be reached; nothing was uploaded"),
         (["me/space", "--hardware", "tpu"], 2, "unknown hardware 'tpu'; choose from zero-gpu, cpu, gpu"),
-        (["me/space", "--dry-run", "--output", "HERE"], 3, "is there already; delete it or give another --output"),
+        (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
         (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
         (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
     ],
@@ -240,7 +240,7 @@ def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: 
     shutil.copytree(tmp_path / "first", tmp_path / "more" / "first")
     options = ["--index", tmp_path / "first", "--index", tmp_path / "more" / "first"]
     error = deploy("me/space", *options, "--dry-run", "--output", tmp_path / "other", code=3)
-    assert "two indexes are called first; rename the folder of one" in error
+    assert "two index folders are named first; rename one" in error
 
 
 def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
     settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
     VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
     push(mine, "me/prefix")
-    assert "which no reader has; push that and give its id as --model" in push(tmp_path / "index", "me/texts", code=3)
+    assert "; push that and give its id as --model" in push(tmp_path / "index", "me/texts", code=3)
     commit = re.search(r"me/texts@(\w+)", push(tmp_path / "index", "me/texts", "--model", "me/prefix"))[1]
     _, files = at_hand.find("datasets/me/texts", "main")
     assert files.keys() == {"README.md", "index.faiss", "manifest.json", "texts.arrow"}
