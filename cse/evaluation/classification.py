@@ -60,26 +60,26 @@ def labels(rows: Sequence[LabelledRow]) -> np.ndarray:
 
 
 def check_counts(path: Path, rows: Sequence[LabelledRow], least: int) -> None:
-    """Raise ValueError naming file, label and count where a label has fewer than `least` rows."""
+    """Raise ValueError, naming file, label and count, if a label has fewer than `least` rows."""
     label, count = min(Counter(row[0] for row in rows).items(), key=lambda item: item[1])
     if count < least:
         raise ValueError(
-            f"{path}: label {label!r} has {count} of the {least} rows it needs; add some, or remove the label "
-            "(a header line counts as one)"
+            f"{path}: label {label!r} has {count} of {least} required rows; add some, or remove the label "
+            "(a header line is read as a row)"
         )
 
 
 def check_known(path: Path, rows: Sequence[LabelledRow], training: Sequence[LabelledRow]) -> None:
-    """Raise ValueError naming the file and the first label of `rows` that `training` does not have."""
+    """Raise ValueError, naming the file and the label, if a label of `rows` is not in `training`."""
     known = {row[0] for row in training}
     if unknown := next((row[0] for row in rows if row[0] not in known), None):
-        raise ValueError(f"{path}: label {unknown!r} is not among those trained on ({', '.join(sorted(known)[:9])})")
+        raise ValueError(f"{path}: label {unknown!r} is not in the training data ({', '.join(sorted(known)[:9])})")
 
 
 def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
     """(N, d) vectors of rows with one text, (N, 2d) [|u - v|; u * v] of rows with two (SentEval's for MRPC).
 
-    One call of `encode`, with each distinct text once.
+    Calls `encode` once, with each distinct text once.
     """
     texts = list(dict.fromkeys(text for row in rows for text in row[1:]))
     place = {text: number for number, text in enumerate(texts)}

@@ -19,9 +19,9 @@ LOGISTIC = "logistic"
 
 @dataclass(frozen=True)
 class TokenAccess:
-    """The tokens of an encoder: how it cuts sentences, what it makes of their ids, and its word embeddings.
+    """An encoder's tokenizer, its encoding of token ids, and its word embeddings.
 
-    `tokenise` cuts texts as they stand in the encoder's template, without its special tokens; `encode_ids` gives
+    `tokenise` returns the ids of texts inside the encoder's template, without special tokens; `encode_ids` returns
     (N, d) vectors of N such lists.
     """
 
@@ -32,10 +32,10 @@ class TokenAccess:
 
 @dataclass(frozen=True)
 class TaskData:
-    """What the units of a task may read: its `folder`, and what single tasks take beside it.
+    """Inputs of a task's units: its data `folder`, and options of single tasks.
 
-    `tokenised`: a folder with SentEval's tokenised text (STS, geometry), `details`: scores of subsets too (STS);
-    `sentences`: a file of them (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
+    `tokenised`: a folder with SentEval's tokenised text (STS, geometry); `details`: scores of subsets too (STS);
+    `sentences`: a text file (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
     without tokens; `classifier`: one of `transfer.CLASSIFIERS`.
     """
 
@@ -50,7 +50,7 @@ class TaskData:
 
 @dataclass(frozen=True)
 class Repeats:
-    """What scores are means of: `count` runs, `what` in words; `deviations` gives each such score its deviation."""
+    """Repeated runs whose mean is a score: `count` runs of `what`; `deviations` maps scores to their deviations."""
 
     count: int
     what: str
@@ -59,17 +59,16 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Task:
-    """An evaluation task; `units` gives its units by name and raises ValueError where `folder` has not its `layout`.
+    """An evaluation task; `units` returns its units by name, or raises ValueError if `folder` lacks its `layout`.
 
     `shown` are the score columns of its tables, the main score first, headed by their unit unless `unit_headings` is
-    False. The papers average the main score over `sets`, whose numbers of pairs are `pairs` where they are fixed.
-    `options` are what it takes beyond the model and the data. `figures` gives the unit that each of its
-    figures is drawn from, None for all, and `points` the scores that only figures and comparisons need.
-    `token_units` are left out for an encoder without tokens and where files of `layout` are missing. It reads the
-    files of the task `data_of`, its own where that is empty.
+    False. The papers average the main score over `sets`, whose numbers of pairs are `pairs` if fixed. `options` are
+    the command's options that apply to it. `figures` maps each figure to the unit it is drawn from, None for all;
+    `points` are the scores that only figures and comparisons need. `token_units` are skipped for an encoder without
+    tokens and if files of `layout` are missing. It reads the data of the task `data_of`, its own if empty.
 
-    `title` and `summary` tell a reader what is scored and how; of the scores in `lower` less is better; `repeats` are
-    the runs within one evaluation.
+    `title` and `summary` are shown to readers; the scores in `lower` are better if lower; `repeats` are the runs within
+    one evaluation.
     """
 
     name: str
@@ -96,18 +95,18 @@ class Task:
 
     @property
     def folder(self) -> str:
-        """The folder of its data beneath a folder with the data of all tasks."""
+        """The name of its data folder, within a folder of all tasks' data."""
         return self.data_of or self.name
 
     def average(self, scores: Mapping[str, Scores]) -> float | None:
-        """The papers' average of the main score over the sets; None where sets are missing or there is no average."""
+        """The papers' average of the main score over the sets; None if the task has no sets or some are missing."""
         if not self.sets or not all(name in scores for name in self.sets):
             return None
         return round(sum(scores[name][self.main] for name in self.sets) / len(self.sets), 2)
 
 
 def find_task(name: str) -> Task:
-    """The task of a name. Raises ValueError, with the choices, for an unknown one."""
+    """Return the task of a name, importing its module. Raises ValueError, with the choices, for an unknown name."""
     if name not in TASKS:
         raise ValueError(f"unknown task {name!r}; choose from {', '.join(TASKS)}")
     return import_module(f"cse.evaluation.{name.replace('-', '_')}").TASK
