@@ -9,29 +9,29 @@ import numpy as np
 
 Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]
 
-PERSISTENCE = 0.9  # of a reader who goes on to the next rank: ten ranks are read on average
+PERSISTENCE = 0.9  # p of rank-biased overlap, an expected depth of ten ranks
 
 
 def overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """How many items two lists share."""
+    """The number of items that two lists share."""
     return len(set(first) & set(second))
 
 
 def shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """The share of the longer list's items that the other has too: overlap@k where each holds k."""
+    """The share of the longer list's items that the other contains; overlap@k for two lists of k."""
     longest = max(len(first), len(second))
     return overlap(first, second) / longest if longest else 1.0
 
 
 def agreements(lists: Sequence[Sequence[Hashable]], measure: Measure) -> list[list[float]]:
-    """(M, M) the measure of each two of M ranked lists."""
+    """(M, M) values of the measure for all pairs of M ranked lists."""
     return [[measure(first, second) for second in lists] for first in lists]
 
 
 def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Extrapolated rank-biased overlap of two lists without repetitions: 1 of equal lists, 0 of lists without a share.
+    """Extrapolated rank-biased overlap of two lists without repetitions: 1 if equal, 0 if disjoint.
 
-    Webber, Moffat and Zobel 2010, equation 32 for lists of one length; of a longer list the end is left out.
+    Webber, Moffat and Zobel 2010, equation 32 for lists of one length; a longer list is truncated.
     """
     depth = min(len(first), len(second))
     if not depth:
@@ -42,9 +42,9 @@ def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -
 
 
 class Disagreement(NamedTuple):
-    """Pair number `pair`; `places` are its places by model, 0 for the least alike of all pairs to 1 for the most.
+    """Pair number `pair` and its normalised rank by model in `places`, 0 for the least similar pair to 1 for the most.
 
-    `spread` is how far the places of the models lie apart, 0 to 1.
+    `spread` is the largest rank minus the smallest, 0 to 1.
     """
 
     pair: int
@@ -53,10 +53,10 @@ class Disagreement(NamedTuple):
 
 
 def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
-    """The N pairs whose (N,) cosines by two or more models are given, the largest spread first.
+    """Rank N pairs, given their (N,) cosines by two or more models, by the spread of their ranks, largest first.
 
-    Pairs that one model finds equally alike share their mean place, and pairs of one spread keep their order. Raises
-    ValueError for different N.
+    Pairs of equal cosine share their mean rank; pairs of equal spread keep their order. Raises ValueError for
+    different N.
     """
     counts = {name: len(values) for name, values in cosines.items()}
     if len(set(counts.values())) > 1:
@@ -70,7 +70,7 @@ def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
 
 
 def normalised_ranks(values: np.ndarray) -> np.ndarray:
-    """(N,) mean ranks of values (N,) from 0 to 1; 0.5 of a single one."""
+    """(N,) mean ranks of values (N,), scaled to 0 to 1; 0.5 for a single value."""
     from scipy.stats import rankdata
 
     return (rankdata(values) - 1) / (len(values) - 1) if len(values) > 1 else np.full(len(values), 0.5)
