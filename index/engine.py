@@ -41,13 +41,13 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     choices = f"documented factories: {' '.join(DOCUMENTED_FACTORIES)}"
     what = f"FAISS cannot make {factory!r} for {dimension} dimensions"
     if CRASHING.search(factory):
-        raise ValueError(f"{what}: HNSW needs 2 neighbours or more; {choices}")
+        raise ValueError(f"{what}: HNSW needs at least 2 neighbours; {choices}")
     with _plain_errors(what, choices):
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
     ivf = _ivf(index)
     if ivf is not None:
         if ivf.nlist < 1:
-            raise ValueError(f"{what}: an IVF needs a list or more; {choices}")
+            raise ValueError(f"{what}: IVF needs at least 1 list; {choices}")
         ivf.cp.seed = seed
         ivf.cp.min_points_per_centroid = 1  # suppresses a warning on stderr; `train` checks the count
     coder = _core(index)

@@ -146,7 +146,7 @@ class MilvusIndex:
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
         return ranked(scores, rows, self.texts)
 

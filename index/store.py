@@ -30,7 +30,7 @@ class VectorIndex:
     """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
 
     def __init__(self, index: Any, texts: pa.ChunkedArray, manifest: Manifest, *, device: str = "auto") -> None:
-        """`texts` has a null for each removed row; `device` is "auto" (a GPU where one helps) or "cpu"."""
+        """`texts` has a null for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
         if device not in ("auto", "cpu"):
             raise ValueError(f"device {device!r}: choose auto or cpu")
         stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
@@ -146,7 +146,7 @@ class VectorIndex:
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
         return ranked(scores, rows, partial(gather, self._texts))
 

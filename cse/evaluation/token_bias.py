@@ -136,8 +136,8 @@ def _lowered(static: StaticEmbeddings, texts: Sequence[str], contents: Sequence[
     cased = {token: texts[token] for token in chain.from_iterable(contents) if texts[token] != texts[token].lower()}
     # Tokenizers refuse an empty list.
     lowered = _contents(static, [text.lower() for text in cased.values()]) if cased else []
-    anew = dict(zip(cased, lowered, strict=True))
-    return [list(chain.from_iterable(anew.get(token, [token]) for token in content)) for content in contents]
+    replaced = dict(zip(cased, lowered, strict=True))
+    return [list(chain.from_iterable(replaced.get(token, [token]) for token in content)) for content in contents]
 
 
 def _averages(embeddings: np.ndarray, contents: Sequence[Sequence[int]]) -> np.ndarray:

@@ -178,7 +178,7 @@ def test_search_parameters_survive_loading(tmp_path: Path) -> None:
         ("IVF{n},Flat", "could not parse"),
         ("PQ7", "should be a multiple"),
         ("LSH", "METRIC_L2"),
-        ("IVF0,Flat", "a list or more"),
+        ("IVF0,Flat", "at least 1 list"),
         ("HNSW1,Flat", "2 neighbours"),
         ("IVF8_HNSW0,Flat", "2 neighbours"),
         ("IVF99999999999999999999,Flat", "stoi"),
