@@ -83,8 +83,8 @@ def _print(rows: Sequence[TemplateScore]) -> None:
     typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
     best = max(rows, key=lambda row: row.score)
     for row in rows:
-        beside = "" if row.published is None else f"{row.published:.2f}"
-        typer.echo(f"{row.score:6.2f} {beside:>10}  {row.template}{'  (best)' if row is best else ''}")
+        published = "" if row.published is None else f"{row.published:.2f}"
+        typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
 app = command(main)
