@@ -1,4 +1,4 @@
-"""What the command line makes of the errors of libraries: parameters in backticks become the command's flags."""
+"""Errors of libraries on the command line: parameters in backticks become the command's flags."""
 
 import errno
 import importlib

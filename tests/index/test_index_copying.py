@@ -1,4 +1,4 @@
-"""A copy of an index that is passed on: what it tells of the machine that built it."""
+"""Copies of an index: verified, and without paths of the machine that built it."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
         VectorIndex.build([batch], tmp_path / "x", settings=BuildSettings())
 
     def after(name: str, then: Callable[[], None]) -> None:
-        """Let `then` happen once, after the first call of a step of opening."""
+        """Call `then` once, after the first call of a step of opening."""
         happened: list[Any] = []
         place, _, step = name.rpartition(".")
         original = getattr(sys.modules[place], step)

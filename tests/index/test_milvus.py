@@ -39,7 +39,7 @@ def build(place: Path | str, factory: str = "Flat", count: int = N) -> Any:
 
 
 def collections(place: str) -> list[str]:
-    """What the server has of the index at `place`."""
+    """The server's collections of the index at `place`."""
     client, name = client_of(place), place.rpartition("/")[2]
     return [found for found in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", found)]
 

@@ -176,7 +176,7 @@ def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert
         (lambda mine, base: shutil.rmtree(base), 4, "its backbone BASE is missing; restore that folder"),
         (lambda mine, base: tiny_bert(base, hidden=16), 4, "but that is now"),
         (lambda mine, base: (mine / "model.safetensors").unlink(), 4, "no model.safetensors in it"),
-        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not passed on"),
+        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not copied"),
         (lambda mine, base: shutil.rmtree(mine), 4, "no config.json in it; give a model's folder"),
     ],
 )
@@ -201,4 +201,4 @@ def test_without_a_token_or_a_hub_nothing_begins(at_hand: Hub, tmp_path: Path, m
     assert "no token for the model hub; run `hf auth login`" in push(tmp_path, "me/prefix", code=4)
     monkeypatch.setattr(hub, "reachable", lambda: False)
     assert "the model hub cannot be reached" in push(tmp_path, "me/prefix", code=4)
-    assert "is no name for the hub" in push(tmp_path, "prefix", code=3)
+    assert "is not a valid name on the hub" in push(tmp_path, "prefix", code=3)
