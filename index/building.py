@@ -1,4 +1,4 @@
-"""Streaming construction: vectors pass once, a bounded head is held back for training and for measuring recall."""
+"""Build an index from a stream of vectors: one pass, with a bounded head held back for training and recall queries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from index.vectors import unit_rows
 
 Batch = tuple[Sequence[str], np.ndarray]
 
-BLOCK = 4096  # sentences encoded and stored at a time; fewer leave fewer of one length to share a pass
-RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, so that ties are seen
+BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
+RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, to detect ties
 TIE = 1e-6  # float32 sums of unit products differ by less
 
 
@@ -60,14 +60,14 @@ def write_index_folder(
 
 
 def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """`texts` in blocks with the vectors (n, d) that `encode` gives each; no block is read before it is asked for."""
+    """Yield `texts` in blocks, each with the vectors (n, d) of `encode`; lazily."""
     stream = iter(texts)
     while block := list(islice(stream, BLOCK)):
         yield block, encode(block)
 
 
 def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
-    """Each batch's vectors as unit rows (n, d), its texts written on the way; `report` gets the rows so far."""
+    """Yield each batch's vectors as unit rows (n, d) and write its texts; `report` gets the number of rows so far."""
     rows, dimension = 0, None
     for texts, vectors in batches:
         block = unit_rows(vectors, dimension=dimension, first_row=rows)
@@ -81,10 +81,9 @@ def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[i
 
 
 def fill(blocks: Iterator[np.ndarray], settings: BuildSettings, states: States) -> tuple[Any, float | None]:
-    """A FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None where the type is exact.
+    """Return a FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None if the type is exact.
 
-    Where `states` has the index with the first of these blocks, they are only passed over. Raises ValueError where it
-    has others.
+    Blocks that a saved index of `states` already holds are skipped. Raises ValueError if it holds other vectors.
     """
     first = next(blocks, None)
     if first is None:
@@ -99,14 +98,14 @@ def fill(blocks: Iterator[np.ndarray], settings: BuildSettings, states: States) 
     filling = Filling(
         index if begun is None else begun, None if engine.is_exact(index) else RecallProbe(head, settings.seed), states
     )
-    filling.add(head)  # here, where the user can interrupt FAISS
+    filling.add(head)  # in the main thread, where the user can interrupt FAISS
     _add_behind(filling, chain(rest, blocks))
     return filling.finished(settings)
 
 
 @dataclass
 class Filling:
-    """An index that takes its blocks in, and the probe that sees them; the first `rows` have passed."""
+    """An index under construction and its recall probe; the first `rows` rows have been processed."""
 
     index: Any
     probe: RecallProbe | None
@@ -114,7 +113,7 @@ class Filling:
     rows: int = 0
 
     def add(self, block: np.ndarray) -> None:
-        """Add the next unit rows (n, d), unless the index came with them."""
+        """Add the next unit rows (n, d), unless the index was loaded with them."""
         if self.probe is not None:
             self.probe.see(block)
         if self.rows >= self.index.ntotal:
@@ -123,35 +122,35 @@ class Filling:
         self.rows += len(block)
 
     def add_next(self, block: np.ndarray) -> None:
-        """Add as `add` does what comes after the head, which the states saw before it trained the index."""
+        """Record a block after the head in the states and add it; the head was recorded before training."""
         self.states.see(block)
         self.add(block)
 
     def finished(self, settings: BuildSettings) -> tuple[Any, float | None]:
-        """The index, tuned, with its recall. Raises ValueError where it came with other rows than have passed."""
+        """The tuned index and its recall. Raises ValueError if it was loaded with more rows than were given."""
         if self.index.ntotal != self.rows:
             raise ValueError(
-                f"the unfinished build had {self.index.ntotal} rows, of which {self.rows} are left; give the corpus it "
-                "was begun with, or drop it by `overwrite` without `resume`"
+                f"the unfinished build has {self.index.ntotal} rows, but the corpus only {self.rows}; give the corpus "
+                "it was started with, or discard it with `overwrite` and without `resume`"
             )
         engine.tune(self.index, settings.nprobe, settings.ef_search)
         return self.index, None if self.probe is None else self.probe.recall(self.index)
 
 
 def _add_behind(filling: Filling, blocks: Iterator[np.ndarray]) -> None:
-    """Add `blocks` in order in a second thread, each while the next one is made, which is where a model encodes."""
+    """Add `blocks` in order in a second thread, so that a model can encode the next block at the same time."""
     with ThreadPoolExecutor(1) as thread:
         added: list[Future[None]] = []
         for block in blocks:
             if added:
-                added.pop().result()  # raises what went wrong there
+                added.pop().result()  # raises the thread's error
             added.append(thread.submit(filling.add_next, block))
         if added:
             added.pop().result()
 
 
 def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The first `count` rows, or all where there are fewer, and what is left of the last block drawn."""
+    """The first `count` rows, or all if there are fewer, and the rest of the last block drawn."""
     drawn: list[np.ndarray] = []
     while sum(map(len, drawn)) < count and (block := next(blocks, None)) is not None:
         drawn.append(block)
@@ -160,15 +159,15 @@ def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.
 
 
 class RecallProbe:
-    """Measures recall@10 of an index: up to 200 of the first vectors are the queries, each finding itself.
+    """Recall@10 of an index for up to 200 queries drawn from the first vectors; each query's best answer is itself.
 
-    The exact answers are gathered while the vectors pass, so that none need be kept. Where several vectors tie for
-    the tenth place, each of them counts as right.
+    The exact answers are updated block by block, so the vectors are not kept. Vectors tied for rank 10 all count as
+    correct.
     """
 
     def __init__(self, head: np.ndarray, seed: int) -> None:
-        """`head` (n, d) unit rows to choose the queries from; they are still to be seen."""
-        usable = np.flatnonzero(head.any(axis=1))  # everything ties for a zero vector
+        """Choose the queries from the unit rows `head` (n, d), which must still be passed to `see`."""
+        usable = np.flatnonzero(head.any(axis=1))  # a zero vector has the same score with every row
         chosen = np.random.default_rng(seed).choice(usable, min(QUERIES, len(usable)), replace=False)
         self.queries = head[np.sort(chosen)]  # (q, d)
         self._scores = np.empty((len(chosen), 0), dtype=np.float32)  # (q, <= REFERENCE), best first
@@ -176,7 +175,7 @@ class RecallProbe:
         self._seen = 0
 
     def see(self, block: np.ndarray) -> None:
-        """Take the next vectors (n, d) into the exact answers."""
+        """Update the exact answers with the next vectors (n, d)."""
         if not len(self.queries):
             return
         scores, positions = engine.nearest(self.queries, block, min(REFERENCE, len(block)))
@@ -187,7 +186,7 @@ class RecallProbe:
         self._seen += len(block)
 
     def recall(self, index: Any) -> float | None:
-        """The share of exact answers that `index` finds; None where every vector is zero."""
+        """The share of the exact answers that `index` finds; None if every vector is zero."""
         if not len(self.queries):
             return None
         k = min(RECALL_AT, self._seen)

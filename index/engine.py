@@ -1,7 +1,7 @@
-"""Everything that touches FAISS: making, training, tuning, editing, storing and moving its index objects.
+"""All calls to FAISS: create, train, tune, edit, store and move its index objects.
 
-Every index uses inner products; the rows given to it are of unit length, so scores are cosines. FAISS reports
-problems as RuntimeError with a C++ location; here they become ValueError with the reason alone.
+Every index uses inner products of unit rows, so scores are cosines. FAISS raises RuntimeError with a C++ location;
+here it becomes a ValueError with the reason alone.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 import faiss
 import numpy as np
 
-from index.factories import DOCUMENTED_FACTORIES
+from index.manifest import DOCUMENTED_FACTORIES
 
 VERSION: str = faiss.__version__
-MIN_PER_LIST, MAX_PER_LIST = 39, 256  # faiss's own bounds on training points per cluster
+MIN_PER_LIST, MAX_PER_LIST = 39, 256  # FAISS's bounds on training points per cluster
 TRAINING_FLOOR, TRAINING_CAP = 65_536, 200_000  # 256 points for each of the 256 centroids of a product quantizer
-EF_SEARCH = 64  # faiss's 16 loses answers at k = 10
+EF_SEARCH = 64  # FAISS's default of 16 misses answers at k = 10
 GPU_MAX_K = 2048
 GPU_TYPES = ("IndexFlat", "IndexFlatIP", "IndexIVFFlat", "IndexIVFScalarQuantizer", "IndexIVFPQ")
-CRASHING = re.compile(r"HNSW0*[01](?!\d)")  # fewer than 2 neighbours ends the process in a C++ assertion
+CRASHING = re.compile(r"HNSW0*[01](?!\d)")  # with fewer than 2 neighbours, a C++ assertion aborts the process
 
 
 @contextmanager
@@ -41,31 +41,31 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     choices = f"documented factories: {' '.join(DOCUMENTED_FACTORIES)}"
     what = f"FAISS cannot make {factory!r} for {dimension} dimensions"
     if CRASHING.search(factory):
-        raise ValueError(f"{what}: HNSW needs 2 neighbours or more; {choices}")
+        raise ValueError(f"{what}: HNSW needs at least 2 neighbours; {choices}")
     with _plain_errors(what, choices):
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
     ivf = _ivf(index)
     if ivf is not None:
         if ivf.nlist < 1:
-            raise ValueError(f"{what}: an IVF needs a list or more; {choices}")
+            raise ValueError(f"{what}: IVF needs at least 1 list; {choices}")
         ivf.cp.seed = seed
-        ivf.cp.min_points_per_centroid = 1  # no warning on stderr; `train` refuses what cannot work
+        ivf.cp.min_points_per_centroid = 1  # suppresses a warning on stderr; `train` checks the count
     coder = _core(index)
     if hasattr(coder, "pq"):
         coder.pq.cp.min_points_per_centroid = 1
     if hasattr(coder, "do_polysemous_training"):
-        coder.do_polysemous_training = False  # takes 1.5 s a byte and serves only a search mode not offered here
+        coder.do_polysemous_training = False  # 1.5 s per byte, for a search mode that is not used here
     return index
 
 
 def is_exact(index: Any) -> bool:
-    """Whether searches see every stored number unchanged."""
+    """True if the index stores vectors uncompressed and searches all of them."""
     index = faiss.downcast_index(index)
     return is_exact(index.index) if isinstance(index, faiss.IndexIDMap) else isinstance(index, faiss.IndexFlat)
 
 
 def head_rows(index: Any) -> int:
-    """How many vectors to hold back before the first is added: what training and the recall probe work on."""
+    """Return the number of vectors to collect for training and for the recall probe before any is added."""
     if is_exact(index):
         return 1
     lists = 0 if _ivf(index) is None else _ivf(index).nlist
@@ -73,11 +73,11 @@ def head_rows(index: Any) -> int:
 
 
 def train(index: Any, vectors: np.ndarray, factory: str) -> None:
-    """Train on `vectors` (n, d) unit rows. Raises ValueError where there are too few."""
+    """Train on `vectors` (n, d) unit rows. Raises ValueError if there are too few."""
     ivf, count = _ivf(index), len(vectors)
     if ivf is not None and count < ivf.nlist:
         raise ValueError(
-            f"{factory} needs {ivf.nlist} sentences or more for its lists and has {count}: use Flat or fewer lists"
+            f"{factory} needs at least {ivf.nlist} sentences, one per list, got {count}: use Flat or fewer lists"
         )
     with _plain_errors(f"{factory} cannot be trained on {count} sentences", "use Flat or a larger corpus"):
         index.train(vectors)
@@ -93,7 +93,7 @@ def add(index: Any, vectors: np.ndarray, first_row: int) -> None:
 
 
 def keeps_ids(index: Any) -> bool:
-    """Whether an index stores row numbers; the others know positions, which close up after a removal."""
+    """True if an index stores row numbers; other types store positions, which shift after a removal."""
     index = faiss.downcast_index(index)
     if isinstance(index, faiss.IndexPreTransform):
         return keeps_ids(index.index)
@@ -101,15 +101,15 @@ def keeps_ids(index: Any) -> bool:
 
 
 def remove(index: Any, labels: np.ndarray, factory: str) -> None:
-    """Remove the vectors of `labels` (n,) int64. Raises ValueError for a type that cannot, and changes nothing."""
+    """Remove the vectors of `labels` (n,) int64. Raises ValueError, changing nothing, for a type that cannot."""
     with _plain_errors(f"{factory} cannot remove rows", "rebuild without them, or use Flat or an IVF factory"):
         index.remove_ids(labels)
 
 
 def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | None, int | None]:
-    """Set how thoroughly an index is searched; the values in force come back, None for what the type has not.
+    """Set `nprobe` (IVF) and `ef_search` (HNSW) and return the values used, None for one that the type lacks.
 
-    Where None is given: nprobe is the square root of the number of lists, at least 8; ef_search is 64.
+    Defaults: nprobe is the square root of the number of lists, at least 8; ef_search is 64.
     """
     ivf, parameters = _ivf(index), faiss.ParameterSpace()
     if ivf is not None:
@@ -122,13 +122,13 @@ def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | N
 
 
 def search_among(index: Any, queries: np.ndarray, k: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (q, k) and labels (q, k) for unit `queries` (q, d), of which all are among `labels` (n,) int64 or -1."""
+    """Scores (q, k) and labels (q, k) for unit `queries` (q, d), restricted to `labels` (n,) int64; -1 if not found."""
     return index.search(queries, k, params=_selecting(faiss.downcast_index(index), faiss.IDSelectorBatch(labels)))
 
 
 def _selecting(index: Any, selector: Any) -> Any:
-    """Search parameters of an index that let only the selector's labels through, the rest as `tune` set it."""
-    library: Any = faiss  # its stubs lack what these take
+    """Search parameters that restrict an index to the selector's labels and keep what `tune` set."""
+    library: Any = faiss  # its stubs lack these parameters
     if isinstance(index, faiss.IndexPreTransform):
         return library.SearchParametersPreTransform(
             index_params=_selecting(faiss.downcast_index(index.index), selector)
@@ -141,7 +141,7 @@ def _selecting(index: Any, selector: Any) -> Any:
 
 
 def write(index: Any, path: Path) -> None:
-    """Write the FAISS file. Raises OSError where that fails."""
+    """Write the FAISS file. Raises OSError if that fails."""
     try:
         faiss.write_index(index, str(path))
     except RuntimeError as error:
@@ -155,10 +155,10 @@ def read_mapped(path: Path) -> Any:
 
 
 def read_to_add(path: Path) -> Any:
-    """An index as it was when it was written, to add to it what would have been added then.
+    """Read an index so that rows can be added as if it had never been written.
 
-    FAISS draws the level of each row of an HNSW and does not store how far it has drawn. Raises ValueError for a file
-    it cannot read.
+    FAISS does not save HNSW's random state, so the levels drawn so far are drawn again. Raises ValueError for a file
+    that FAISS cannot read.
     """
     with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
         index = faiss.read_index(str(path))
@@ -170,16 +170,16 @@ def read_to_add(path: Path) -> Any:
 
 
 def in_memory(index: Any) -> Any:
-    """A copy that may be edited: FAISS ends the process where a mapped index is."""
+    """Return an editable copy: editing a memory-mapped index makes FAISS abort the process."""
     return faiss.deserialize_index(faiss.serialize_index(index))
 
 
 def reconstruct(index: Any, labels: np.ndarray) -> np.ndarray:
-    """The vectors (n, d) float32 of `labels` (n,) int64 as an index stores them, restored where it compresses.
+    """The stored vectors (n, d) float32 of `labels` (n,) int64, decompressed if the type compresses.
 
-    Raises ValueError for a type that gives none back.
+    Raises ValueError for a type that cannot reconstruct vectors.
     """
-    index = in_memory(index)  # the map from labels to places is an edit
+    index = in_memory(index)  # setting the direct map is an edit
     ivf = _ivf(index)
     with _plain_errors("FAISS gives no vectors back", "build the index as Flat"):
         if ivf is not None:
@@ -188,7 +188,7 @@ def reconstruct(index: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def gpu_clone(index: Any) -> Any:
-    """A copy on the first GPU; None where there is no GPU, no room, or no such type on GPUs."""
+    """A copy on the first GPU; None without a GPU, without enough memory, or for a type GPUs do not have."""
     core = _core(index)
     half = isinstance(core, faiss.IndexScalarQuantizer) and core.sq.qtype == faiss.ScalarQuantizer.QT_fp16
     if faiss.get_num_gpus() == 0 or not (half or type(core).__name__ in GPU_TYPES):

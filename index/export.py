@@ -1,35 +1,70 @@
-"""An index in the forms of other tools: a dataset with its FAISS index, a Parquet table, the projector's two tables."""
+"""Copies of an index folder, and exports: a dataset with its FAISS index, a Parquet table, the projector's tables."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from cse.storage.replace import read_settled
+from index.folder import DATA_FILES, verify_files
+from index.manifest import Manifest, read_manifest, write_manifest
 from index.store import VectorIndex
 
 RECORD = {"format": "cse-export", "version": 1}
 RECORD_FILE, FAISS_FILE, PARQUET_FILE = "cse_export.json", "vectors.faiss", "index.parquet"
 VECTOR = "vector"
 BLANKS = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?")
 Points = Mapping[str, Sequence[float]]
+
+
+def copy_index(source: Path, target: Path, model: str | None = None) -> Manifest:
+    """Verify an index, copy it and return the copy's manifest.
+
+    `model` replaces the recorded name of the model that built it. Local corpus paths are cut to their last part.
+    Raises IndexFolderError for a damaged folder.
+    """
+
+    def copied() -> Manifest:
+        manifest = read_manifest(source)
+        verify_files(source, manifest, again=True)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in DATA_FILES:
+            shutil.copyfile(source / name, target / name)
+        return manifest
+
+    manifest = read_settled(source, copied)
+    manifest = replace(manifest, model=model or manifest.model, corpora=[_public(name) for name in manifest.corpora])
+    write_manifest(target, manifest)
+    return manifest
+
+
+def _public(corpus: str) -> str:
+    """Return a hub id unchanged, a path's last part. An ambiguous name is a path if it exists or has a file suffix."""
+    name = corpus.partition("@")[0]
+    if HUB_ID.fullmatch(corpus) and not Path(corpus).exists() and not Path(name).suffix[1:2].isalpha():
+        return corpus
+    return re.split(r"[\\/]", corpus.rstrip("\\/"))[-1]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What an index holds: row numbers (n,) int64, their sentences, and (n, d) float32 vectors as it stored them."""
+    """Contents of an index: row numbers (n,) int64, sentences, and (n, d) float32 vectors as stored."""
 
     rows: np.ndarray
     texts: list[str]
     vectors: np.ndarray
 
     def table(self, points: Points | None = None) -> pa.Table:
-        """Row, text, vector, and the columns of `points` where given, as an Arrow table."""
+        """An Arrow table of row, text, vector and the columns of `points`."""
         flat = pa.array(self.vectors.reshape(-1), type=pa.float32())
         columns = {
             "row": pa.array(self.rows),
@@ -41,18 +76,18 @@ class Contents:
 
 
 def contents(index: VectorIndex) -> Contents:
-    """The sentences of an index that were not removed. Types that compress give vectors as they can be restored.
+    """The sentences that were not removed, with their vectors, decompressed if the type compresses.
 
-    Raises ValueError for a type that gives none back.
+    Raises ValueError for a type that cannot reconstruct vectors.
     """
     rows, vectors = index.contents()
     return Contents(rows, index.texts(rows), vectors)
 
 
 def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
-    """Write an index into an empty folder in a form of `index.export_names.INDEX_FORMS`, with a README.
+    """Write an index and a README into an empty folder in one of `index.manifest.INDEX_FORMS`.
 
-    Raises ValueError for another form, and for an index that cannot be written so.
+    Raises ValueError for an unknown form, and for an index that cannot be written in it.
     """
     if to not in FORMS:
         raise ValueError(f"unknown `to` {to!r}; choose from {', '.join(FORMS)}")
@@ -81,19 +116,19 @@ def _projector(index: VectorIndex, target: Path, points: Points | None) -> None:
     found = contents(index)
     with (target / "vectors.tsv").open("w", encoding="utf-8") as file:
         for vector in found.vectors:
-            file.write("\t".join(str(number) for number in vector) + "\n")  # the shortest text of each float32
+            file.write("\t".join(str(number) for number in vector) + "\n")  # shortest exact text of a float32
     with (target / "metadata.tsv").open("w", encoding="utf-8") as file:
         file.writelines(f"{text.translate(BLANKS) or ' '}\n" for text in found.texts)
 
 
 CARD = """# A search index of {count:,} sentences
 
-Their unit vectors ({d} dimensions, float32) by the model {model}, from a FAISS index of type {factory}; written by
-`cse export`. The sentences are in it: their licence holds. Scores of models trained on the bundled backbone are no
-unsupervised results: it began as all-MiniLM-L6-v2, which has seen labelled pairs.
+Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
+`cse export`. The folder contains the sentences, so their licence applies. Models trained on the bundled backbone are
+not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on labelled pairs.
 
 """
-DATASETS_TEXT = """A `datasets` dataset (row, text, vector) with its FAISS index; a query has to have length 1.
+DATASETS_TEXT = """A `datasets` dataset (row, text, vector) with its FAISS index. Queries must have unit length.
 
 ```python
 import numpy as np
@@ -107,8 +142,8 @@ print(scores, found["text"])
 ```
 """
 PARQUET_TEXT = """A table of row, text and vector.AXES [Embedding Atlas](https://apple.github.io/embedding-atlas/)
-opens it: `embedding-atlas THIS_FOLDER/index.parquet --text text --vector vector` makes its own map, and
-`--x x --y y` takes the one here, where there is one.
+opens it: `embedding-atlas THIS_FOLDER/index.parquet --text text --vector vector` computes a map, and
+`--x x --y y` uses the one stored here, if any.
 
 ```python
 import pandas as pd
@@ -118,7 +153,7 @@ print(table.head())
 ```
 """
 PROJECTOR_TEXT = """For the [Embedding Projector](https://projector.tensorflow.org): *Load*, then `vectors.tsv` and
-`metadata.tsv`. Tabs and line breaks of a sentence are spaces there.
+`metadata.tsv`. Tabs and line breaks in sentences are replaced by spaces.
 
 ```python
 import numpy as np

@@ -1,26 +1,35 @@
-"""The folder on disk: replaced as a whole or not at all, and checked against its manifest before use."""
+"""Index folders on disk: replaced as a whole or not at all, and checked against their manifest before use.
+
+Reading a file of 10 GB takes seconds. A large file that matched the manifest therefore gets a stamp in the user's cache
+folder, which is valid while the file's path, size, times and inode stay the same. Without a writable cache folder such
+a file is read whole each time.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cse.errors import IndexFolderError
 from cse.storage.replace import Replacement, followed, recover
 from index.manifest import CURE, MANIFEST_FILE, Manifest
-from index.stamps import file_state, is_stamped, stamp
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
 BLOCK = 1 << 20  # bytes
-STAMPED = 64 * BLOCK  # a larger file is read whole once and then for as long as its stamp holds
+STAMPED = 64 * BLOCK  # larger files get a stamp and are not read again while it is valid
+CACHE_VARIABLE = "CSE_CACHE"
+MOST_STAMPS = 1000  # the oldest ones are deleted
+SETTLED = 2.0  # seconds; a file changed more recently may change again without a new time
 
 
 def check_replaceable(folder: Path) -> None:
@@ -33,17 +42,17 @@ def check_replaceable(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     foreign = sorted(names - set(FILES))
     if foreign:
-        raise ValueError(f"{folder}: holds {foreign[0]}, which is no part of an index; give the index another folder")
+        raise ValueError(f"{folder}: holds {foreign[0]}, which is not part of an index; give the index another folder")
     if names and not _is_marked_as_index(folder):
         raise ValueError(f"{folder}: is not an index folder; give the index another folder or delete this one yourself")
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """A new sibling folder that takes the place of `folder` where the block ends well.
+    """Yield a new sibling folder that replaces `folder` when the block succeeds.
 
-    A block that raises leaves `folder` as it was and nothing beside it. Raises ValueError for a `folder` that
-    `check_replaceable` refuses, before the block and again after it.
+    If the block raises, `folder` is unchanged and the new folder is removed. Raises ValueError, before and after the
+    block, where `check_replaceable` does.
     """
     folder = Path(os.path.realpath(followed(folder)))
     check_replaceable(folder)
@@ -60,7 +69,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """The record of each data file, as the manifest keeps them."""
+    """The manifest's record of each data file."""
     return {name: file_record(folder / name) for name in DATA_FILES}
 
 
@@ -70,10 +79,9 @@ def file_record(path: Path) -> dict[str, Any]:
 
 
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
-    """Raise IndexFolderError unless the data files hold, byte for byte, what the manifest says.
+    """Raise IndexFolderError unless the data files match the manifest's sizes and checksums.
 
-    A file above `STAMPED` bytes that was found right before and has not changed since is only read where it is asked
-    for `again`, which also sees what a failing disk changes.
+    A file above `STAMPED` bytes with a valid stamp is read only with `again`, which also detects a failing disk.
     """
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
@@ -106,3 +114,46 @@ def _sha256(path: Path) -> str:
         while chunk := file.read(BLOCK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def cache_folder() -> Path:
+    """The cache folder: the environment variable CSE_CACHE, or `cse` in the platform's cache folder."""
+    if given := os.environ.get(CACHE_VARIABLE):
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cse"
+    platform = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(platform) if platform else Path.home() / ".cache") / "cse"
+
+
+def file_state(path: Path) -> tuple[int, ...]:
+    """Size, times (ns) and identity of a file; every write to it changes one of them."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+
+
+def is_stamped(path: Path, sha256: str) -> bool:
+    """True if the file once matched this sha256 and has not changed since."""
+    try:
+        return json.loads(_stamp(path).read_text(encoding="utf-8")) == [*file_state(path), sha256]
+    except (OSError, ValueError, RuntimeError):  # no stamp, a damaged one, or no home folder
+        return False
+
+
+def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
+    """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
+    with suppress(OSError, RuntimeError):
+        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED:
+            return
+        place = _stamp(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fresh = place.with_name(f"{place.name}.{os.getpid()}")
+        fresh.write_text(json.dumps([*state, sha256]), encoding="utf-8")
+        fresh.replace(place)
+        for old in sorted(place.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-MOST_STAMPS]:
+            old.unlink(missing_ok=True)
+
+
+def _stamp(path: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
+    return cache_folder() / "verified" / name

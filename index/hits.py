@@ -1,4 +1,4 @@
-"""What a search answers, whatever holds the vectors: ranked sentences, and the checks of what is asked."""
+"""Search results, and the checks of queries, shared by FAISS and Milvus indexes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Hit:
 
 
 def ranked(scores: np.ndarray, rows: np.ndarray, texts: Callable[[np.ndarray], list[str]]) -> list[Hit]:
-    """The hits of one query's scores and rows (k,), without those not found (-1); `texts` gives sentences by row."""
+    """The hits of one query's scores and rows (k,), leaving out row -1; `texts` returns sentences by row."""
     if len(rows) and rows.min() < 0:
         scores, rows = scores[rows >= 0], rows[rows >= 0]
     return list(map(Hit, range(1, len(rows) + 1), scores.tolist(), rows.tolist(), texts(rows)))
@@ -39,7 +39,7 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
 
 
 def answer_count(k: int, available: int) -> int:
-    """How many answers a query gets: `k`, cut to what there is. Raises ValueError for less than 1."""
+    """`k`, or `available` if less: the number of answers to a query. Raises ValueError for k < 1."""
     if k < 1:
-        raise ValueError(f"k is {k}; ask for 1 or more")
+        raise ValueError(f"k is {k}; give at least 1")
     return min(k, available)

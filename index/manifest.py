@@ -1,4 +1,4 @@
-"""What an index folder says about itself: frozen dataclasses that become `manifest.json` and come back checked."""
+"""Settings and manifest of an index: frozen dataclasses, written as `manifest.json` and checked when read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,27 @@ from cse.storage.replace import recover
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
-LEFT_OUT = (("family", None),)  # what came later and is written where it says something
-DIGEST = "digest"  # the key of the sha256 of all others, those of the data files among them
+LEFT_OUT = (("family", None),)  # fields added later, written only if they differ from this default
+DIGEST = "digest"  # key of the sha256 of all other fields
 READABLE = (1, 2)  # version 1 has no digest
+INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
+DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
+    "Flat": "exact; the default, right up to about 50,000 sentences and wherever exactness matters",
+    "SQfp16": "half the memory of Flat and nearly exact, as slow as Flat",
+    "SQ8": "a quarter of the memory of Flat, close to exact, as slow as Flat",
+    "HNSW32,Flat": "fast on a CPU from 50,000 to 1 million sentences; more memory than Flat, slow to build, no removal",
+    "IVF{n},Flat": "fast, also on a GPU; n lists, about 4 times the square root of the number of sentences",
+    "IVF{n},SQ8": "the same at a quarter of the memory, for 1 to 10 million sentences",
+    "IVF{n},PQ16": "16 bytes a sentence for the largest corpora, lowest recall; 16 must divide the dimension",
+}
 
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """What to build and what to write down about the model and the corpus.
+    """Settings of a build, and facts about the model and the corpus for the manifest.
 
-    `model`, `pooling` and `family` are what a later search loads the model by, `fingerprint` what it must then match.
-    `nprobe` (IVF types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` where None.
+    A later search loads the model by `model`, `pooling` and `family`, and checks its `fingerprint`. `nprobe` (IVF
+    types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` if None.
     """
 
     factory: str = "Flat"
@@ -44,9 +54,9 @@ class Manifest:
 
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
-    `files` gives the bytes and sha256 of each other file of the folder. `family` is written where there is one. A
-    digest of all fields is written with them, so that a changed one is refused. Of a Milvus collection `faiss` names
-    the server's version, there are no files, and edits make a new checksum of the old.
+    `files` gives the bytes and sha256 of the other files in the folder. `family` is written if it is not None. A
+    digest of all fields is written too, so that edits are detected. For a Milvus collection `faiss` is the server's
+    version, `files` is empty, and an edit derives the new checksum from the old one.
     """
 
     format: str = "cse-index"
@@ -73,8 +83,13 @@ class Manifest:
     def to_json(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
         values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
-        values["version"] = Manifest.version  # also of one that was read from version 1
+        values["version"] = Manifest.version  # even if read from version 1
         return {**values, DIGEST: _digest(values)}
+
+
+def factory_guidance() -> str:
+    """The documented factories as one paragraph of help."""
+    return "; ".join(f"{factory}: {guidance}" for factory, guidance in DOCUMENTED_FACTORIES.items())
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -84,7 +99,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an index folder. Raises IndexFolderError where there is none this program can read."""
+    """The manifest of an index folder. Raises IndexFolderError if there is none, or it cannot be read."""
     recover(folder)
     if not folder.is_dir():
         raise IndexFolderError(f"{folder}: {'is a file, not' if folder.exists() else 'no such'} index folder; {CURE}")
@@ -98,7 +113,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parse_manifest(values: Any, what: str) -> Manifest:
-    """The manifest of a JSON value. Raises IndexFolderError, which begins with `what`, where it is none."""
+    """The manifest of a JSON value. Raises IndexFolderError, beginning with `what`, for anything else."""
     problem = _problem(values)
     if problem:
         raise IndexFolderError(f"{what} {problem}; {CURE}")
@@ -106,10 +121,7 @@ def parse_manifest(values: Any, what: str) -> Manifest:
 
 
 def check_model(place: object, manifest: Manifest, fingerprint: str | None, model: str | None) -> None:
-    """Raise IndexFolderError where an index was built by another model than that of `fingerprint`, called `model`.
-
-    Without a fingerprint nothing is asked.
-    """
+    """Raise IndexFolderError unless the model of `fingerprint`, named `model`, built the index; None is not checked."""
     if fingerprint is not None and fingerprint != manifest.fingerprint:
         read = {"pooling": manifest.pooling, "family": manifest.family}
         options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
@@ -120,9 +132,9 @@ def check_model(place: object, manifest: Manifest, fingerprint: str | None, mode
 
 
 def _problem(values: Any) -> str | None:
-    """What keeps `values` from being a `Manifest`, in words, or None."""
+    """Return why `values` is not a valid `Manifest`, or None if it is."""
     if not isinstance(values, dict) or values.get("format") != Manifest.format:
-        return f"is not of the format {Manifest.format}"
+        return f"does not have the format {Manifest.format}"
     version = values.get("version")
     if version not in READABLE:
         return f"has version {version!r} and this program reads {' and '.join(map(str, READABLE))} only"
@@ -138,11 +150,11 @@ def _problem(values: Any) -> str | None:
     values = {**dict(LEFT_OUT), **values}
     for name, hint in get_type_hints(Manifest).items():
         if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
-            return f"has {name} {values[name]!r} where {hint} belongs"
+            return f"has {name} {values[name]!r}, which is not {hint}"
     return None
 
 
 def _digest(values: dict[str, Any]) -> str:
-    """sha256 in hex of a manifest's values but for the digest among them, however the file lays them out."""
+    """sha256 in hex of a manifest's values without the digest, independent of the file's formatting."""
     content = {name: value for name, value in values.items() if name != DIGEST}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

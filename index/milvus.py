@@ -1,4 +1,4 @@
-"""A searchable set of sentences in a collection of a Milvus server, for corpora that outgrow one machine."""
+"""A searchable set of sentences in a Milvus collection, for corpora too large for one machine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from index.texts import text_array
 from index.vectors import unit_rows
 
 EXACT = "Flat"
-ASKED, READ = 256, 1024  # queries of one search, sentences of one reading or removal
-MOST = 16_384  # answers to a query, which Milvus bounds
+QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
+MOST = 16_384  # Milvus's limit of answers to a query
 
 
 def _silent(rows: int) -> None:
@@ -32,18 +32,18 @@ def _silent(rows: int) -> None:
 
 
 class MilvusIndex:
-    """Sentences and their unit vectors under stable row numbers, as a `VectorIndex`, kept by a server.
+    """Sentences and unit vectors under stable row numbers, with the interface of `VectorIndex`, stored by a server.
 
-    Others see additions and removals when `save` has marked them; until then opening the collection leaves the rows
-    of a killed addition out. One writer at a time. Where the index is built again, one that is open does not answer.
+    Additions and removals become visible to others with `save`; rows of an addition that was killed before are
+    ignored. One writer at a time. An open index stops working when the collection is built again.
     """
 
     def __init__(self, client: Any, address: Address, name: str, manifest: Manifest, *, strays: bool = False) -> None:
-        """`name` is the collection's own, which no other gets; `strays` says that a killed addition left rows in it."""
+        """`name` is the collection's own unique name; `strays` is True if a killed addition left rows in it."""
         self.manifest = manifest
         self._client, self._address, self._name = client, address, name
-        self._strays = strays  # a search has to say that rows beyond the manifest's are no answers
-        self._killed = strays  # such rows are of an addition that failed, and not of another process
+        self._strays = strays  # searches must exclude rows beyond the manifest's
+        self._killed = strays  # such rows are left from a failed addition, not written by another process
         self._removed: set[int] = set()
 
     @classmethod
@@ -55,11 +55,11 @@ class MilvusIndex:
         settings: BuildSettings,
         report: Callable[[int], None] = _silent,
     ) -> MilvusIndex:
-        """The index of all `batches` of texts and vectors (n, d), written to the collection at `place`.
+        """Build the index of all `batches` of texts and vectors (n, d) in the collection at `place`.
 
-        It is written under a name of its own, marked when it is whole, and takes the place of an index there in one
-        step; a failure leaves that untouched. Memory holds one batch. Raises ValueError for bad batches, settings or
-        place, and IndexFolderError for what the server refuses.
+        It is written under a unique name, marked when complete, and replaces an index at `place` in one step; a
+        failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or place,
+        and IndexFolderError for errors of the server.
         """
         address = server.parse_address(place)
         server.index_kind(settings.factory)
@@ -80,10 +80,10 @@ class MilvusIndex:
 
     @classmethod
     def load(cls, place: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
-        """The index at `place`; with `fingerprint`, only if that model built it. `model` names the asking model.
+        """The index at `place`; with `fingerprint`, only if that model built it. `model` names the caller's model.
 
-        Raises ValueError for a bad address, and IndexFolderError where the server does not answer, and for a
-        collection that is missing, not an index, of another model, or without some of its sentences.
+        Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
+        missing, not an index, of another model, or lacks some of its sentences.
         """
         address = server.parse_address(place)
         client = server.connect(address)
@@ -93,7 +93,7 @@ class MilvusIndex:
             total = building.count(client, name)
             beyond = building.count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
         if total - beyond < manifest.count:
-            if building.read_marked(client, address) != (name, manifest):  # saved, or built again, meanwhile
+            if building.read_marked(client, address) != (name, manifest):  # saved or rebuilt since it was read
                 return cls.load(place, fingerprint, model=model)
             found = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
             raise IndexFolderError(f"{place}: {found}, so some were lost; {CURE}")
@@ -101,10 +101,10 @@ class MilvusIndex:
 
     @classmethod
     @contextmanager
-    def fleeting(cls, batches: Iterable[Batch], place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
-        """An index as `build` makes it, which is deleted when the block ends.
+    def temporary(cls, batches: Iterable[Batch], place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
+        """Build an index that is deleted when the block ends.
 
-        Raises ValueError where there is a collection of the name already.
+        Raises ValueError if a collection of this name exists.
         """
         address = building.check_free(place)
         index = cls.build(batches, place, settings=settings)
@@ -124,21 +124,21 @@ class MilvusIndex:
         return 1.0 if self.manifest.factory == EXACT else self.manifest.recall_at_10
 
     def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As `VectorIndex.search`; k is 16,384 at most, and an IndexFolderError says what the server refuses."""
+        """As `VectorIndex.search`, with k of at most 16,384. Raises IndexFolderError for errors of the server."""
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         chosen = None if among is None else np.unique(self._checked(among))
         if chosen is not None and len(self) < self.manifest.rows:
-            self._read(chosen, ROW)  # some were removed, and the server knows which
+            self._read(chosen, ROW)  # raises for removed rows, which only the server knows
         k = answer_count(k, len(self) if chosen is None else len(chosen))
         if k > MOST:
-            raise ValueError(f"k is {k}; Milvus gives {MOST} answers to a query at most")
+            raise ValueError(f"k is {k}; Milvus returns at most {MOST} answers to a query")
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
-        for start in range(0, len(queries) if k else 0, ASKED):
-            block = queries[start : start + ASKED]
+        for start in range(0, len(queries) if k else 0, QUERY_BATCH):
+            block = queries[start : start + QUERY_BATCH]
             answers = self._ask(block, k, chosen)
             if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
-                self._strays = True  # another process appends: its rows stood in the place of answers
+                self._strays = True  # rows that another process is adding took the place of answers: search again
                 answers = self._ask(block, k, chosen)
             for at, found in enumerate(answers, start=start):
                 for place, hit in enumerate(found):
@@ -146,20 +146,20 @@ class MilvusIndex:
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
         return ranked(scores, rows, self.texts)
 
     def texts(self, rows: Rows) -> list[str]:
-        """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
+        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
         numbers = self._checked(rows)
         known = self._read(np.unique(numbers), TEXT)
         return [known[row] for row in numbers.tolist()]
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
-        """The new row numbers (n,) int64 of `texts` and `vectors` (n, d); `corpus` is named in the manifest.
+        """Add `texts` and `vectors` (n, d) and return their row numbers (n,) int64.
 
-        `save` marks them as part of the index.
+        `corpus` is added to the manifest's corpora. `save` makes the rows part of the index.
         """
         first, count = self.manifest.rows, self.manifest.count
         block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
@@ -169,7 +169,7 @@ class MilvusIndex:
         with server.plain_errors(str(self._address)):
             if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
-            self._killed = self._strays = True  # until all of it is there, what is there is of a killed addition
+            self._killed = self._strays = True  # if the insertion fails, its rows are left over
             building.insert(self._client, self._name, first, column, block)
             self._killed = self._strays = False
         corpora = self.manifest.corpora
@@ -179,9 +179,9 @@ class MilvusIndex:
         return np.arange(first, first + len(block), dtype=np.int64)
 
     def remove(self, rows: Rows) -> int:
-        """How many sentences were removed: those of `rows` (n,); the others keep their row numbers.
+        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
 
-        Raises ValueError for unknown rows, and then changes nothing. `save` removes them for others too.
+        Raises ValueError, changing nothing, for unknown rows. `save` removes them on the server.
         """
         doomed = np.unique(self._checked(rows))
         self._read(doomed, ROW)
@@ -190,18 +190,18 @@ class MilvusIndex:
         return len(doomed)
 
     def save(self, place: Path | str) -> None:
-        """Make additions and removals part of the index at `place`, where it was opened, for whoever opens it now.
+        """Make additions and removals part of the index at `place`, where it was opened.
 
-        Raises ValueError for another place: the server has the sentences.
+        Raises ValueError for another place, as the sentences are on the server.
         """
         if str(place) != str(self._address):
-            raise ValueError(f"{place}: the index is at {self._address} and is saved there alone")
+            raise ValueError(f"{place}: the index is at {self._address} and can only be saved there")
         with server.plain_errors(str(self._address)):
             self._client.flush(self._name, timeout=SECONDS)
             building.mark(self._client, self._name, self.manifest)
             doomed = sorted(self._removed)
-            for start in range(0, len(doomed), READ):
-                self._client.delete(self._name, ids=doomed[start : start + READ], timeout=SECONDS)
+            for start in range(0, len(doomed), ROW_BATCH):
+                self._client.delete(self._name, ids=doomed[start : start + ROW_BATCH], timeout=SECONDS)
             self._removed.clear()
 
     def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
@@ -223,11 +223,11 @@ class MilvusIndex:
         return numbers
 
     def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
-        """One field of each of the distinct `rows` (n,). Raises ValueError for one that is not there."""
+        """One field of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
         found: dict[int, Any] = {}
         with server.plain_errors(self._address.collection):
-            for start in range(0, len(rows), READ):
-                ids = rows[start : start + READ].tolist()
+            for start in range(0, len(rows), ROW_BATCH):
+                ids = rows[start : start + ROW_BATCH].tolist()
                 read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
                 found.update((entity[ROW], entity[field]) for entity in read)
         for row in rows.tolist():
@@ -236,6 +236,6 @@ class MilvusIndex:
         return found
 
     def _edited(self, *, what: str, **counts: Any) -> None:
-        """Bring the manifest up to date; reading all sentences for a new checksum would take hours."""
+        """Update the manifest; the checksum is derived from the old one, as reading all sentences would take hours."""
         checksum = hashlib.sha256(f"{self.manifest.corpus_sha256} {what}".encode()).hexdigest()
         self.manifest = replace(self.manifest, **counts, corpus_sha256=checksum, recall_at_10=None)

@@ -1,4 +1,4 @@
-"""Writing a collection: rows in portions, the server's index of them, and the mark that makes a whole of it."""
+"""Build a Milvus collection: insert rows in portions, index them, and mark the collection as complete."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def fill(
 ) -> tuple[Manifest, RecallProbe]:
     """Write all `batches` into the new collection `name` and have the server index them.
 
-    The manifest, without a recall, comes back with the exact answers to measure it by. Raises ValueError for bad
-    batches, and whatever pymilvus raises.
+    Returns the manifest, without recall, and the probe that measures it. Raises ValueError for bad batches, and
+    pymilvus's errors.
     """
     texts: list[pa.Array] = []
     blocks = unit_blocks(batches, texts.append, report)
@@ -73,13 +73,13 @@ def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, c
 
 
 def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndarray) -> None:
-    """Write `texts` and unit `vectors` (n, d) under the row numbers from `first` on, unmarked.
+    """Insert `texts` and unit `vectors` (n, d) under the row numbers from `first` on, without marking them.
 
-    Raises ValueError for a text that Milvus cannot hold, before anything is written.
+    Raises ValueError, before anything is written, for a text that is too long for Milvus.
     """
     for row, text in enumerate(texts.to_pylist(), start=first):
         if len(text.encode()) > server.LONGEST_TEXT:
-            raise ValueError(f"the sentence of row {row} is longer than the {server.LONGEST_TEXT} bytes Milvus holds")
+            raise ValueError(f"the sentence of row {row} is longer than the {server.LONGEST_TEXT} bytes Milvus allows")
     for start in range(0, len(texts), PORTION):
         part = zip(texts[start : start + PORTION].to_pylist(), vectors[start : start + PORTION], strict=True)
         rows = [{ROW: row, TEXT: text, VECTOR: vector} for row, (text, vector) in enumerate(part, start=first + start)]
@@ -87,15 +87,15 @@ def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndar
 
 
 def mark(client: Any, name: str, manifest: Manifest) -> None:
-    """Keep the manifest with a collection, which makes an index of it."""
+    """Store the manifest with a collection, which marks it as a complete index."""
     text = json.dumps(manifest.to_json(), ensure_ascii=False)
     client.alter_collection_properties(name, properties={MANIFEST: text}, timeout=SECONDS)
 
 
 def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
-    """The collection of an index by its own name, and its manifest.
+    """The unique name of an index's collection, and its manifest.
 
-    Raises IndexFolderError where nothing bears the index's name, or what does is no index.
+    Raises IndexFolderError if there is no such collection, or it is not an index.
     """
     found = server.find(client, address)
     if found is None:
@@ -106,34 +106,34 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
     except ValueError as error:
         raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {CURE}") from error
     if values is None:
-        raise IndexFolderError(f"{address}: is no finished index of this project; {CURE} under another name")
+        raise IndexFolderError(f"{address}: is not a complete index of this project; {CURE} under another name")
     return name, parse_manifest(values, f"{address}: its manifest")
 
 
 def count(client: Any, name: str, where: str = "") -> int:
-    """How many sentences a collection holds, or those of them for which `where` is true."""
+    """The number of sentences in a collection, or of those for which `where` is true."""
     (found,) = client.query(name, filter=where, output_fields=["count(*)"], timeout=SECONDS)
     return int(found["count(*)"])
 
 
 def holds_index(client: Any, address: Address) -> bool:
-    """Whether an index bears the name. Raises ValueError where a collection does that was not made here."""
+    """True if the address is an index. Raises ValueError if it is a collection that this project did not make."""
     found = server.find(client, address)
     if found is not None and OWNER not in found[1]:
-        raise ValueError(f"{address}: is a collection that was not made here; give the index another name")
+        raise ValueError(f"{address}: is a collection of another program; give the index another name")
     return found is not None
 
 
 def check_free(place: str) -> Address:
-    """The address `place`. Raises ValueError where a collection bears that name already."""
+    """The address `place`. Raises ValueError if a collection of that name exists."""
     address = server.parse_address(place)
     if server.find(server.connect(address), address) is not None:
-        raise ValueError(f"{place}: is there already; give the name of a collection that can be made and deleted")
+        raise ValueError(f"{place}: exists; give the name of a new collection, which will be deleted again")
     return address
 
 
 def discard(client: Any, name: str) -> None:
-    """Drop an unfinished collection as far as the server lets; the next build drops what it did not."""
+    """Drop an incomplete collection, ignoring errors of the server; the next build tries again."""
     from pymilvus import MilvusException
 
     with suppress(MilvusException):

@@ -1,6 +1,6 @@
-"""A collection on a Milvus server: its address, the connection, its making, and every problem in one line.
+"""Milvus server: addresses, connections, collections and one-line errors.
 
-The server is a cluster or Milvus Lite, which speak the same protocol. pymilvus is imported here alone.
+The server is a cluster or Milvus Lite, which use the same protocol.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cse.errors import IndexFolderError
 SCHEME = "milvus://"
 FORM = f"{SCHEME}HOST:PORT/COLLECTION"
 ROW, TEXT, VECTOR = "row", "text", "vector"
-MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: what it holds, and under which name
-LONGEST_TEXT = 65_535  # bytes; what Milvus allows in a field
-CONNECT_SECONDS, SECONDS = 30.0, 600.0  # the second for one call, building an index on the server among them
-PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # how long a slow server is asked, and the time between two attempts
-NO_COLLECTION = 100  # Milvus' code
+MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
+LONGEST_TEXT = 65_535  # bytes; Milvus's limit for a field
+CONNECT_SECONDS, SECONDS = 30.0, 600.0  # time limits of connecting, and of a call such as building an index
+PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # of connecting to a slow server in all, and between two attempts
+NO_COLLECTION = 100  # Milvus's error code
 EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
-KINDS = {  # FAISS factories, and what the same is called and set by in Milvus
+KINDS = {  # FAISS factories, with the same type and its parameters in Milvus
     r"Flat": ("FLAT", ()),
     r"HNSW(\d+)(?:,Flat)?": ("HNSW", ("M",)),
     r"IVF(\d+),Flat": ("IVF_FLAT", ("nlist",)),
@@ -37,7 +37,7 @@ KINDS = {  # FAISS factories, and what the same is called and set by in Milvus
 
 @dataclass(frozen=True)
 class Address:
-    """Where a collection is: the server, and the collection's name."""
+    """Address of a collection: the server, and the collection's name."""
 
     host: str
     port: int
@@ -56,14 +56,16 @@ def parse_address(text: str) -> Address:
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}; an address is {FORM}") from error
     if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{text!r} is no address of a collection; it is {FORM}")
+        raise ValueError(f"{text!r} is not the address of a collection, which is {FORM}")
     if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
-        raise ValueError(f"{text!r}: a collection's name has letters, digits and _, a digit not first, and is {name!r}")
+        raise ValueError(
+            f"{text!r}: {name!r} is not a collection's name: letters, digits and _, not beginning with a digit"
+        )
     return Address(f"[{host}]" if ":" in host else host, port, name)
 
 
 def index_kind(factory: str) -> tuple[str, dict[str, int]]:
-    """What Milvus calls a FAISS factory, and its parameters. Raises ValueError for one that it has not."""
+    """Milvus's type and parameters of a FAISS factory. Raises ValueError for one that Milvus lacks."""
     for pattern, (name, keys) in KINDS.items():
         if found := re.fullmatch(pattern, factory):
             chosen = dict(zip(keys, map(int, found.groups()), strict=True))
@@ -73,27 +75,27 @@ def index_kind(factory: str) -> tuple[str, dict[str, int]]:
 
 @contextmanager
 def plain_errors(what: str) -> Iterator[None]:
-    """A server's refusal as an `IndexFolderError` of one line that begins with `what`."""
+    """Turn an error of the server into a one-line `IndexFolderError` that begins with `what`."""
     from pymilvus import MilvusException
 
     try:
         yield
     except MilvusException as error:
         reason = "no such collection" if error.code == NO_COLLECTION else " ".join(str(error.message).split())
-        raise IndexFolderError(f"{what}: {reason or 'refused by the server, which gives no reason'}") from error
+        raise IndexFolderError(f"{what}: {reason or 'the server refused without a reason'}") from error
 
 
 def connect(address: Address) -> Any:
-    """A client of the server of `address`, which is asked again for a minute where it listens and does not answer.
+    """Connect to the server of `address`; one that listens but does not answer is tried again for a minute.
 
-    Raises IndexFolderError where it does not answer then, where nobody listens, or without pymilvus.
+    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus.
     """
     try:
         from pymilvus import MilvusClient, MilvusException
     except ImportError as error:
         raise IndexFolderError(f"{address}: needs the package pymilvus; pip install pymilvus") from error
     for name in ("pymilvus", *(name for name in logging.root.manager.loggerDict if name.startswith("pymilvus."))):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # it logs the traceback of each error that it raises
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # pymilvus logs the traceback of each error it raises
     until = monotonic() + PATIENCE_SECONDS
     while True:
         _check_port(address)
@@ -103,27 +105,27 @@ def connect(address: Address) -> Any:
             if monotonic() >= until:
                 reason = " ".join(str(error.message).split())
                 raise IndexFolderError(
-                    f"{address}: a server listens there, but did not answer as Milvus does for {PATIENCE_SECONDS:.0f} "
-                    f"seconds ({reason}); it may be starting or busy: try again later"
+                    f"{address}: a server listens there, but gave no valid answer in {PATIENCE_SECONDS:.0f} seconds "
+                    f"({reason}); it may be starting or busy: try again later"
                 ) from error
         sleep(PAUSE_SECONDS)
 
 
 def _check_port(address: Address) -> None:
-    """Raise IndexFolderError where nobody listens, or the host does not react."""
+    """Raise IndexFolderError if nothing listens at the address, or the host does not respond."""
     try:
         socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
     except TimeoutError as error:
         raise IndexFolderError(
-            f"{address}: gave no sign within {CONNECT_SECONDS:.0f} seconds; correct it, or look for a firewall or a "
-            "busy server and try again later"
+            f"{address}: no response within {CONNECT_SECONDS:.0f} seconds; correct the address, or check for a "
+            "firewall or a busy server and try again later"
         ) from error
     except OSError as error:  # refused, or no such host
-        raise IndexFolderError(f"{address}: no Milvus server answers there; start one, or correct it") from error
+        raise IndexFolderError(f"{address}: no Milvus server there; start one, or correct the address") from error
 
 
 def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
-    """The collection that bears an index's name, by its own name, and its properties; None where nothing does."""
+    """The unique name and the properties of the collection at `address`; None if there is none."""
     from pymilvus import MilvusException
 
     with plain_errors(str(address)):
@@ -131,13 +133,13 @@ def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
             return None
         try:
             name = client.describe_alias(address.collection, timeout=SECONDS)["collection_name"]
-        except MilvusException:  # it bears the name as its own, so it was not made here
+        except MilvusException:  # not an alias, so it was not made by this project
             name = address.collection
         return name, dict(client.describe_collection(name, timeout=SECONDS).get("properties") or {})
 
 
 def create(client: Any, name: str, dimension: int, owner: str) -> None:
-    """Make a collection of row, text and vector that belongs to the index `owner`, and is none before it is marked."""
+    """Create a collection of row, text and vector for the index `owner`; it is incomplete until it is marked."""
     from pymilvus import DataType
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -150,7 +152,7 @@ def create(client: Any, name: str, dimension: int, owner: str) -> None:
 
 
 def index_and_load(client: Any, name: str, factory: str) -> None:
-    """Have the server index all vectors of a collection by their inner product, and make it searchable."""
+    """Index all vectors of a collection by inner product on the server, and load it for searching."""
     kind, parameters = index_kind(factory)
     wanted = client.prepare_index_params()
     wanted.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
@@ -160,14 +162,14 @@ def index_and_load(client: Any, name: str, factory: str) -> None:
 
 
 def publish(client: Any, fresh: str, owner: str) -> None:
-    """Give a finished collection the name `owner` in one step, and drop what bore it and what killed builds left."""
+    """Point the alias `owner` at a complete collection, and drop its predecessor and those of killed builds."""
     known = client.has_collection(owner, timeout=SECONDS)
     (client.alter_alias if known else client.create_alias)(fresh, owner, timeout=SECONDS)
     drop_others(client, owner, keep=fresh)
 
 
 def drop_others(client: Any, owner: str, keep: str) -> None:
-    """Drop the collections of the index `owner` but one."""
+    """Drop the collections of the index `owner` except `keep`."""
     for name in client.list_collections(timeout=SECONDS):
         if name != keep and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
             found = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
@@ -176,6 +178,6 @@ def drop_others(client: Any, owner: str, keep: str) -> None:
 
 
 def drop(client: Any, address: Address, name: str) -> None:
-    """Delete an index: its name and its collection `name`."""
+    """Delete an index: its alias and its collection `name`."""
     client.drop_alias(address.collection, timeout=SECONDS)
     client.drop_collection(name, timeout=SECONDS)

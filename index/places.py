@@ -1,4 +1,4 @@
-"""Where an index is: a folder, or a Milvus collection by its address. Both are searched and edited alike."""
+"""Places of an index: a folder, or the address of a Milvus collection; both have the same interface."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Place = Path | str
 
 
 def place_of(text: str) -> Place:
-    """What a user's `text` names: an address as it stands, a folder as a path."""
+    """The place that a user's `text` names: a Milvus address unchanged, a folder as a path."""
     return text if text.startswith(SCHEME) else Path(text)
 
 
 def manifest_at(place: Place) -> Manifest:
-    """The manifest of an index. Raises IndexFolderError where there is none, ValueError for a bad address."""
+    """The manifest of an index. Raises IndexFolderError if there is none, ValueError for a bad address."""
     if isinstance(place, Path):
         return read_manifest(place)
     from index.milvus_building import read_marked
@@ -46,7 +46,7 @@ def open_at(
     device: str = "auto",
     verify: bool = False,
 ) -> Index:
-    """The index at `place`, as `VectorIndex.load` and `MilvusIndex.load` open it."""
+    """Open the index at `place` with `VectorIndex.load` or `MilvusIndex.load`."""
     if isinstance(place, Path):
         from index.store import VectorIndex
 
@@ -59,9 +59,9 @@ def open_at(
 def build_at(
     batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None], state: Path | None = None
 ) -> Index:
-    """The index of all `batches` at `place`, as `VectorIndex.build` and `MilvusIndex.build` make it.
+    """Build the index of all `batches` at `place` with `VectorIndex.build` or `MilvusIndex.build`.
 
-    A `state` is for folders alone.
+    `state` is used for folders only.
     """
     if isinstance(place, Path):
         from index.store import VectorIndex
@@ -73,7 +73,7 @@ def build_at(
 
 
 def is_index_of(place: Place, factory: str, seed: int, corpus_sha256: str) -> bool:
-    """Whether an index of these sentences that was made like this is at `place`; ValueError as for `holds_index`."""
+    """True if an index of these sentences with this factory and seed is at `place`; raises as `holds_index`."""
     if not holds_index(place):
         return False
     built = manifest_at(place)
@@ -81,9 +81,9 @@ def is_index_of(place: Place, factory: str, seed: int, corpus_sha256: str) -> bo
 
 
 def holds_index(place: Place) -> bool:
-    """Whether an index is at `place` that a new one would replace.
+    """True if an index is at `place`, which a new one would replace.
 
-    Raises ValueError where something else is there, or the address is bad.
+    Raises ValueError if something else is there, or the address is bad.
     """
     if isinstance(place, Path):
         check_replaceable(place)

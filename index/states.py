@@ -1,4 +1,4 @@
-"""The state of an index that grows, written now and then where a lot of work would be lost, and gone on with."""
+"""Checkpoints of an index under construction, from which an interrupted build continues."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from index.folder import FAISS_FILE, file_record
 from index.manifest import BuildSettings
 
 STATE_FILE = "state.json"
-SECONDS = 60.0  # of training and adding that a kill may cost
-SHARE = 20  # as many times what a state takes to write: writing adds 5 % at most
+SECONDS = 60.0  # of training and adding between two checkpoints, at least
+SHARE = 20  # times the seconds that writing one takes, at least: writing adds at most 5 %
 
 
 class States:
-    """Keeps the latest state of one index in `folder`, or nothing where that is None."""
+    """Keep the latest checkpoint of one index in `folder`; do nothing if that is None."""
 
     def __init__(self, folder: Path | None, settings: BuildSettings) -> None:
         self._folder = folder
         self._made_by = {"factory": settings.factory, "seed": settings.seed, "faiss": engine.VERSION}
         self._unsaved = self._writing = 0.0  # seconds
         self._seen, self._sha = 0, hashlib.sha256()  # rows
-        self._awaited: tuple[int, str] | None = None  # the rows of the state that was read, and their sha256
+        self._awaited: tuple[int, str] | None = None  # row count and sha256 of the checkpoint that was read
 
     def latest(self) -> Any:
-        """The index as it was last written; None where it was not, damaged, or with another factory or seed."""
+        """The last checkpoint's index; None if there is none, it is damaged, or factory, seed or FAISS differ."""
         if self._folder is None:
             return None
         recover(self._folder)
@@ -51,25 +51,25 @@ class States:
         return index
 
     def see(self, rows: np.ndarray) -> None:
-        """Take the next unit rows (n, d) into what a state is of, before they change the index.
+        """Update the checksum with the next unit rows (n, d), before they are added to the index.
 
-        Raises ValueError where the state that was read is of others.
+        Raises ValueError if the checkpoint that was read holds other rows.
         """
         if self._folder is None:
             return
         self._sha.update(np.ascontiguousarray(rows).data.cast("B"))
         self._seen += len(rows)
-        if self._awaited and self._seen >= self._awaited[0]:  # 0 where it was trained on the first rows alone
+        if self._awaited and self._seen >= self._awaited[0]:  # 0 rows if the index was trained but still empty
             if self._sha.hexdigest() != self._awaited[1]:
                 raise ValueError(
-                    f"the unfinished build had other vectors in its first {self._seen} rows; give the corpus it was "
-                    "begun with, or drop it by `overwrite` without `resume`"
+                    f"the unfinished build has other vectors in its first {self._seen} rows; give the corpus it was "
+                    "started with, or discard it with `overwrite` and without `resume`"
                 )
             self._awaited = None
 
     @contextmanager
     def working(self, index: Any) -> Iterator[None]:
-        """Time the block, which changes `index`, and write the state where that is due."""
+        """Time the block, which changes `index`, and write a checkpoint if one is due."""
         begun = time.perf_counter()
         yield
         self._unsaved += time.perf_counter() - begun

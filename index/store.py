@@ -1,4 +1,4 @@
-"""A searchable set of sentences: FAISS index, texts and manifest held together."""
+"""A searchable set of sentences: FAISS index, texts and manifest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class VectorIndex:
     """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
 
     def __init__(self, index: Any, texts: pa.ChunkedArray, manifest: Manifest, *, device: str = "auto") -> None:
-        """`texts` has a null for each removed row; `device` is "auto" (a GPU where one helps) or "cpu"."""
+        """`texts` has a null for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
         if device not in ("auto", "cpu"):
             raise ValueError(f"device {device!r}: choose auto or cpu")
         stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
@@ -56,12 +56,12 @@ class VectorIndex:
         report: Callable[[int], None] = _silent,
         state: Path | None = None,
     ) -> VectorIndex:
-        """The index of all `batches` of texts and vectors (n, d) float32, written to the folder `output` and loaded.
+        """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
-        Memory holds the FAISS index, two batches, of which one is added while the next is drawn, and, for types that
-        are not exact, a head of 65,536 vectors or more (`engine.head_rows`). `report` gets the number of rows after
-        each batch. An index at `output` is replaced when all is written; a failure leaves it untouched. With a folder
-        `state`, the index is written there now and then, and a killed build of the same batches goes on from it.
+        Memory holds the FAISS index, two batches (one is added while the next is drawn) and, for types that are not
+        exact, a head of at least 65,536 vectors (`engine.head_rows`). `report` gets the number of rows after each
+        batch. An index at `output` is replaced once everything is written; a failure leaves it unchanged. With a
+        folder `state`, checkpoints are written there, and a killed build of the same batches continues from the last.
         Raises ValueError for bad batches, settings or `output`.
         """
         with replacing(Path(output)) as fresh:
@@ -80,10 +80,10 @@ class VectorIndex:
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
 
-        `model` names the asking model in the error. Every byte is compared with what was written: of large files once,
-        and again where they changed or with `verify` (`index.folder.verify_files`). The files opened belong together,
-        also where the folder is replaced meanwhile. Raises IndexFolderError with the cure for a folder that is missing,
-        damaged, foreign or of another model.
+        `model` names the caller's model in the error. All files are checked against their checksums: large ones once,
+        and again if they changed or with `verify` (`index.folder.verify_files`). The files are of one version even if
+        the folder is being replaced. Raises IndexFolderError, with a remedy, for a folder that is missing, damaged, not
+        an index, or of another model.
         """
         folder = Path(folder)
         return read_settled(folder, lambda: cls._read(folder, fingerprint, model=model, device=device, verify=verify))
@@ -99,7 +99,7 @@ class VectorIndex:
         verify: bool = False,
         written: Manifest | None = None,
     ) -> VectorIndex:
-        """The index in a folder that stays as it is; what this process has just `written` needs no verification."""
+        """Open the index in a settled folder; one that this process has just `written` is not verified."""
         manifest = read_manifest(folder)
         check_model(folder, manifest, fingerprint, model)
         try:
@@ -119,17 +119,17 @@ class VectorIndex:
 
     @property
     def recall_at_10(self) -> float | None:
-        """The share of the exact ten nearest that a search finds: 1 of an exact type, or as measured while building.
+        """The share of the exact ten nearest that a search finds: 1 for exact types, otherwise measured by the build.
 
-        None where it is not known: after additions and removals, and where every vector is zero.
+        None if unknown: after additions and removals, and if every vector is zero.
         """
         return 1.0 if engine.is_exact(self._index) else self.manifest.recall_at_10
 
     def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 
-        With `among`, only these rows are answers. k is cut to the number of sentences, or of these rows. Where an
-        approximate type finds fewer, the row is -1 and the score -inf.
+        With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
+        approximate type finds fewer, the remaining rows are -1 and their scores -inf.
         """
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         chosen = None if among is None else np.unique(self._checked(among))
@@ -146,18 +146,18 @@ class VectorIndex:
         return scores, rows
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first; fewer where the index finds fewer."""
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
         return ranked(scores, rows, partial(gather, self._texts))
 
     def texts(self, rows: Rows) -> list[str]:
-        """The sentences of `rows` (n,). Raises ValueError for a row that was never given or was removed."""
+        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
         return gather(self._texts, self._checked(rows))
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
-        """The new row numbers (n,) int64 of `texts` and `vectors` (n, d); `corpus` is named in the manifest.
+        """Add `texts` and `vectors` (n, d) in memory; return their row numbers (n,) int64.
 
-        Changes memory alone; `save` writes it down.
+        `corpus` is added to the manifest's corpora. `save` writes to disk.
         """
         first = len(self._texts)
         block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
@@ -172,9 +172,9 @@ class VectorIndex:
         return np.arange(first, first + len(block), dtype=np.int64)
 
     def remove(self, rows: Rows) -> int:
-        """How many sentences were removed: those of `rows` (n,); the others keep their row numbers.
+        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
 
-        Raises ValueError for unknown rows and for types that cannot remove (HNSW), and then changes nothing.
+        Raises ValueError, changing nothing, for unknown rows and for types that cannot remove (HNSW).
         """
         doomed = np.unique(self._checked(rows))
         engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
@@ -183,7 +183,7 @@ class VectorIndex:
         return len(doomed)
 
     def save(self, folder: Path | str) -> None:
-        """Write the index to `folder` as a whole or not at all; an index there is replaced, anything else refused."""
+        """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
         with replacing(Path(folder)) as fresh:
             with text_writer(fresh / TEXTS_FILE) as write:
                 for chunk in self._texts.chunks:
@@ -194,17 +194,17 @@ class VectorIndex:
         self.manifest = manifest
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers (n,) int64 of all sentences, ascending, and their vectors (n, d) float32 as they are stored.
+        """Row numbers (n,) int64 of all sentences, ascending, and their vectors (n, d) float32 as stored.
 
-        Raises ValueError for a type that gives no vectors back.
+        Raises ValueError for a type that cannot reconstruct vectors.
         """
         rows = live_rows(self._texts)
         return rows, engine.reconstruct(self._index, rows if engine.keeps_ids(self._index) else np.arange(len(rows)))
 
     def write_faiss(self, path: Path) -> None:
-        """Write a FAISS file whose number of a sentence is its place among the rows of `contents`.
+        """Write a FAISS file in which a sentence's number is its position in `contents`.
 
-        Raises ValueError for a type that keeps row numbers where rows were removed.
+        Raises ValueError if rows were removed from a type that stores row numbers.
         """
         if engine.keeps_ids(self._index) and len(self) != len(self._texts):
             raise ValueError(
@@ -221,7 +221,7 @@ class VectorIndex:
         return numbers
 
     def _labels(self, rows: np.ndarray) -> np.ndarray:
-        """What FAISS calls `rows` (n,): their positions where these close up, else their numbers."""
+        """FAISS's labels of `rows` (n,): positions if the type renumbers after removals, otherwise row numbers."""
         return rows if self._live is None else np.searchsorted(self._live, rows)
 
     def _editable(self) -> Any:
@@ -237,12 +237,12 @@ class VectorIndex:
         return self._clone
 
     def _live_rows(self) -> np.ndarray | None:
-        """From FAISS's position (n,) int64 to row, or None where they are the same."""
+        """The row number of each FAISS position, (n,) int64, or None if they are equal."""
         closed_up = self._texts.null_count and not engine.keeps_ids(self._index)
         return live_rows(self._texts) if closed_up else None
 
     def _edited(self) -> None:
-        """Bring what follows from index and texts up to date; the recall measured before no longer holds."""
+        """Update what depends on index and texts, and drop the measured recall, which no longer holds."""
         self._clone, self._live = None, self._live_rows()
         counts = {"count": self._index.ntotal, "rows": len(self._texts)}
         self.manifest = replace(self.manifest, **counts, recall_at_10=None)

@@ -1,6 +1,6 @@
 """The sentences of an index: one Arrow column whose position is the row number, memory-mapped when read.
 
-A removed sentence leaves a null behind, so that the rows after it keep their numbers.
+A removed sentence becomes a null, so that later rows keep their numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TextWriter = Callable[[pa.Array], None]
 
 @contextmanager
 def text_writer(path: Path) -> Iterator[TextWriter]:
-    """A function that appends an Arrow array of sentences to a new file, complete when the block ends."""
+    """Yield a function that appends an Arrow array of sentences to a new file; the file is complete after the block."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
         yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=SCHEMA))
 
@@ -37,7 +37,7 @@ def open_texts(path: Path) -> pa.ChunkedArray:
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
-    """`texts` as an Arrow array; half of a surrogate pair, which no file can hold, becomes "?", as an encoder reads it.
+    """`texts` as an Arrow array; a lone surrogate, which UTF-8 cannot encode, becomes "?", as encoders read it.
 
     Raises ValueError for anything that is not a str.
     """
@@ -51,7 +51,7 @@ def text_array(texts: Sequence[str]) -> pa.Array:
 
 
 def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
-    """`column` with nulls at `rows` (n,) int64, ascending; chunks that lose no row are shared, the others copied."""
+    """`column` with nulls at `rows` (n,) int64, ascending; unchanged chunks are shared, others copied."""
     chunks, start = [], 0
     for chunk in column.chunks:
         low, high = np.searchsorted(rows, (start, start + len(chunk)))
@@ -66,12 +66,12 @@ def live_rows(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def gather(column: pa.ChunkedArray, rows: np.ndarray) -> list[str]:
-    """The sentences of `rows` (n,) int64, none of them removed, in that order."""
+    """The sentences of `rows` (n,) int64 in that order; none may have been removed."""
     if column.num_chunks == 1:
         numbers = pa.py_buffer(np.ascontiguousarray(rows, dtype=np.int64))
-        places = pa.Array.from_buffers(pa.int64(), len(rows), [None, numbers])  # `pa.array` imports pandas
+        places = pa.Array.from_buffers(pa.int64(), len(rows), [None, numbers])  # `pa.array` would import pandas
         return column.chunk(0).take(places).to_pylist()
-    return [column[row].as_py() for row in rows.tolist()]  # Arrow would look at every chunk, a batch of the build each
+    return [column[row].as_py() for row in rows.tolist()]  # `take` would look at every chunk, one per batch
 
 
 def checksum(column: pa.ChunkedArray) -> str:
@@ -86,4 +86,4 @@ def checksum(column: pa.ChunkedArray) -> str:
 def _blanked(chunk: pa.Array, positions: np.ndarray) -> pa.Array:
     mask = np.zeros(len(chunk), dtype=bool)
     mask[positions] = True
-    return chunk.take(pa.array(np.arange(len(chunk)), mask=mask))  # a null by `if_else` would keep the characters
+    return chunk.take(pa.array(np.arange(len(chunk)), mask=mask))  # `if_else` would keep the removed characters

@@ -1,4 +1,4 @@
-"""The one place where vectors are checked and brought to unit length."""
+"""Checked unit vectors: every vector that enters an index, and every query, is validated and normalised here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: i
     """
     block = np.ascontiguousarray(vectors)
     if block.dtype != np.float32:
-        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes inf and is named below
+        with np.errstate(over="ignore"):  # float64 beyond float32's range becomes inf and raises below
             block = block.astype(np.float32)
     if block.ndim != 2 or block.shape[1] == 0:
         raise ValueError(f"vectors have shape {block.shape}, not (n, d)")

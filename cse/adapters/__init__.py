@@ -1,4 +1,4 @@
-"""Encoders as other libraries' models. Each library is imported when its adapter is called."""
+"""Adapters of encoders to other libraries, each imported when its adapter is called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["langchain", "mteb"]
 
 
 def langchain(model: str | Encoder, **options: Unpack[PromptedOptions]) -> EncoderEmbeddings:
-    """LangChain's `Embeddings`: the numbers of `encode_document` and `encode_query` as lists.
+    """Return LangChain `Embeddings`: the vectors of `encode_document` and `encode_query` as lists.
 
     `options` are those of `encode`, such as `batch_size` or `normalize_embeddings`. Raises ImportError without
     langchain-core.

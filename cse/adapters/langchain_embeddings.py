@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EncoderEmbeddings(Embeddings):
-    """An encoder's vectors as lists, under LangChain's names; `options` are those of `encode`."""
+    """LangChain's interface to an encoder: vectors as lists; `options` are those of `encode`."""
 
     def __init__(self, encoder: Encoder, options: PromptedOptions) -> None:
         self.encoder, self.options = encoder, options

@@ -1,4 +1,4 @@
-"""An encoder as a model of MTEB 2, by its `EncoderProtocol`."""
+"""An encoder as an MTEB 2 model, following its `EncoderProtocol`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ ENGLISH = ("eng-Latn",)
 
 
 def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
-    """The model that `mteb.evaluate` takes, of an encoder or of what `cse.load` opens.
+    """Return a model for `mteb.evaluate` from an encoder, or from what `cse.load` opens.
 
-    `languages` (ISO 639-3 and script) go into its metadata alone: the papers' models and the bundled ones read English.
+    `languages` (ISO 639-3 and script) are metadata only; the papers' models and the bundled ones are English.
     Raises ImportError without mteb.
     """
     encoder = opened(model)
@@ -30,7 +30,7 @@ def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:
 
 
 def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
-    """MTEB's record of an encoder; its revision is the fingerprint, by which results are told apart."""
+    """MTEB's metadata of an encoder; its revision is the fingerprint, which distinguishes results."""
     with needing("mteb"):
         from mteb.models import ModelMeta
         from mteb.models.model_meta import ScoringFunction
@@ -59,7 +59,7 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
 
 
 class MTEBModel:
-    """An encoder under MTEB's names. Prompts are those of the encoder called "query" and "document"."""
+    """MTEB's interface to an encoder; prompts are the encoder's own "query" and "document"."""
 
     def __init__(self, encoder: Encoder, meta: ModelMeta) -> None:
         self.encoder, self.mteb_model_meta = encoder, meta
@@ -84,6 +84,6 @@ class MTEBModel:
 
 
 def _two_part_name(name: str) -> str:
-    """A hub id as it is; any other name as cse/NAME, since MTEB wants an organisation."""
+    """Return a hub id unchanged, any other name as cse/NAME, since MTEB requires an organisation."""
     parts = PurePath(name).parts
     return name if len(parts) == 2 and parts[0].strip("./\\") else f"cse/{PurePath(name).name}"

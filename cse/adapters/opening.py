@@ -1,4 +1,4 @@
-"""What every adapter begins with: the encoder, and the library that it is for."""
+"""Shared by all adapters: open the encoder, and report a missing library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def opened(model: str | Encoder) -> Encoder:
-    """The encoder itself, or what `cse.load` opens by a name, folder or id."""
+    """Return an encoder unchanged; open a name, folder or id with `cse.load`."""
     from cse.encoding.encoder import Encoder
 
     return model if isinstance(model, Encoder) else cse.load(model)
@@ -21,10 +21,10 @@ def opened(model: str | Encoder) -> Encoder:
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Imports from a package, whose absence is an ImportError of one line that says what to install."""
+    """Turn the absence of `package` in the block into a one-line ImportError that says what to install."""
     try:
         yield
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package.replace("-", "_"):
-            raise  # the package is there, and something that it needs is not
+            raise  # the package is installed, but one of its dependencies is not
         raise ImportError(f"{package} is not installed; run `pip install {package}`") from error

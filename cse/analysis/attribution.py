@@ -1,4 +1,4 @@
-"""Which words make two sentences alike to a model: each word is left out in turn, and the cosine measured again."""
+"""Attribution of a cosine to words by occlusion: leave each word out in turn and measure the cosine again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cse.vectors import cosines
 if TYPE_CHECKING:
     from cse.evaluation import Encode
 
-MOST_WORDS = 64  # of a sentence: each is a further text to encode
+MOST_WORDS = 64  # of a sentence; each is another text to encode
 
 
 class Attribution(NamedTuple):
-    """The `cosine` of a pair of sentences, and what their words add to it; pairs are (first sentence, second).
+    """The `cosine` of two sentences and the contributions of their words; tuples are (first sentence, second).
 
-    `values` are (W,) float64 each: a word's is the cosine with it minus the cosine without it, the other sentence
-    whole. `wordless` are the cosines once all words of that sentence are left out, and only its punctuation remains.
+    `values` are (W,) float64 each: the cosine minus the cosine without that word, the other sentence unchanged.
+    `wordless` are the cosines without any word of that sentence, only its punctuation.
     """
 
     cosine: float
@@ -29,10 +29,10 @@ class Attribution(NamedTuple):
 
     @property
     def errors(self) -> tuple[float, float]:
-        """How far each sentence's values miss completeness: their sum minus what all its words together add.
+        """Each sentence's completeness error: the sum of its values minus the effect of all its words together.
 
-        All words together add the cosine minus `wordless`. A sentence of one word misses nothing. Words that say the
-        same are each missed little, which makes the error negative; words that need each other make it positive.
+        That effect is the cosine minus `wordless`. The error is 0 for one word, negative for redundant words (leaving
+        one out changes little), and positive for words that depend on each other.
         """
         first, second = (
             float(values.sum()) - (self.cosine - left) for values, left in zip(self.values, self.wordless, strict=True)
@@ -41,9 +41,9 @@ class Attribution(NamedTuple):
 
 
 def attribute(encode: Encode, first: str, second: str) -> Attribution:
-    """What each word adds to the cosine of two sentences, by occlusion; all texts are encoded in one call.
+    """Attribute the cosine of two sentences to their words by occlusion; all texts are encoded in one call.
 
-    A word is taken out of the text, and nothing is put in its place. Raises ValueError as `words_within` does.
+    Words are removed, not replaced. Raises ValueError as `words_within` does.
     """
     pair = {"`first`": first, "`second`": second}
     spans = [words_within(text, name) for name, text in pair.items()]
@@ -60,7 +60,7 @@ def attribute(encode: Encode, first: str, second: str) -> Attribution:
 
 
 def words_within(text: str, what: str) -> Sequence[Span]:
-    """The words of a text that may be attributed to: 1 to `MOST_WORDS`. Raises ValueError for others, naming `what`."""
+    """The words of a text, 1 to `MOST_WORDS`. Raises ValueError, naming the text as `what`, for another number."""
     found = words(text)
     if not found:
         raise ValueError(f"{what} has no words, only punctuation; write a few.")

@@ -1,6 +1,6 @@
-"""What a cosine is worth: its place among the cosines of random pairs of sentences, which differ from model to model.
+"""Calibration of cosines: percentiles among the cosines of random sentence pairs, which are comparable between models.
 
-In one model two unrelated sentences have a cosine of 0.1, in another of 0.9; a percentile means the same in both.
+Two unrelated sentences may have a cosine of 0.1 in one model and of 0.9 in another.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from cse.vectors import unit_rows
 
-LOWEST, HIGHEST = -0.25, 1.0  # of the axis that distributions are shown on
+LOWEST, HIGHEST = -0.25, 1.0  # range of histograms
 BINS = 50
 
 
@@ -20,7 +20,7 @@ def random_cosines(vectors: np.ndarray) -> np.ndarray:
 
 
 def percentile(cosine: float, reference: np.ndarray) -> float:
-    """The share of the ascending `reference` (P,) below `cosine`, 0 to 100; what equals it counts half."""
+    """The percentage of the ascending `reference` (P,) below `cosine`, 0 to 100; equal values count half."""
     return float(percentiles(np.array(cosine), reference))
 
 
@@ -31,17 +31,17 @@ def percentiles(cosines: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def cosine_at(place: float, reference: np.ndarray) -> float:
-    """The cosine that has the share `place`, 0 to 100, of the ascending `reference` (P,) below it."""
+    """The cosine at the percentile `place`, 0 to 100, of the ascending `reference` (P,)."""
     return float(np.quantile(reference, place / 100))
 
 
 def displacement(cosine: float, reference: np.ndarray) -> float:
-    """How far a change moved a vector: 0 not at all, 1 as far away as the median of random pairs (P,)."""
+    """Displacement of a vector by a change: 0 for none, 1 for the distance of the median random pair (P,)."""
     apart = 1 - float(np.median(reference))
     return (1 - cosine) / apart if apart > 0 else 0.0
 
 
 def histogram(reference: np.ndarray) -> list[float]:
-    """The shares of `reference` in `BINS` equal parts of the axis; what lies beyond it counts at its end."""
+    """The shares of `reference` in `BINS` equal bins from `LOWEST` to `HIGHEST`; values beyond are in the end bins."""
     counts, _ = np.histogram(reference.clip(LOWEST, HIGHEST), BINS, (LOWEST, HIGHEST))
     return [round(count / len(reference), 4) for count in counts.tolist()]

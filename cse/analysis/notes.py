@@ -1,4 +1,4 @@
-"""What a reader of a result should know of its input: what a model did not read, and what it does not know."""
+"""Notes on an input text: truncation, unknown word pieces, foreign scripts and rare words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
 FOREIGN = 0.3  # share of letters outside the Latin script
-BROKEN, FEWEST = 1.6, 4  # pieces a word, and words; so many have 3 in 100 of the STS sentences
+BROKEN, FEWEST = 1.6, 4  # pieces per word, from this many words on; true of 3 % of the STS sentences
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def input_notes(encoder: Encoder, text: str) -> list[str]:
-    """Sentences on a text whose vector says less than it seems to; none for an ordinary one."""
+    """Return notes on why a text's vector may represent it badly; an empty list for an ordinary text."""
     pieces = plain_ids(encoder.tokenizer, text)["input_ids"]
     notes = []
     if len(pieces) > encoder.max_content:
@@ -37,6 +37,6 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
 
 
 def foreign_share(text: str) -> float:
-    """The share of the letters of a text that are not Latin; 0 of no letters."""
+    """The share of a text's letters that are not Latin; 0 without letters."""
     letters = [letter for letter in text if letter.isalpha()]
     return sum(not unicodedata.name(letter, "").startswith("LATIN") for letter in letters) / max(1, len(letters))

@@ -1,4 +1,4 @@
-"""Small changes of a sentence that keep its meaning or turn it, to see what a model hears. All are deterministic."""
+"""Deterministic small changes of a sentence that keep or change its meaning, to probe a model's sensitivity."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ AROUND = '.,;:!?"()'
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A change by `name`; `apply` gives the changed sentence, or None where it has nothing to change.
+    """A named change; `apply` returns the changed sentence, or None if there is nothing to change.
 
-    `keeps` says whether the sentence still means the same, so that a good model should hardly notice.
+    `keeps` is True if the meaning stays the same, so that a good model's vector should hardly change.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Perturbation:
 
 
 def negate(text: str) -> str | None:
-    """The sentence with a "not" behind its first auxiliary verb, or without the "not" that it has."""
+    """The sentence with "not" after its first auxiliary verb, or without the "not" that it contains."""
     words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
     bare = [word.lower().strip(AROUND) for word in words]
     for place, (word, lower) in enumerate(zip(words, bare, strict=True)):
@@ -51,16 +51,15 @@ def negate(text: str) -> str | None:
 
 
 def change_numbers(text: str) -> str | None:
-    """The sentence with the last digit of every number one higher, a 0 after a 9."""
+    """The sentence with the last digit of every number increased by one, 9 becoming 0."""
     changed = NUMBER.sub(lambda found: found.group()[:-1] + str((int(found.group()[-1]) + 1) % 10), text)
     return changed if changed != text else None
 
 
 def swap_names(text: str) -> str | None:
-    """The sentence with two of its capitalised words exchanged: the first two after its beginning.
+    """The sentence with two capitalised words exchanged: the first two after its first word.
 
-    What a sentence begins with is capitalised anyway; where there is but one other, it is taken for a name unless it is
-    among the commonest words that sentences begin with.
+    With only one of these, the first word is used too, unless it is a common first word of sentences.
     """
     spans = [found.span() for found in WORD.finditer(text) if found.group()[0].isupper() and found.group() != "I"]
     inner = [span for span in spans if span[0] > 0]
@@ -73,7 +72,7 @@ def swap_names(text: str) -> str | None:
 
 
 def reverse_words(text: str) -> str | None:
-    """The words in the opposite order, the final punctuation still at the end."""
+    """The words in reverse order, with the final punctuation at the end."""
     body, end = _end(text)
     words = body.split()
     return " ".join(reversed(words)) + end if words != words[::-1] else None
@@ -93,7 +92,7 @@ def double_word(text: str) -> str | None:
 
 
 def misspell(text: str) -> str | None:
-    """The sentence with two inner letters of its longest word exchanged; numbers are left alone."""
+    """The sentence with two inner letters of its longest alphabetic word exchanged."""
     span = _longest(text, str.isalpha)
     if span is None:
         return None
@@ -106,12 +105,12 @@ def misspell(text: str) -> str | None:
 
 
 def shout(text: str) -> str | None:
-    """The sentence in capitals; an uncased model cannot tell."""
+    """The sentence in capitals, which an uncased model cannot distinguish."""
     return text.upper() if text != text.upper() else None
 
 
 def change_end(text: str) -> str | None:
-    """The sentence without its final punctuation, or with a full stop where it has none."""
+    """The sentence without its final punctuation, or with a full stop if it has none."""
     body, end = _end(text)
     return body if end else f"{text}."
 

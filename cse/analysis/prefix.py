@@ -1,4 +1,4 @@
-"""Inside a prefix model (DCPCSE): how much attention each layer pays to the prefix, and what is left without it."""
+"""Prefix models (DCPCSE): attention to the prefix by layer, and vectors without the prefix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.errors import ArtefactError
 
-if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read
+if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import numpy as np
     import torch
     from torch import nn
@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read
 
 
 class PrefixAttention(NamedTuple):
-    """The share of attention on the prefix by layer, a mean over heads: the `read` token's, and the `mean` over tokens.
+    """Share of attention on the prefix by layer, averaged over heads: of the `read` token, and the `mean` over tokens.
 
-    `even` is the share that attention spread evenly over prefix and tokens would have.
+    `even` is the share under uniform attention over prefix and tokens.
     """
 
     read: tuple[float, ...]
@@ -29,7 +29,7 @@ class PrefixAttention(NamedTuple):
 
 
 def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
-    """How much of its attention a sentence pays to the prefix. Raises ValueError for a model without a prefix."""
+    """Measure a sentence's attention to the prefix. Raises ValueError for a model without a prefix."""
     length = prefix_length(encoder)
     template = encoder.views[0][0]
     row = template.row(encoder.tokenise([sentence], [template])[0])
@@ -50,11 +50,11 @@ def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
 
 
 def without_prefix(encoder: Encoder, sentences: Sequence[str], layers: Collection[int]) -> np.ndarray:
-    """(N, d) float32 vectors of N sentences with the prefix switched off in some `layers`, the first of which is 1.
+    """(N, d) float32 vectors of N sentences with the prefix masked in some `layers`, counted from 1.
 
-    Where a layer is off, nothing attends to its prefix. With all of them off there is no prefix, so that the sentence
-    stands at the first positions again: the backbone, read as the model is. Raises ValueError for a model without a
-    prefix, and for a layer that it does not have.
+    In a masked layer no token attends to the prefix. With all layers masked the prefix is removed, so that positions
+    start at the sentence: the plain backbone with the model's pooling. Raises ValueError for a model without a prefix,
+    and for a layer that it does not have.
     """
     import torch
 
@@ -79,19 +79,19 @@ def without_prefix(encoder: Encoder, sentences: Sequence[str], layers: Collectio
 
 
 def prefix_length(encoder: Encoder) -> int:
-    """The positions of a model's prefix. Raises ValueError where it has none."""
+    """The length of a model's prefix. Raises ValueError if it has none."""
     if not encoder.method.prefix:
-        raise ValueError(f"{encoder.name} has no prefix to look into")
+        raise ValueError(f"{encoder.name} has no prefix")
     return encoder.method.prefix
 
 
 def layer_count(encoder: Encoder) -> int:
-    """The layers of a model's backbone."""
+    """The number of layers of a model's backbone."""
     return int(encoder.model.config.num_hidden_layers)
 
 
 def _bare(encoder: Encoder) -> Encoder:
-    """The encoder without its prefix, which cuts sentences where the encoder does."""
+    """The encoder without its prefix, truncating sentences at the same length."""
     from cse.encoding.encoder import Encoder
 
     method = replace(encoder.method, prefix=0)
@@ -102,14 +102,14 @@ def _bare(encoder: Encoder) -> Encoder:
 
 @contextmanager
 def _eager(encoder: Encoder) -> Iterator[list[nn.Module]]:
-    """The layers' attention modules, which meanwhile compute their weights; fused attention has none.
+    """Yield the layers' attention modules with eager attention, as fused attention returns no weights.
 
     Raises ArtefactError for a family whose layers have no such modules.
     """
     model = encoder.model
     modules = [module for module in model.base_model.modules() if getattr(module, "layer_idx", None) is not None]
     if len(modules) != layer_count(encoder):
-        raise ArtefactError(f"{encoder.name}: the attention of a {model.config.model_type} model cannot be looked into")
+        raise ArtefactError(f"{encoder.name}: the attention of a {model.config.model_type} model cannot be read")
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:

@@ -1,7 +1,7 @@
-"""Vectors to comparable pictures: one t-SNE map per model, aligned with the first and drawn within the same square.
+"""Comparable maps: one t-SNE map per model, aligned with the first in the same square, and how faithful each is.
 
-t-SNE places a map anywhere and at any angle. Here the first map is the others' starting point, and each of them is
-then turned or mirrored onto it, so that what still differs between two maps differs between the models.
+t-SNE places a map anywhere and at any angle. Each map therefore starts from the first one and is then rotated or
+mirrored onto it, so that the differences that are left are differences between the models.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from cse.analysis.faithfulness import collapsed, directions
+from cse.vectors import unit_rows
 
 PCA_DIMENSIONS = 50
-PERPLEXITY = 30.0  # t-SNE's usual one; a map of N points has at most (N - 1) / 3
-START_SPREAD = 1e-4  # t-SNE wants to start from a tiny picture
-START_NOISE = 0.1  # of the picture's spread; all that the seed decides
+PERPLEXITY = 30.0  # t-SNE's usual value; at most (N - 1) / 3 for N points
+START_SPREAD = 1e-4  # t-SNE's initial layout must be small
+START_NOISE = 0.1  # relative to that spread; the only use of the seed
 MARGIN = 1.05
+LEAST = 10  # fewest points that scores are shown for: smaller maps are nearly always right
+NEIGHBOURS = 5  # of trustworthiness and continuity
+WIDER = 10  # neighbours per point of `lost`
+SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
-    """(N, 2) float32 in [0, 1] for each model's (N, d) vectors of the same N sentences.
+    """Yield (N, 2) float32 maps in [0, 1], by model, of each model's (N, d) vectors of the same N sentences.
 
-    The maps so far come whenever another one is done; the last ones are all.
-    Raises ValueError where the models have different N.
+    All maps so far are yielded whenever another one is done. Raises ValueError for different N.
     """
     counts = {name: len(rows) for name, rows in vectors.items()}
     if len(set(counts.values())) > 1:
@@ -38,9 +41,9 @@ def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, 
 
 
 def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
-    """(N, 2) float64 map of (N, d) unit rows: t-SNE from the picture `start` (N, 2), or from the first two components.
+    """(N, 2) float64 t-SNE map of (N, d) unit rows, initialised with `start` (N, 2) or the first two components.
 
-    Identical rows share one place; fewer than 4 are placed by their components, which keep the distances of three.
+    Identical rows get the same point; fewer than 4 rows are placed by their components, which preserve distances.
     """
     if collapsed(rows):
         return np.zeros((len(rows), 2))
@@ -56,22 +59,22 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
         perplexity=min(PERPLEXITY, (len(rows) - 1) / 3),
         init=((start / start.std() + noise) * START_SPREAD).astype(np.float32),
     )
-    with threadpool_limits(1):  # several threads add in any order, and t-SNE enlarges the difference
+    with threadpool_limits(1):  # threads sum in varying order, and t-SNE amplifies the rounding differences
         return tsne.fit_transform(components.astype(np.float32)).astype(np.float64)
 
 
 def principal(rows: np.ndarray) -> np.ndarray:
-    """(N, 2..50) float64 coordinates of (N, d) rows along their principal components, zeros where there is none."""
+    """(N, 2..50) float64 principal components of (N, d) rows, padded with zeros to 2."""
     left, sizes, directions = np.linalg.svd(centred(rows), full_matrices=False)
     kept = min(PCA_DIMENSIONS, len(sizes))
     largest = np.abs(directions[:kept]).argmax(axis=1)
-    signs = np.sign(directions[np.arange(kept), largest])  # a component's direction is arbitrary: fix it
+    signs = np.sign(directions[np.arange(kept), largest])  # fixes the arbitrary sign of a component
     coordinates = left[:, :kept] * sizes[:kept] * signs
     return np.pad(coordinates, ((0, 0), (0, max(0, 2 - kept))))
 
 
 def align(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Centred `points` (N, 2) turned and mirrored to lie closest to the centred `reference` (N, 2)."""
+    """Centred `points` (N, 2) rotated or mirrored to be closest to the centred `reference` (N, 2)."""
     from scipy.linalg import orthogonal_procrustes
 
     rotation, _ = orthogonal_procrustes(points, reference)  # (2, 2)
@@ -79,9 +82,9 @@ def align(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Centred maps (N, 2) in the unit square within the same limits, float32, each centre at (0.5, 0.5).
+    """Scale centred maps (N, 2) to the unit square with shared limits, float32, each centred at (0.5, 0.5).
 
-    All get the same spread first: the size of a t-SNE map says nothing.
+    All get the same spread first, as the size of a t-SNE map has no meaning.
     """
     even = {name: points / (points.std() if points.size and points.any() else 1.0) for name, points in maps.items()}
     reach = max((float(np.abs(points).max(initial=0.0)) for points in even.values()), default=0.0) * MARGIN or 1.0
@@ -89,5 +92,59 @@ def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def centred(points: np.ndarray) -> np.ndarray:
-    """The rows minus their mean; no rows stay none."""
+    """The rows minus their mean; an empty array is returned unchanged."""
     return points - points.mean(axis=0) if len(points) else points
+
+
+def trustworthiness(vectors: np.ndarray, xy: np.ndarray) -> float:
+    """Trustworthiness, 1 at best: the map's neighbours (N, 2) are also neighbours among the vectors (N, d) by cosine.
+
+    Venna and Kaski 2001, with 5 neighbours, fewer if N < 11; 1 for maps too small to be wrong.
+    """
+    return preserved(directions(vectors), np.asarray(xy, np.float64))
+
+
+def continuity(vectors: np.ndarray, xy: np.ndarray) -> float:
+    """Continuity, 1 at best: the vectors' neighbours (N, d) are also neighbours on the map (N, 2)."""
+    return preserved(np.asarray(xy, np.float64), directions(vectors))
+
+
+def preserved(rows: np.ndarray, others: np.ndarray) -> float:
+    """Trustworthiness of neighbours among `others` (N, e) with respect to ranks among `rows` (N, d)."""
+    neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
+    if neighbours < 1 or collapsed(rows) or collapsed(others):
+        return 1.0
+    from sklearn.manifold import trustworthiness as measure
+
+    return float(measure(rows, others, n_neighbors=neighbours))
+
+
+def lost(vectors: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """(N,) share of each point's 10 nearest vectors (N, d) that are not among its 10 nearest points (N, 2).
+
+    Fewer than 10 if N < 21; all 0 if there are too few points.
+    """
+    rows, count = directions(vectors), min(WIDER, (len(xy) - 1) // 2)
+    if count < 1 or collapsed(rows):
+        return np.zeros(len(xy))
+    near, shown = nearest(rows, count), nearest(np.asarray(xy, np.float64), count)
+    return 1 - (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1)
+
+
+def nearest(rows: np.ndarray, count: int) -> np.ndarray:
+    """(N, k) indices of the other rows (N, d) nearest to each, nearest first; k is `count`, at most N - 1."""
+    squares = (rows * rows).sum(axis=1)
+    distances = squares[:, None] + squares[None, :] - 2 * rows @ rows.T
+    np.fill_diagonal(distances, np.inf)
+    ranked = distances.argsort(axis=1, kind="stable")
+    return ranked[:, : min(count, max(len(rows) - 1, 0))].copy()  # a view would keep the whole (N, N) array
+
+
+def directions(vectors: np.ndarray) -> np.ndarray:
+    """(N, d) float64 unit rows, whose Euclidean distances rank as their cosines."""
+    return unit_rows(np.asarray(vectors, np.float64))
+
+
+def collapsed(rows: np.ndarray) -> bool:
+    """True if all rows are equal."""
+    return bool(np.all(np.abs(rows - rows[:1]) < SAME))

@@ -1,4 +1,4 @@
-"""ConPVP's prototypes of a sentence: what it says in each positive and negative template, beside its own vector."""
+"""ConPVP's prototypes of a sentence: its vectors in positive and negative templates, compared with its own vector."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from cse.encoding.rows import render
 from cse.methods.method import METHODS
 from cse.vectors import cosines
 
-if TYPE_CHECKING:  # a page shows what was found earlier, before PyTorch is read
+if TYPE_CHECKING:  # the app shows stored results before torch is imported
     from cse.encoding.encoder import Encoder
     from cse.methods.method import View
 
 
 class Prototype(NamedTuple):
-    """A `template` of those that training draws from, of the positive view or not, and its cosine with the sentence."""
+    """A training `template`, of the positive or negative view, and its cosine with the sentence's own vector."""
 
     template: str
     positive: bool
@@ -22,15 +22,15 @@ class Prototype(NamedTuple):
 
 
 def has_prototypes(encoder: Encoder) -> bool:
-    """Whether the model was trained against templates that are drawn from a set."""
+    """True if the model was trained with templates drawn from sets."""
     return bool(_sets(encoder))
 
 
 def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
-    """A sentence's prototypes, the nearest first (ConPVP, section 3.1).
+    """A sentence's prototypes, nearest first (ConPVP, section 3.1).
 
-    Compared are the vectors that its loss compares, less the head of training, which no checkpoint keeps: states at
-    [MASK], each minus what its template alone says there. Raises ValueError for a model without prototypes.
+    The vectors are those of the loss, without the training head, which checkpoints do not keep: hidden states at
+    [MASK] minus the template's bias. Raises ValueError for a model without prototypes.
     """
     sets = _sets(encoder)
     if not sets:
@@ -50,9 +50,9 @@ def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
 
 
 def _sets(encoder: Encoder) -> tuple[View, ...]:
-    """The positive templates and, where it has any, the negative ones.
+    """The positive templates and the negative ones, if any.
 
-    A published checkpoint is read with its first view alone; the others are those of its method.
+    A published checkpoint has only its first view; the other views are taken from its method.
     """
     method = encoder.method
     views = method.views if len(method.views) > 1 else getattr(METHODS.get(method.name), "views", ())

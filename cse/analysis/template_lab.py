@@ -1,6 +1,6 @@
-"""What another template makes of a model: its vectors, the words they say and how well they agree with grades.
+"""A model under another template: its score on graded pairs and its likeliest words.
 
-A checkpoint read with a template that it was not trained with is an experiment; with its own it is the checkpoint.
+With a template that it was not trained with, a checkpoint's scores are an experiment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """A template's Spearman x 100 on graded pairs, and the words at its [MASK] with their probabilities, denoised."""
+    """A template's Spearman x 100 on graded pairs, and the denoised words at its [MASK] with their probabilities."""
 
     template: str
     score: float
@@ -34,7 +34,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A model's own template and another one on the same pairs, and what the other gains in points."""
+    """A model's own template and another on the same pairs, and the other's gain in points."""
 
     own: Trial
     other: Trial
@@ -42,17 +42,17 @@ class Comparison:
 
 
 def under(encoder: Encoder, template: Template) -> Encoder:
-    """The encoder with `template` in place of its own, all weights shared; itself for the one it encodes with.
+    """Return the encoder with `template` instead of its own, sharing all weights; itself if they are equal.
 
-    Its prefix, head and denoising stay; learned slots stand in its own template alone. Raises ValueError for a model
-    that averages tokens, and for a template that `Encoder.prompt_of` refuses.
+    Prefix, head and denoising stay; learned slots exist in its own template only. Raises ValueError for a model that
+    averages tokens, and for a template that `Encoder.prompt_of` refuses.
     """
     if template == encoder.method.template:
         return encoder
     if encoder.method.pooling is not Pooling.TOKEN:
-        raise ValueError(f"{encoder.name} averages the tokens of a sentence; a template is for models that read one")
+        raise ValueError(f"{encoder.name} averages a sentence's tokens; templates are for models that read one token")
     prompt, other = encoder.prompt_of(template), copy(encoder)
-    other.forget_biases()  # the encoder's memory of them would grow with every template tried
+    other.forget_biases()  # otherwise the encoder's cache would grow with every template
     other.method = replace(encoder.method, views=((template,),))
     other.views = ((prompt,),)
     other.prompt_template, other.prompt = template, prompt
@@ -61,7 +61,7 @@ def under(encoder: Encoder, template: Template) -> Encoder:
 
 @dataclass(frozen=True)
 class Question:
-    """The graded pairs and the sentence that both templates are asked about, the latter in `k` words."""
+    """The graded pairs to score, and the `sentence` to read `k` words of, under both templates."""
 
     pairs: Sequence[Pair]
     sentence: str
@@ -69,9 +69,9 @@ class Question:
 
 
 def compare(encoder: Encoder, template: Template, question: Question, known: Encode | None = None) -> Comparison:
-    """What an encoder makes of a question under its own and another template.
+    """Compare an encoder's own template with another one on a question.
 
-    `known` encodes as the encoder does under its own template, where somebody knows its vectors already.
+    `known` replaces `encoder.encode` under its own template, for callers that have its vectors.
     """
     readers = (encoder, under(encoder, template))
     grades = np.array([grade for grade, _, _ in question.pairs])
@@ -88,7 +88,7 @@ def compare(encoder: Encoder, template: Template, question: Question, known: Enc
 
 
 def template_of(encoder: Encoder, text: str) -> Template:
-    """The template of a text: the encoder's own where it reads so, with what it learned for it.
+    """The template of a text; the encoder's own, with its learned slots, if the texts are equal.
 
     Raises ValueError for a text without exactly one [X].
     """

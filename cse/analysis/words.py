@@ -1,4 +1,4 @@
-"""The words of a sentence as places in it, and the sentence without some of them."""
+"""The words of a sentence as spans, and the sentence without some of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-Span = tuple[int, int]  # where a word begins and ends
+Span = tuple[int, int]  # start and end of a word
 
 
 def words(text: str) -> list[Span]:
-    """What spaces separate, without the punctuation at its edges: "don't", "well-known" and an emoji are one each."""
+    """Spans between spaces, without punctuation at the edges: "don't", "well-known" and an emoji are one word each."""
     found = []
     for part in re.finditer(r"\S+", text):
         inside = [place for place in range(*part.span()) if not unicodedata.category(text[place]).startswith("P")]
@@ -20,7 +20,7 @@ def words(text: str) -> list[Span]:
 
 
 def without(text: str, spans: Iterable[Span]) -> str:
-    """The text with the `spans`, which do not overlap, left out and no gap where they were; punctuation stays."""
+    """The text without the non-overlapping `spans` and the gaps they leave; punctuation stays."""
     for start, end in sorted(spans, reverse=True):
         text = text[:start] + text[end:]
     return re.sub(r"\s+([.,!?;:])", r"\1", " ".join(text.split()))

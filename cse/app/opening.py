@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cse.analysis.disagreement import Disagreement
+from cse.analysis.rankings import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed

@@ -1,1 +1,1 @@
-"""Models compared side by side: what is compared, on which tasks, against which published numbers."""
+"""Models side by side: representations, evaluation harness, results, tables, figures and published numbers."""

@@ -1,7 +1,7 @@
-"""Numbers to PNG files: the papers' figures in one look, readable without colour vision.
+"""The papers' figures as PNG files in one style, readable without colour vision.
 
-Every function writes `path` (150 dots per inch, by way of a temporary file), making its folder, and returns it. `title`
-is printed as given: say model, seeds and protocol in it. All raise ValueError where there is nothing to draw.
+Every function writes `path` atomically at 150 dots per inch, creating its folder, and returns it. `title` is printed as
+given and should name model, seeds and protocol. All raise ValueError if there is nothing to draw.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 150
-# Paul Tol's "vibrant", told apart with any colour vision and used by the app; markers repeat what colours say.
+# Paul Tol's "vibrant", distinguishable with any colour vision, also used by the app; markers repeat the colours.
 COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
 BUCKETS = 5
 MOST_COLUMNS = 5
-LINES = (5.8, 3.8)  # inches of a figure with lines
+LINES = (5.8, 3.8)  # inches of a line plot
 
 
 def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
-    """ConPVP Figure 7: a panel per set, in it a violin per model over its scores, such as few-shot accuracies by seed.
+    """ConPVP Figure 7: a panel per set with a violin per model over its scores, such as few-shot accuracies by seed.
 
-    `scores`: set -> model -> values. Dots are the values, the dash their mean. Each panel has its own scale.
+    `scores`: set -> model -> values. Dots are the values, the dash is their mean. Each panel has its own scale.
     """
     models = list(dict.fromkeys(model for of_set in scores.values() for model in of_set))
     figure, panels = _panels(scores, title, (0.8 + 0.55 * len(models), 3.0))
@@ -78,7 +78,7 @@ def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], pat
 def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
     """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
 
-    `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` gives them.
+    `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` returns them.
     """
     figure, panels = _panels(points, title, (3.4, 3.2))
     for axes, of_model in zip(panels, points.values(), strict=True):
@@ -104,10 +104,10 @@ def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Pa
 
 
 def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
-    """DCPCSE Figure 2: a line per model of mean score over the varied setting, a band of one deviation of the seeds.
+    """DCPCSE Figure 2: a line per model of the mean score by setting, with a band of one deviation over seeds.
 
-    `scores`: model -> setting (say, prompt length) -> one score a seed, each a dot; `varied` names the setting. The
-    deviation is the sample's (n - 1), 0 for one seed.
+    `scores`: model -> setting (such as prompt length) -> a score per seed, drawn as dots; `varied` names the setting.
+    The deviation is the sample's (n - 1), 0 for one seed.
     """
     figure, (axes,) = _panels(scores, title, LINES, names=[""])
     for number, (model, of_setting) in enumerate(scores.items()):
@@ -140,7 +140,7 @@ def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
-    `picture` is `token_bias.picture`'s. Tokens without a group of that kind are grey; small groups lie on top.
+    `picture` is that of `token_bias.picture`. Tokens without a group are grey; small groups are drawn on top.
     """
     kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
     figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)
@@ -161,14 +161,14 @@ def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
 def _panels(
     values: Mapping[str, Any], title: str, size: tuple[float, float], *, names: Sequence[str] = (), shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel of `size` inches per name, or else per key of `values`; at most five in a row."""
+    """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row."""
     _check(values, title)
     from matplotlib.figure import Figure
 
     named = list(names or values)
     rows, columns = -(-len(named) // MOST_COLUMNS), min(len(named), MOST_COLUMNS)
     figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), dpi=DPI, facecolor="white", layout="constrained")
-    wrapped = fill(title, int(12 * figure.get_figwidth()))  # about the letters an inch holds
+    wrapped = fill(title, int(12 * figure.get_figwidth()))  # about 12 letters per inch
     figure.suptitle(wrapped, fontsize=10, color=INK, parse_math=False)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
     for axes in grid[len(named) :]:
@@ -184,7 +184,7 @@ def _style(axes: Axes, name: str) -> None:
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=8, length=3, labelbottom=True)  # in every row, where axes are shared
+    axes.tick_params(colors=INK, labelsize=8, length=3, labelbottom=True)  # in every row, even with shared axes
     for label in (axes.xaxis.label, axes.yaxis.label):
         label.set(fontsize=8.5, color=INK, parse_math=False)
 
@@ -200,7 +200,7 @@ def _legend(axes: Axes, markers: float = 1.0) -> None:
 
 
 def _check(values: Any, title: str) -> None:
-    """Raise ValueError where a mapping, or anything in it, is empty."""
+    """Raise ValueError if a mapping, or anything in it, is empty."""
     inside = list(values.values()) if isinstance(values, Mapping) else []
     if not inside and (isinstance(values, Mapping) or np.size(values) == 0):
         raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")

@@ -1,7 +1,6 @@
-"""The evaluation harness: every model of a selection is scored on every unit of a task.
+"""The evaluation harness: score every model of a selection on every unit of a task.
 
-Results are saved after each unit, so that an interruption loses one at most; units that a results file already holds
-are not run again.
+Results are saved after each unit, so an interruption loses at most one; units already in the results file are skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cse.benchmark.token_access import token_access
 from cse.encoding.encoder import Encoder
 from cse.evaluation.significance import compare
 from cse.evaluation.sts import with_final_period
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.storage.writing import file_digest
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """What is evaluated: models on the `data` of a task, and how they encode it.
+    """Models to evaluate on the `data` of a task, and how they encode it.
 
-    `final_period` ends texts as PromptBERT does; `compare` sets the first model against the others; `keep_points` keeps
-    what comparisons and figures are drawn from; `progress` shows a bar while an `Encoder` encodes.
+    `final_period` appends PromptBERT's final full stop; `compare` tests the first model against the others;
+    `keep_points` keeps the scores that comparisons and figures need; `progress` shows a bar while encoding.
     """
 
     task: Task
@@ -56,9 +55,9 @@ class EvaluationRequest:
 
 
 def new_results(request: EvaluationRequest, command: str) -> Results:
-    """Results of a request without a score; `command` is what the user ran.
+    """Return empty results for a request; `command` is the user's command line.
 
-    Raises ValueError as the task's `units` does where its data are not there.
+    Raises ValueError, as the task's `units` does, if its data are missing.
     """
     data = request.data
     request.task.units(data)
@@ -87,11 +86,11 @@ def evaluate(
     report: Report,
     failed: Callable[[str, Exception], None] = raise_failure,
 ) -> dict[str, ModelRecord]:
-    """Complete `results` and save them to `path` after every unit; the records of the request's models come back.
+    """Complete `results`, saving them to `path` after every unit; return the records of the request's models.
 
-    `report` is called with lines of progress, `failed` with the name and the error of a model that cannot be opened or
-    scored, and of a `path` that can no longer be written. Where `failed` returns, the others go on, and what is scored
-    stays. Raises what `ModelSelection.candidates` does, and OSError where `path` cannot be written, before any work.
+    `report` gets lines of progress. `failed` gets the name and the error of a model that cannot be opened or scored, or
+    of a `path` that can no longer be written; if it returns, evaluation continues and scores are kept. Raises what
+    `ModelSelection.candidates` does, and OSError if `path` cannot be written, before any work.
     """
     candidates = request.models.candidates()
     if path:
@@ -101,18 +100,18 @@ def evaluate(
     whole = {label: results.models[label].scores for label in (first, *others) if label}
     if request.compare and others:
         if first is None:
-            report(f"no comparison: {candidates[0].name} failed, with which the others are compared")
+            report(f"no comparison: {candidates[0].name} failed, and the others are compared with it")
         elif len(whole) > 1:
             results.comparisons = compare(whole)
     for label in [label for label, record in scoring.found.items() if not record.scores]:
-        del scoring.found[label], results.models[label]  # nothing is known of a model that failed at once
+        del scoring.found[label], results.models[label]  # a model that failed before its first score
     scoring.save()
     return scoring.found
 
 
 @dataclass
 class _Scoring:
-    """An evaluation under way: what it was given, and the records `found` by label."""
+    """State of an evaluation: its inputs, and the records `found` by label."""
 
     request: EvaluationRequest
     results: Results
@@ -122,7 +121,7 @@ class _Scoring:
     found: dict[str, ModelRecord] = field(default_factory=dict)
 
     def score(self, candidate: Candidate) -> str | None:
-        """The label of a model that is now scored on every unit; None where it failed."""
+        """Score a model on every unit and return its label, or None if it failed."""
         try:
             model = candidate.open()
             label, record = _record(self.results, model)
@@ -141,7 +140,7 @@ class _Scoring:
         self.save()
 
     def save(self) -> None:
-        """Save the results; a disk that is full by now costs no score."""
+        """Save the results; an error, such as a full disk, is reported and does not end the evaluation."""
         try:
             if self.path:
                 save_results(self.path, self.results)
@@ -152,7 +151,7 @@ class _Scoring:
 def run_units(
     encode: Encode, units: Mapping[str, Unit], done: dict[str, Scores], save: Callable[[str], None]
 ) -> dict[str, Scores]:
-    """`done` completed by the units it lacks, these in the units' order; `save` is called with the name after each."""
+    """Run the units that `done` lacks, calling `save` with the name after each; return all in the units' order."""
     cached = cached_encode(encode)
     for name, unit in units.items():
         if name not in done:
@@ -162,7 +161,7 @@ def run_units(
 
 
 def cached_encode(encode: Encode) -> Encode:
-    """`encode` that asks for each distinct text once, however many units share it."""
+    """Wrap `encode` with a cache, so that each distinct text is encoded once for all units."""
     known: dict[str, np.ndarray] = {}
 
     def encode_new(texts: list[str]) -> np.ndarray:
@@ -174,9 +173,9 @@ def cached_encode(encode: Encode) -> Encode:
 
 
 def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
-    """The label and the record of a model in `results`, made where there is none.
+    """The label and the record of a model in `results`, added if missing.
 
-    The label is the encoder's name, with its fingerprint where another encoder has that name.
+    The label is the encoder's name, with its fingerprint if another encoder has that name.
     """
     label, fingerprint = model.encoder.name, model.encoder.fingerprint
     if label in results.models and results.models[label].fingerprint != fingerprint:
@@ -187,12 +186,12 @@ def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
 
 
 def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, report: Report) -> Mapping[str, Unit]:
-    """The task's units for one encoder; without `points` they drop what only comparisons and figures need."""
+    """The task's units for one encoder; without `points` they omit scores that only comparisons and figures need."""
     task = request.task
     tokens = token_access(encoder, request.batch_size) if task.token_units else None
     units = task.units(replace(request.data, tokens=tokens))
     if lacking := [name for name in task.token_units if name not in units]:
-        report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: left out")
+        report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
     return units if points else {name: partial(_without, unit, task.points) for name, unit in units.items()}
 
 

@@ -1,4 +1,4 @@
-"""The STS and transfer sets from the data hub, written once in the layout that the tasks read."""
+"""Download STS and transfer sets from the hub and write them in the layout that the tasks read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CURE = "give a folder as `data`"
 
 @dataclass(frozen=True)
 class HubSet:
-    """A file's hub id, the splits joined into it, its columns in the file's order, and the rows it must have."""
+    """A file's hub id, the splits concatenated in it, its columns in order, and its required number of rows."""
 
     source: str
     splits: tuple[str, ...]
@@ -47,11 +47,11 @@ SETS: dict[str, dict[str, HubSet]] = {
 
 
 def fetch(task: str, folder: Path | None = None) -> Path:
-    """`folder`/`task` with every set of the task that is on the hub; files that are there already are kept.
+    """Download the task's sets to `folder`/`task` and return it; existing files are kept.
 
-    Without a `folder` the sets lie in the data cache of `datasets`.
-    SICK-R is not among them: the hub's copy joins its splits. Raises ValueError for a task without sets here, and
-    for a set that cannot be loaded or has another number of rows than the papers scored.
+    The default folder is the cache of `datasets`. SICK-R is not included, as the hub's copy merges its splits. Raises
+    ValueError for a task without sets on the hub, and for a set that cannot be loaded or does not have the number of
+    rows that the papers scored.
     """
     if task not in SETS:
         raise ValueError(f"the data hub has the sets of {' and '.join(SETS)}, not of {task}; {CURE}")
@@ -73,11 +73,11 @@ def _rows(wanted: HubSet) -> list[Mapping[str, Any]]:
 
     try:
         rows = [row for split in wanted.splits for row in load_dataset(wanted.source, split=split)]
-    except Exception as error:  # whatever the hub and its many loaders raise, the cure is the same
+    except Exception as error:  # the hub and its loaders raise many types, with one remedy
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         raise ValueError(f"cannot load {wanted.source} from the hub ({reason}); {CURE}") from error
     if len(rows) != wanted.rows:
-        raise ValueError(f"{wanted.source}: {len(rows)} rows, not the {wanted.rows} that are scored; {CURE}")
+        raise ValueError(f"{wanted.source}: {len(rows)} rows, expected {wanted.rows}; {CURE}")
     return rows
 
 

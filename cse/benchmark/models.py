@@ -1,4 +1,4 @@
-"""The encoders of one evaluation, opened one at a time: models, their poolings, and what follows them."""
+"""The encoders of an evaluation, opened one at a time: models, their poolings and postprocessing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIT_SENTENCES = 20_000
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """An opened model: its name as given, its `key` in the published rows, its `seed` and `group`, its encoder.
+    """An opened model: its name as given, its `key` in the published rows, its `group` and `seed`, its encoder.
 
     `family` is that of a published checkpoint.
     """
@@ -48,7 +48,7 @@ class ComparedModel:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that is known to be there: its `name` for messages, and what opens it.
+    """A model whose files were found: its `name` for messages, and a function that opens it.
 
     `open` raises ArtefactError for damaged weights.
     """
@@ -59,11 +59,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class ModelSelection:
-    """Which encoders are compared: every model, each plain backbone under every pooling, all postprocessed alike.
+    """The encoders to compare: every model, each plain backbone under every pooling, all with the same `postprocess`.
 
-    `fit` holds the sentences (its first 20,000 are read) on which `postprocess` is fitted. Among the models `published`
-    stands for every published checkpoint; `family` says what the others are that are not of this project. `bare` reads
-    checkpoints without head and denoising, which only their training has then.
+    `postprocess` is fitted on the first 20,000 sentences of `fit`. The model name `published` means every published
+    checkpoint; `family` is that of the other models not trained here. `bare` encodes without head and denoising, which
+    are then used in training only.
     """
 
     models: Sequence[str]
@@ -78,23 +78,22 @@ class ModelSelection:
             if value is not None and value not in known:
                 raise ValueError(f"unknown {value!r}; choose from {', '.join(known)}")
         if (self.postprocess is None) != (self.fit is None):
-            raise ValueError("a postprocess is fitted on text: give `postprocess` and `fit` together")
+            raise ValueError("give `postprocess` and `fit` together: it is fitted on sentences")
 
     def candidates(self) -> list[Candidate]:
-        """What is compared, none of it opened yet; all names come before the first files of weights.
+        """The models to compare, not yet opened; all names are checked before any weights are read.
 
-        Raises what a wrong name, family or pooling, a damaged configuration, or no sentences to fit on would raise
-        when the model is opened.
+        Raises the errors of a wrong name, family or pooling, of a damaged configuration, and of an empty `fit`.
         """
         models = named(self.models)
         for model in models:
             check_name(model)
         if self.fit is not None and next(sentences(self.fit), None) is None:
-            raise ValueError(f"{self.fit}: no sentence in it to fit the postprocess on; give another `fit`")
+            raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
         return [candidate for model in models for candidate in self._readings(model)]
 
     def _readings(self, model: str) -> list[Candidate]:
-        """A model under each pooling asked for, where it is a plain backbone."""
+        """A plain backbone under each of the poolings, any other model once."""
         first = next(iter(self.poolings), None)
         pooling, family = "prompt" if first in TOP_TOKENS else first, self.family if model in self.models else None
         reference = resolve(model, pooling, family, lenient=True)
@@ -123,9 +122,9 @@ class ModelSelection:
 
 
 def named(models: Sequence[str]) -> list[str]:
-    """`models` with the id of every published checkpoint in place of `published`.
+    """Replace `published` in `models` by the id of every published checkpoint.
 
-    Raises ArtefactError where one of these is neither in the hub's cache nor to be had from the hub.
+    Raises ArtefactError if one of them is not in the hub's cache and the hub cannot be reached.
     """
     if PUBLISHED not in models or Path(PUBLISHED).exists():
         return list(models)
@@ -145,7 +144,7 @@ def settings(reference: ModelReference) -> dict[str, Any] | None:
 
 
 def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
-    """What models whose `settings` differ in the seed alone have in common; None for one that was not trained here."""
+    """A digest shared by models whose `settings` differ in the seed only; None for one that was not trained here."""
     if not known or not isinstance(encoder, Encoder):
         return None
     decisive = {key: value for key, value in sorted(known.items()) if key != "seed"}
@@ -153,9 +152,9 @@ def group(known: dict[str, Any] | None, encoder: TextEncoder) -> str | None:
 
 
 def _key(reference: ModelReference, model: str, pooling: str | None, encoder: TextEncoder) -> str:
-    """What the published rows call an encoder: `backbone method`, such as `bert-base-uncased promptbert`.
+    """The key of an encoder in the published rows: `backbone method`, such as `bert-base-uncased promptbert`.
 
-    A published checkpoint's is its id and its family.
+    For a published checkpoint it is the id and the family.
     """
     if reference.family:
         return f"{reference.name} {reference.family}"

@@ -1,6 +1,6 @@
-"""Transforms fitted on the vectors of some text and applied to any encoder's: BERT-whitening and BERT-flow.
+"""Postprocessing of an encoder's vectors, fitted on sentences: BERT-whitening and BERT-flow.
 
-Su et al. 2021 and Li et al. 2020, the post-processing baselines of PromptBERT's Table 5. The encoder stays as it is.
+Su et al. 2021 and Li et al. 2020, baselines of PromptBERT's Table 5. The encoder is unchanged.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from torch import nn
 from cse.benchmark.representations import Representation, TextEncoder
 from cse.encoding.backbone import tensor_digest
 
-LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the rates below
+LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the next line
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch
-SMALLEST_STD = 1e-6  # a column that never changes stays finite
-SMALLEST_VARIANCE = 1e-10  # of the largest: what is below is rounding, not a direction of the data
+SMALLEST_STD = 1e-6  # keeps constant columns finite
+SMALLEST_VARIANCE = 1e-10  # relative to the largest; smaller variances are rounding errors
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Whitening:
 def fit_whitening(vectors: np.ndarray, dimensions: int | None = None) -> Whitening:
     """The whitening of (N, d) vectors, W = U diag(1 / sqrt(s)) of their covariance (BERT-whitening, algorithm 1).
 
-    `dimensions` keeps the k directions of largest variance. Without it all are kept in which the vectors vary: states
-    after a layer norm meet one linear equation, and whitening would blow up the rounding in that direction. Raises
-    ValueError for no more vectors than directions to keep and for vectors that do not vary in so many.
+    `dimensions` keeps the k directions of largest variance. By default all directions with variance are kept: states
+    after a layer norm satisfy one linear equation, and whitening would amplify rounding errors in that direction.
+    Raises ValueError if there are no more vectors than directions to keep, or too few directions with variance.
     """
     count, width = vectors.shape
     kept = width if dimensions is None else dimensions
@@ -63,7 +63,7 @@ def fit_whitening(vectors: np.ndarray, dimensions: int | None = None) -> Whiteni
 
 
 def whitened(encoder: TextEncoder, texts: Sequence[str], dimensions: int | None = None) -> Representation:
-    """`encoder` followed by the whitening of its vectors of `texts`; repeated texts count repeatedly.
+    """`encoder` followed by a whitening fitted on its vectors of `texts`; repeated texts count repeatedly.
 
     Raises ValueError as `fit_whitening` does.
     """
@@ -74,10 +74,10 @@ def whitened(encoder: TextEncoder, texts: Sequence[str], dimensions: int | None 
 
 
 class _Step(nn.Module):
-    """Glow's step on (B, width): activation norm, a linear map that starts as a permutation, an additive coupling.
+    """A step of Glow on (B, width): activation norm, a linear map initialised as a permutation, an additive coupling.
 
-    The linear map is a permutation and two triangles with unit diagonals, so the norm's scales are the whole
-    determinant; the coupling starts as the identity.
+    The linear map is a permutation and two triangular matrices with unit diagonals, so the determinant is the product
+    of the norm's scales; the coupling is initialised as the identity.
     """
 
     order: torch.Tensor
@@ -101,7 +101,7 @@ class _Step(nn.Module):
         return self.lower.tril(-1) + identity, self.upper.triu(1) + identity
 
     def start(self, x: torch.Tensor) -> None:
-        """Let the activation norm give the columns of x (N, width) mean 0 and variance 1."""
+        """Initialise the activation norm so that the columns of x (N, width) get mean 0 and variance 1."""
         self.shift.data.copy_(-x.mean(0))
         self.log_scale.data.copy_(-x.std(0, correction=0).clamp(min=SMALLEST_STD).log())
 
@@ -120,18 +120,18 @@ class _Step(nn.Module):
 
 
 class Flow(nn.Module):
-    """A Glow of vectors (B, width), width >= 2: after each level the first half of its columns is final."""
+    """Glow on vectors (B, width), width >= 2: each level splits off the first half of its columns as output."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.levels: Any = nn.ModuleList()  # untyped: torch does not say that it holds lists of steps
         for _ in range(LEVELS):
-            if width > 1:  # a single column has no half to couple with
+            if width > 1:  # a coupling needs two columns
                 self.levels.append(nn.ModuleList(_Step(width) for _ in range(DEPTH)))
                 width -= width // 2
 
     def forward(self, x: torch.Tensor, start: bool = False) -> torch.Tensor:
-        """(B, width) -> (B, width); `start` sets each activation norm by what reaches it (Glow's initialisation)."""
+        """(B, width) -> (B, width); `start` initialises each activation norm with its input, as Glow does."""
         final: list[torch.Tensor] = []
         for level in self.levels:
             for step in level:
@@ -143,7 +143,7 @@ class Flow(nn.Module):
         return torch.cat([*final, x], 1)
 
     def inverse(self, z: torch.Tensor) -> torch.Tensor:
-        """(B, width) -> (B, width), what `forward` maps to z."""
+        """(B, width) -> (B, width), the inverse of `forward`."""
         sizes = [level[0].kept for level in self.levels]
         *final, x = z.split([*sizes, z.shape[1] - sum(sizes)], 1)
         for level, half in zip(reversed(self.levels), reversed(final), strict=True):
@@ -153,11 +153,11 @@ class Flow(nn.Module):
         return x
 
     def log_determinant(self) -> torch.Tensor:
-        """(): log |det| of the Jacobian, the same for every vector because the couplings only add."""
+        """(): log |det| of the Jacobian, the same for every vector because the couplings are additive."""
         return torch.stack([step.log_scale.sum() for level in self.levels for step in level]).sum()
 
     def log_likelihood(self, x: torch.Tensor) -> torch.Tensor:
-        """(B,) nats of vectors (B, width) whose images are standard normal."""
+        """(B,) log-likelihood in nats of vectors (B, width) under a standard normal prior."""
         return torch.distributions.Normal(0.0, 1.0).log_prob(self(x)).sum(1) + self.log_determinant()
 
     @torch.no_grad()
@@ -167,13 +167,13 @@ class Flow(nn.Module):
 
 
 def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
-    """A flow that makes (N, d) float32 vectors, d >= 2, likely under a standard normal: one epoch of Adam.
+    """Fit a flow to (N, d) float32 vectors, d >= 2, by maximum likelihood: one epoch of Adam.
 
-    The activation norms start from all vectors instead of Glow's first batch, so no small batch decides their scale.
+    The activation norms are initialised with all vectors instead of Glow's first batch, which may be small.
     Raises ValueError for fewer than two vectors.
     """
     if len(vectors) < 2:
-        raise ValueError(f"{len(vectors)} vectors have no distribution; give more texts to fit the flow on")
+        raise ValueError(f"a flow needs at least 2 vectors, got {len(vectors)}; give more texts to fit it on")
     data = torch.from_numpy(vectors)
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -1,6 +1,6 @@
-"""The papers' own numbers, one row of `published.tsv` each, with their sources. Only facts stand there.
+"""The papers' numbers with their sources, one row of `published.tsv` each.
 
-A row is found by paper and table, or by what it is a row of: its `key`, which the benchmark makes of an encoder.
+A row is found by paper and table, or by its `key`, which the benchmark derives from an encoder.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from cse.evaluation.tasks import find_task
 
 FILE = Path(__file__).with_name("published.tsv")
-PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: what checkpoints on the hub score
+PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: scores of checkpoints on the hub
 BASE = "bert-base-uncased"
 SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
 YES, WITHIN = "yes", " > "
@@ -21,12 +21,11 @@ YES, WITHIN = "yes", " > "
 class PublishedRow:
     """One published row: `values` by set (x 100), their `average`, and its `deviation` over `seeds` runs.
 
-    `key` is what the row is of, as the benchmark makes it of an encoder: backbone and pooling or method. A row with a
-    `method` is trained, `supervised` or not, with a `prefix` length where the row varies it; `evaluate` are the options
-    of `evaluate` that it needs; `read` is the way to the number in its results where that is not the task's
-    average. `copied` marks what no command here makes: the paper took it from elsewhere, or it needs something that is
-    not here; `source` says where it stands, and what is odd about it. A `checkpoint` is read as published; its hub id
-    is in the place of the backbone.
+    `key` is the backbone and the pooling or method, as the benchmark derives it from an encoder. A row with a `method`
+    is trained, `supervised` or not, with a `prefix` length if the row varies it; `evaluate` are its options of the
+    command `evaluate`; `read` is the path to its number in the results if that is not the task's average. `copied` rows
+    cannot be reproduced here: the paper copied them, or something they need is missing; `source` names the source and
+    any peculiarity. A `checkpoint` is used as published; its hub id replaces the backbone.
     """
 
     paper: str
@@ -49,12 +48,12 @@ class PublishedRow:
 
     @property
     def backbone(self) -> str:
-        """The backbone it was published on."""
+        """The backbone of the row."""
         return self.key.partition(" ")[0]
 
     @property
     def reading(self) -> str:
-        """The pooling, method or family by which the backbone is read; empty for word vectors."""
+        """The pooling, method or family; empty for word vectors."""
         return self.key.partition(" ")[2]
 
     @property
@@ -65,9 +64,9 @@ class PublishedRow:
 
 
 def read_rows(path: Path = FILE) -> tuple[PublishedRow, ...]:
-    """The rows of the table. Its `numbers` are those of the sets in the papers' order and their average, or this alone.
+    """The rows of the table; `numbers` are those of the sets, in the papers' order, and the average, or only this.
 
-    Raises ValueError, naming the line, where a cell is missing or the sets have other numbers.
+    Raises ValueError, naming the line, if a cell is missing or the numbers do not match the sets.
     """
     header, *lines = path.read_text(encoding="utf-8").splitlines()
     found = []
@@ -115,7 +114,7 @@ def check_paper(paper: str) -> None:
 
 
 def table_order(name: str) -> tuple[bool, int, str]:
-    """What tables are sorted by: their numbers, then the figures."""
+    """Sort key of tables: by number, figures last."""
     return not name.isdigit(), len(name), name
 
 

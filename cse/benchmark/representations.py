@@ -1,6 +1,6 @@
-"""Encoders that need no training: word vectors of the tokens a sentence's mask predicts, and averages of word vectors.
+"""Baselines without training: averages of the tokens predicted at [MASK], and averages of word vectors.
 
-Each function gives a `Representation`, which is called as an `Encoder` is.
+Each function returns a `Representation`, which has the interface of an `Encoder`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
     from cse.encoding.encoder import Encoder
 
-# Words (hyphens inside belong to them), English contractions apart as in the Penn Treebank ("do", "n't"), and runs of
-# one punctuation sign; what is already tokenised that way stays as it is.
+# Words (with inner hyphens), English contractions split as in the Penn Treebank ("do", "n't"), and runs of one
+# punctuation mark; text already tokenised this way is unchanged.
 _WORD = re.compile(r"n't\b|'(?:s|m|d|re|ve|ll)\b|\w+?(?=n't\b)|\w+(?:-\w+)*|([^\w\s])\1*", re.IGNORECASE)
 _HEADER = re.compile(r"\d+ \d+")
 
 
 class TextEncoder(Protocol):
-    """What has a name, a fingerprint and `encode`: an `Encoder` or a `Representation`."""
+    """Interface of `Encoder` and `Representation`: a name, a fingerprint and `encode`."""
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name shown in tables."""
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that change with any number its vectors depend on."""
+        """12 hex digits that change if anything does that the vectors depend on."""
 
     def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64) -> Any:
         """(N, d) float32 vectors of N sentences."""
@@ -45,7 +45,7 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Representation:
-    """A `TextEncoder` made of a function: `embed(texts, batch_size)` gives (N, d) float32."""
+    """A `TextEncoder` from a function: `embed(texts, batch_size)` returns (N, d) float32."""
 
     name: str
     fingerprint: str
@@ -58,9 +58,9 @@ class Representation:
 
 
 def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:
-    """Sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
+    """Encode sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
 
-    PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: the same prompt where the encoder
+    PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: its default prompt if the encoder
     reads no mask, no special tokens, denoised by the difference of logits. Raises ValueError unless
     1 <= k <= vocabulary.
     """
@@ -84,26 +84,26 @@ def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], ba
 
 
 def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, denoise: bool) -> torch.Tensor:
-    """(B, d) float32: Eq. 3 of B token id lists."""
+    """(B, d) float32 vectors by Eq. 3 for B lists of token ids."""
     import torch
 
     logits = encoder.token_logits(contents, denoise)
     logits[:, encoder.tokenizer.all_special_ids] = float("-inf")
     best = logits.topk(k)
-    # Probabilities divided by the sum of the chosen ones are the softmax over the chosen logits alone.
+    # Renormalising the chosen probabilities is a softmax over the chosen logits.
     weights, words = best.values.softmax(-1), encoder.model.get_input_embeddings().weight
     return torch.nn.functional.embedding_bag(best.indices, words, per_sample_weights=weights, mode="sum").float()
 
 
 def glove(path: Path) -> Representation:
-    """Sentences as the mean vector of their words in a file of word vectors; a zero vector where none is in it.
+    """Encode sentences as the mean vector of their words in a file of word vectors; zero if it has none of them.
 
     PromptBERT, Table 5 (GloVe); SentEval's bag of words. The file has `word v1 v2 ...` on a line, separated by single
-    spaces, plain, .gz or .xz; a first line `N d` (word2vec's text form) is skipped. A word is looked up as written,
-    then lower-cased; of a word's several rows the first counts. Files hold millions of rows: each `encode` streams the
-    file once and keeps only the words of its sentences, so give it many sentences at a time. Raises ValueError for a
-    missing or empty file and for a first row without numbers, while encoding for any row of another width and for
-    no number in a row that is needed.
+    spaces, plain, .gz or .xz; a first line `N d` (word2vec's text format) is skipped. A word is looked up as written,
+    then lower-cased; of repeated words the first row counts. As files have millions of rows, each `encode` streams the
+    file once and keeps only the words of its sentences, so encode many sentences at a time. Raises ValueError for a
+    missing or empty file and a first row without numbers; while encoding, for a row of another width, and for a needed
+    row with a value that is not a number.
     """
     path = Path(path)
     first = next(_rows(path), None)
@@ -113,7 +113,7 @@ def glove(path: Path) -> Representation:
 
 
 def word_tokens(text: str) -> list[str]:
-    """The words and punctuation signs of a text, contractions split as in "do n't" and "it 's"."""
+    """The words and punctuation marks of a text, contractions split as in "do n't" and "it 's"."""
     return [match.group() for match in _WORD.finditer(text)]
 
 
@@ -132,7 +132,7 @@ def _averages(path: Path, width: int, texts: list[str], _batch_size: int) -> np.
 
 
 def _rows(path: Path, wanted: Container[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
-    """Word and vector (d,) of every row, or of the rows of `wanted` words alone, which skips most parsing."""
+    """Yield word and vector (d,) of every row, or only of `wanted` words, which skips most parsing."""
     width = 0
     for number, line in enumerate(text_lines(path), start=1):
         line = line.rstrip(" ")
@@ -150,7 +150,7 @@ def _rows(path: Path, wanted: Container[str] | None = None) -> Iterator[tuple[st
 
 
 def _word(line: str, width: int) -> str | None:
-    """A row's word; None where the row has not `width` numbers. Some words of glove.840B hold spaces ("at x.com")."""
+    """A row's word; None unless the row has `width` numbers. Some words of glove.840B contain spaces ("at x.com")."""
     spaces = line.count(" ")
     if not 0 < width <= spaces:
         return None
@@ -174,5 +174,5 @@ def _numbers(path: Path, line: int, cells: list[str]) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{path}: line {line}: {error}; every column after the word must be a number") from error
     if not np.isfinite(vector).all():
-        raise ValueError(f"{path}: line {line} has a number that is not finite; correct or remove the row")
+        raise ValueError(f"{path}: line {line} has a value that is not finite; correct or remove the row")
     return vector

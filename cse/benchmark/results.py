@@ -1,4 +1,4 @@
-"""A results file: what was scored, with what, when."""
+"""Results files: scores, protocol and provenance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cse.evaluation.task import LOGISTIC
+from cse.evaluation.tasks import LOGISTIC
 from cse.storage.checksums import check_digest, with_digest
 from cse.storage.writing import file_digest, write_json
 
@@ -25,11 +25,11 @@ DAMAGED = f"copy it again or remove its digest, or {CURE}"
 
 @dataclass(frozen=True)
 class Protocol:
-    """Every option that decides a task's scores, beside the model.
+    """Every option, other than the model, that affects a task's scores.
 
-    `data` and `tokenised` are digests of folders (`cse.storage.writing.file_digest`), `sentences` and `fit` what
-    `name_and_checksum` gives; `points` tells whether what comparisons and figures are drawn from is kept too;
-    `classifier` is transfer's.
+    `data` and `tokenised` are digests of folders (`cse.storage.writing.file_digest`), `sentences` and `fit` are values
+    of `name_and_checksum`; `points` is True if the scores for comparisons and figures are kept; `classifier` is
+    transfer's.
     """
 
     data: str
@@ -43,7 +43,7 @@ class Protocol:
 
 
 class Provenance(TypedDict):
-    """The day of a run, as ISO 8601 writes it, and the versions of Python and of the libraries that decide numbers."""
+    """The date of a run (ISO 8601), and the versions of Python and of the libraries that affect scores."""
 
     date: str
     versions: dict[str, str]
@@ -51,10 +51,10 @@ class Provenance(TypedDict):
 
 @dataclass
 class ModelRecord:
-    """One model's scores by unit (set), and where they come from.
+    """One model's scores by unit (set), and their provenance.
 
-    `model` is the name it was opened by, `key` what the published rows call it; models of one `group` differ in their
-    `seed` alone, and both are None for what was not trained here. `family` is that of a published checkpoint.
+    `model` is the name it was opened by, `key` that of its published row; models of one `group` differ in their `seed`
+    only, and both are None for models not trained here. `family` is that of a published checkpoint.
     """
 
     model: str
@@ -70,9 +70,9 @@ class ModelRecord:
 
 @dataclass
 class Results:
-    """All scores of one task under one protocol: `models` by label, the `command` that gave them, lines of comparison.
+    """All scores of one task under one protocol: `models` by label, the `command` that was run, lines of comparisons.
 
-    A label is the model's name, with its fingerprint where two models have the same name.
+    A label is the model's name, with its fingerprint if two models have the same name.
     """
 
     task: str
@@ -84,7 +84,7 @@ class Results:
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a results file.
 
-        `comparisons`, a model's `family` and a `classifier` stand there only where they say something.
+        `comparisons`, a model's `family` and `classifier` are omitted if they have their default.
         """
         value = asdict(self)
         if self.protocol.classifier == LOGISTIC:
@@ -96,22 +96,22 @@ class Results:
 
 
 def provenance() -> Provenance:
-    """When and with which libraries a model is scored."""
+    """The provenance of a run that starts now."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     return {"date": date.today().isoformat(), "versions": versions}
 
 
 def name_and_checksum(path: Path | None) -> str | None:
-    """What stands in a protocol for a text: a file's name and checksum, a hub id as it is, None for none."""
+    """A text's entry in a protocol: a file's name and checksum, a hub id unchanged, or None."""
     if path is None:
         return None
     return f"{path.name} {file_digest(path)}" if path.is_file() else str(path)
 
 
 def read_results(path: Path) -> Results:
-    """The results that `path` holds; what an older file leaves out has its default.
+    """Read the results in `path`; fields missing in older files get their defaults.
 
-    Raises ValueError naming the file where it holds anything else, or what was written there is damaged.
+    Raises ValueError, naming the file, if it is not a results file or is damaged.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -129,9 +129,9 @@ def read_results(path: Path) -> Results:
 
 
 def open_results(path: Path | None, fresh: Results) -> Results:
-    """`fresh` with the scores that `path` already holds for the same task and protocol.
+    """`fresh` with the scores that `path` already has for the same task and protocol.
 
-    Raises ValueError where the file holds anything else.
+    Raises ValueError if the file has another task or protocol, or is not a results file.
     """
     if path is None or not path.exists():
         return fresh
@@ -145,5 +145,5 @@ def open_results(path: Path | None, fresh: Results) -> Results:
 
 
 def save_results(path: Path, results: Results) -> None:
-    """Write `results` and their digest to `path` at once, or leave the earlier file as it was and raise OSError."""
+    """Write `results` and their digest to `path` atomically. Raises OSError if that fails."""
     write_json(path, with_digest(results.to_json()))

@@ -1,7 +1,7 @@
-"""Scoreboards: a folder of results files as one table a task, with the best of each column and what noise leaves open.
+"""Scoreboards: a folder of results files as one table per task, with the best of each column and ties within noise.
 
-`TASK.json` holds the models of a table. A further file of the same task and protocol adds seeds to them: records of one
-`group` differ in their seed alone, and are then one row with mean and deviation.
+`TASK.json` has the models of a table. Other files of the same task and protocol add seeds to them: records of one
+`group`, which differ in their seed only, become one row with mean and deviation.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cse.methods.method import UNTRAINED
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 AVERAGE = "average"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a model, and the sample `deviation` of the `count` runs it is the mean of; None for a single run."""
+    """A model's score, the mean of `count` runs, and their sample `deviation`, None for a single run."""
 
     value: float
     deviation: float | None = None
@@ -35,9 +35,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The labels of the `best` rows of a column, of those `alike` (inside the noise of the best), and of the rest.
+    """Labels of the `best` rows of a column, of rows `alike` (within the noise of the best), and of rows `apart`.
 
-    A row is `apart` where its difference is more than noise; in neither where nothing is known of the noise.
+    A row is in neither if the noise is unknown.
     """
 
     best: tuple[str, ...]
@@ -47,9 +47,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Row:
-    """A model's `figures`, one a column and None for none, the means of the `seeds` where there are several.
+    """A model's `figures`, one per column or None, each the mean over `seeds` if there are several.
 
-    `seeds` is empty for what was not trained here. `average` is the record's own, of its one seed.
+    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed.
     """
 
     record: ModelRecord
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def pooling(self) -> str | None:
-        """How an untrained backbone was read; None for a model that was trained."""
+        """The pooling of an untrained backbone; None for a trained model."""
         reading = (self.record.key or "").rpartition(" ")[2].partition("+")[0]
         own = self.record.group is None and self.record.family is None
         return reading if own and reading in UNTRAINED else None
@@ -109,7 +109,7 @@ def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: Se
 
 
 def _figure(task: Task, column: Column, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
-    """The mean over those of the runs that have the column's number, or the number of the one that has."""
+    """The mean over the runs that have the column's score, with the deviation; None if there are none."""
     found = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
     if not found:
         return None

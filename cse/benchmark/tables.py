@@ -1,4 +1,4 @@
-"""Tables of evaluation results as lines of text: a model a line, the published row beneath where there is one."""
+"""Tables of evaluation results as lines of text: one line per model, with its published row below if there is one."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from cse.evaluation.significance import over_seeds, seed_groups, seeds_differ
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One score of one unit (set), and what stands above it."""
+    """One score of one unit (set), and its heading."""
 
     unit: str
     score: str
     heading: str
 
     def of(self, scores: Mapping[str, Scores]) -> float | None:
-        """The number of a model, None where it has none."""
+        """A model's score, or None."""
         return scores.get(self.unit, {}).get(self.score)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A printed line: what it is of, a cell for each column, and the average, which may be empty."""
+    """A printed line: its label, a cell for each column, and the average, which may be empty."""
 
     label: str
     cells: Sequence[str]
@@ -41,7 +41,7 @@ class Line:
 
 
 def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[Column]:
-    """A column for each shown score that a unit of some model has, in the order of the first model that has it."""
+    """A column for each shown score that a unit of some model has, in order of first occurrence."""
     units = dict.fromkeys(unit for record in models.values() for unit in record.scores)
     has = {unit: {key for record in models.values() for key in record.scores.get(unit, ())} for unit in units}
     return [
@@ -53,7 +53,7 @@ def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[Column]:
 
 
 def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """The lines of the table; static embeddings as biased tokens are removed follow after an empty line (geometry)."""
+    """The lines of the table; for geometry the table of static embeddings follows after an empty line."""
     shown = columns(task, models)
     lines = [Line("", [column.heading for column in shown], "average" if task.sets else "")]
     for label, record in models.items():
@@ -65,7 +65,7 @@ def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
 
 
 def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """What keeps the scores from being the papers': sets that are missing, sets with another number of pairs."""
+    """Warnings that scores are not comparable with the papers': missing sets, sets with another number of pairs."""
     found = {unit for record in models.values() for unit in record.scores}
     absent = [name for name in task.sets if name not in found]
     lines = [f"no files for {', '.join(absent)}: no average over the papers' sets"] if absent else []
@@ -78,7 +78,7 @@ def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
 
 
 def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """Mean and deviation of models that differ in the seed alone, and whether two such groups differ."""
+    """Lines with mean and deviation of models that differ in the seed only, and differences between such groups."""
     groups: dict[str, list[float]] = {}
     for members in seed_groups({label: record.group for label, record in models.items()}).values():
         seeds = {models[label].seed: task.average(models[label].scores) for label in members}
@@ -103,7 +103,7 @@ def _published(task: Task, key: str | None, shown: Sequence[Column]) -> list[Lin
 
 
 def _removal_lines(models: Mapping[str, ModelRecord]) -> list[Line]:
-    """PromptBERT's Table 3 for every model with tokens: averages of static embeddings as biased tokens are removed."""
+    """PromptBERT's Table 3 for every model with tokens: averaged static embeddings without biased tokens."""
     lines: list[Line] = []
     for label, record in models.items():
         averages = {k: v["average"] for k, v in record.scores.get("static-bias", {}).items() if "average" in v}

@@ -1,4 +1,4 @@
-"""Which figures a task's results are drawn as; the numbers behind each stand in the results file."""
+"""Figures of each task, drawn from a results file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cse.benchmark import figures
 if TYPE_CHECKING:
     from cse.benchmark.results import ModelRecord
     from cse.evaluation import Scores
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
     Drawing = Callable[[Mapping[str, Scores], Path], list[Path]]  # scores of one unit by model, folder
 
 
 def draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> list[Path]:
-    """Write the PNG figures of `task` into `folder`, all models side by side; their paths come back.
+    """Write the PNG figures of `task` to `folder`, all models side by side, and return their paths.
 
-    Raises ValueError for a task without figures, and for results without the points they are drawn from.
+    Raises ValueError for a task without figures, and for results without the points to draw.
     """
     if not task.figures:
         raise ValueError(f"{task.name} has no figure")
@@ -33,13 +33,13 @@ def draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> list[Pa
 
 
 def draw_sweep(runs: Mapping[int, Sequence[float]], name: str, path: Path) -> Path:
-    """DCPCSE's Figure 2 of this reproduction: prompt length against average score."""
+    """Draw DCPCSE's Figure 2 from this reproduction: average score by prompt length."""
     title = f"Average of seven STS tasks by prompt length, {name}"
     return figures.sweep({name: runs}, path, title, varied="prompt length")
 
 
 def draw_templates(scores: Mapping[str, float], name: str, path: Path) -> Path:
-    """PromptBERT's Table 4 of this reproduction as bars."""
+    """Draw PromptBERT's Table 4 from this reproduction as bars."""
     return figures.template_bars(scores, path, f"STS-B dev by template, {name}, untrained")
 
 
@@ -67,7 +67,7 @@ def _removal(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
 
 
 def _static_embeddings(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    """A figure for each model, as each has its own tokens and axes."""
+    """Draw one figure per model, as each has its own tokens and axes."""
     return [
         figures.token_picture(
             found["picture"],

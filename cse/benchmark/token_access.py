@@ -1,4 +1,4 @@
-"""The tokens of an encoder, as evaluation tasks read them."""
+"""Access of evaluation tasks to an encoder's tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cse.encoding.encoder import Encoder
 from cse.encoding.tokenising import plain_ids
-from cse.evaluation.task import TokenAccess
+from cse.evaluation.tasks import TokenAccess
 from cse.evaluation.token_bias import StaticEmbeddings
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:
-    """How `encoder` cuts and encodes tokens, `batch_size` sentences at a time; None for one that has no tokens."""
+    """Access to the tokens of `encoder`, encoding `batch_size` sentences at a time; None for one without tokens."""
     if not isinstance(encoder, Encoder):
         return None
     model, template = encoder, encoder.views[0][0]
@@ -31,7 +31,7 @@ def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:
 
 
 def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
-    """The word embeddings of an encoder and how its tokenizer cuts text."""
+    """The word embeddings of an encoder with its tokenizer."""
     tokenizer = encoder.tokenizer
 
     def tokenise(texts: list[str]) -> list[list[int]]:
@@ -40,6 +40,6 @@ def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
     return StaticEmbeddings(
         encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
-        tokenise,  # not the encoder's own, which puts a space before a RoBERTa prompt's sentence
+        tokenise,  # not the encoder's own, which puts a space before the sentence in a RoBERTa prompt
         tuple(tokenizer("")["input_ids"]),
     )

@@ -1,4 +1,4 @@
-"""Every command under one name: `cse NAME` where the project is installed, `python -m scripts NAME` where it is not."""
+"""All commands under one name: `cse NAME` once installed, `python -m scripts NAME` in a clone."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NO_COMMANDS = ("__init__", "__main__", "cli")
 
 
 class Deferred(TyperCommand):
-    """The command of `cse/commands/NAME.py`, imported when it is called; until then a line of help."""
+    """The command of `cse/commands/NAME.py`, imported when it is called; lists one line of help until then."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command itself, which stands in for this one from here on."""
+        """Import the real command and return its context."""
         module = importlib.import_module(f"cse.commands.{module_name(str(self.name))}")
         return get_command(module.app).make_context(info_name, args, parent=parent, **extra)
 
 
 class Commands(TyperGroup):
-    """The group of all files here that hold a command, beside the commands that this file defines."""
+    """All command modules of this folder, and the commands that this file defines."""
 
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
         found = {path.stem: first_line(path) for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS}
@@ -40,7 +40,7 @@ class Commands(TyperGroup):
 
 
 def command_name(module: str) -> str:
-    """What the user types for a module: `build-index`."""
+    """The command of a module: `build-index`."""
     return module.replace("_", "-")
 
 
@@ -54,8 +54,8 @@ def first_line(path: Path) -> str:
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"cse {cse.__version__}")
         raise typer.Exit
 

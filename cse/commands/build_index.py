@@ -1,4 +1,4 @@
-"""Encode a corpus and store it as a searchable index, a folder or a Milvus collection, or add it to one."""
+"""Encode a corpus into a searchable index (a folder or a Milvus collection), or add it to one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import FAMILY, POOLING, command, print_json, progress_options
-from index.factories import factory_guidance
+from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ def main(
     vectors: Annotated[
         Path | None,
         typer.Option(
-            help="In place of --model: the corpus as scripts.encode --shards encoded it.", rich_help_panel=CORPUS
+            help="Instead of --model: folder of vectors from scripts.encode --shards.", rich_help_panel=CORPUS
         ),
     ] = None,
     factory: Annotated[
@@ -57,28 +57,24 @@ def main(
     ] = None,
     batch_size: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="The most sentences of one pass; by their lengths without it.", rich_help_panel=CORPUS
-        ),
+        typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length.", rich_help_panel=CORPUS),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            min=0, help="Seeds the training of IVF lists and the sample for recall@10.", rich_help_panel=INDEX
-        ),
+        typer.Option(min=0, help="Seed of the IVF clustering and of the queries for recall@10.", rich_help_panel=INDEX),
     ] = 42,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an index at --output.", rich_help_panel=RESULT)
     ] = False,
     append: Annotated[
         bool,
-        typer.Option("--append", help="Add to the index at --output, of the same model.", rich_help_panel=RESULT),
+        typer.Option("--append", help="Add to the index at --output, built by the same model.", rich_help_panel=RESULT),
     ] = False,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Go on after a kill; until the end OUTPUT.partial keeps each vector (1.5 kB at 384 dimensions).",
+            help="Continue an interrupted build; OUTPUT.partial keeps its vectors (1.5 kB each at 384 dimensions).",
             rich_help_panel=RESULT,
         ),
     ] = False,
@@ -86,7 +82,7 @@ def main(
         bool, typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=RESULT)
     ] = False,
 ) -> None:
-    """Encode a corpus, index it with FAISS and keep the sentences beside it.
+    """Encode a corpus, index its vectors with FAISS and store the sentences with them.
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/demo
 
@@ -103,9 +99,9 @@ def main(
     from index.places import build_at, is_index_of, manifest_at, open_at, place_of
 
     if (model is None) == (vectors is None):
-        raise typer.BadParameter("give --model to encode the corpus, or --vectors where that is done")
+        raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
     if vectors and (pooling or family):
-        raise typer.BadParameter("--vectors know how they were made; leave out --pooling and --family")
+        raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
     place = place_of(output)
     unfinished = _unfinished(place, resume=resume, append=append)
     with unfinished or nullcontext():
@@ -113,7 +109,7 @@ def main(
             is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
             unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
         kept = unfinished if resume else None
-        replaces = overwrite or bool(kept and kept.folder.exists())  # begun where no index was, or to overwrite one
+        replaces = overwrite or bool(kept and kept.folder.exists())  # an interrupted build checked this at its start
         _check_output(place, factory, overwrite=replaces, append=append)
         done, stream = bool(kept and kept.done), _sentences(corpus, column)
         if vectors is not None:
@@ -128,7 +124,7 @@ def main(
                 as_opened = index.manifest
                 _append(index, source.batches, corpus=corpus, report=report)
                 if isinstance(place, Path) and manifest_at(place) != as_opened:
-                    raise ValueError(f"{place}: another program changed it meanwhile; run this command again")
+                    raise ValueError(f"{place}: another program changed it during this run; run this command again")
                 index.save(place)
             elif done:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
@@ -146,7 +142,7 @@ def main(
 
 @dataclass(frozen=True)
 class Source:
-    """Texts with their vectors, and the model these are of: what it is called and what opens it."""
+    """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again."""
 
     name: str
     model: str
@@ -178,7 +174,7 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
 
 
 def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
-    """What `model` is; where it adds to an index, that knows the pooling and the family of its own model."""
+    """Resolve `model`; when adding to an index, pooling and family default to those the index records."""
     from cse.models.names import RecordedModel, resolve
     from index.places import manifest_at
 
@@ -203,13 +199,13 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
 
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
-    """What is kept of a build to `place`; only of new indexes in folders."""
+    """The saved state of a build at `place`; only new indexes in folders have one."""
     from cse.training.unfinished_build import UnfinishedBuild
 
     if not append and isinstance(place, Path):
         return UnfinishedBuild.of(place)
     if resume:
-        raise typer.BadParameter("--resume makes a folder; else give --vectors of scripts.encode --shards --resume")
+        raise typer.BadParameter("--resume is for new folders; otherwise use scripts.encode --shards and --vectors")
     return None
 
 
@@ -232,7 +228,7 @@ def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[in
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int], None]]:
-    """A bar on stderr with sentences per second, moved by the number of rows so far."""
+    """Yield a function that sets a progress bar on stderr to the number of rows so far."""
     from tqdm import tqdm
 
     with tqdm(desc="indexing", unit=" sentences", **progress_options()) as bar:

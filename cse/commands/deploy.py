@@ -20,29 +20,29 @@ HARDWARE = ("zero-gpu", "cpu", "gpu")
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The Space; it is made where it is missing.")],
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The Space; created if it does not exist.")],
     hardware: Annotated[
         str,
         typer.Option(
-            help="zero-gpu (free; torch as ZeroGPU has it, FAISS for the CPU), cpu (both for the CPU) or gpu (the lock "
-            "as it is)."
+            help="zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt "
+            "unchanged)."
         ),
     ] = "zero-gpu",
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A further column: a checkpoint's or backbone's folder, which goes along, or a hub id."),
+        typer.Option(help="Another model column: a checkpoint or backbone folder, which is uploaded, or a hub id."),
     ] = None,
     index: Annotated[
-        list[Path] | None, typer.Option(help="A folder of scripts.build_index to search, which goes along.")
+        list[Path] | None, typer.Option(help="An index folder of scripts.build_index to search, which is uploaded.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Keep the uploaded folder here; with --dry-run by default ./NAME.")
+        Path | None, typer.Option(help="Keep the staged folder here; default with --dry-run: ./NAME.")
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="A new Space is seen by you alone.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the folder and upload nothing.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make a new Space private.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the folder and upload nothing.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Gather what a Space needs, and nothing else, and upload it.
+    """Stage the files that a Space needs in a folder and upload it.
 
     Example: python -m scripts.deploy me/embeddings --hardware cpu --dry-run --output space
 
@@ -57,9 +57,9 @@ def main(
     check_name(name)
     place = output or (Path(name.rpartition("/")[2]) if dry_run else None)
     if place is not None and place.exists():
-        raise ValueError(f"{place} is there already; delete it or give another `output`")
+        raise ValueError(f"{place} exists; delete it or give another `output`")
     if not dry_run:
-        check_access()  # before anything is copied
+        check_access()  # before copying
     request = SpaceRequest(name, Hardware(hardware), model or ())
     with tempfile.TemporaryDirectory() as temporary:
         folder = place or Path(temporary) / "space"
@@ -82,20 +82,20 @@ def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
     sources = [data_folder(place, FILES) for place in indexes]
     names = [source.resolve().name for source in sources]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"two indexes are called {twice}; rename the folder of one")
+        raise ValueError(f"two index folders are named {twice}; rename one")
     staged = stage(replace(request, indexes=names), folder)
     for source, name in zip(sources, names, strict=True):
         _copy_index(source, folder / INDEXES / name, staged)
 
 
 def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
-    from index.copying import copy_index
+    from index.export import copy_index
     from index.manifest import read_manifest
 
     built = read_manifest(source).model
     model = staged.models.get(built)
     if model is None and Path(built).is_absolute():
-        raise ValueError(f"{source}: built by {built}, which the Space has not; give that folder as a `model`, too")
+        raise ValueError(f"{source}: built by {built}, which is not in the Space; give that folder as a `model`, too")
     copy_index(source, target, model)
 
 
@@ -103,7 +103,7 @@ def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
     from cse.publishing.space import MACHINES, OWNED, Hardware
     from cse.publishing.upload import Repository, upload
 
-    free = request.hardware is not Hardware.GPU  # what costs money is chosen by hand
+    free = request.hardware is not Hardware.GPU  # users choose paid hardware themselves
     repository = Repository(
         request.name, "space", private=private, hardware=MACHINES[request.hardware] if free else None
     )

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 def main(
     model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
-    output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; with --shards a folder.")],
+    output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="The most sentences of one pass; by their lengths without it."),
+        typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length."),
     ] = None,
     precision: Annotated[
-        str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 where it is fast.")
+        str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 if it is faster.")
     ] = "no",
     passes: Annotated[
-        str, typer.Option(help="padded, packed (no padding) or compiled (packed; starts slowly); the two for a GPU.")
+        str, typer.Option(help="padded; on a GPU also packed (no padding) or compiled (packed, slow to start).")
     ] = "padded",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
     shards: Annotated[
         int | None,
-        typer.Option(min=1, help="Write that many parts to a folder: in bounded memory, by all processes of a launch."),
+        typer.Option(min=1, help="Write this many parts to a folder, in bounded memory; works with torchrun."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="With --shards: go on with a run that was stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="With --shards: continue an interrupted run.")] = False,
 ) -> None:
-    """Encode every non-empty line of a file; row i of the array is line i of these.
+    """Encode every non-empty line of a file; row i of the array is the i-th such line.
 
     Example: python -m scripts.encode --model promptbert --input sentences.txt --output vectors.npy
 
@@ -64,13 +64,13 @@ def main(
     reference = resolve(model, pooling, family)
     if shards is not None:
         if precision != "no":
-            raise typer.BadParameter("parts have exact vectors; leave out --precision or --shards")
+            raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
         _encode_parts(
             reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, passes)
         )
         return
     if resume:
-        raise typer.BadParameter("--resume goes on with parts; give --shards, too")
+        raise typer.BadParameter("--resume needs --shards")
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
     encoder = in_precision(open_model(reference), precision)
@@ -85,7 +85,7 @@ def main(
 
 @dataclass(frozen=True)
 class Parts:
-    """How a corpus is encoded in parts."""
+    """Options of encoding a corpus in parts."""
 
     shards: int
     resume: bool
@@ -101,7 +101,7 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
     from cse.encoding.shards import ShardPlan, encode_in_parts, processes, survey
     from cse.models.loading import open_model
 
-    processes()  # before the model, which then goes to the GPU of this process
+    processes()  # sets this process's GPU before the model is loaded
     encoder = open_model(reference)
     read_in(encoder.model, options.passes)
     count, sha256 = survey(texts())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.benchmark.results import ModelRecord
-    from cse.evaluation.task import Task
+    from cse.evaluation.tasks import Task
 
 
 MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
@@ -31,30 +31,30 @@ def main(
     model: Annotated[
         list[str],
         typer.Option(
-            help="A model or a file of word vectors; repeat for several; published: all ids.", rich_help_panel=MODELS
+            help="A model or a file of word vectors; repeatable; published: all published ids.", rich_help_panel=MODELS
         ),
     ],
     data: Annotated[
         Path,
         typer.Option(
-            help="The task's folder (docs/evaluation.md); hub downloads STS or transfer sets.", rich_help_panel=SCORING
+            help="The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", rich_help_panel=SCORING
         ),
     ],
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeat for several.",
+            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeatable.",
             rich_help_panel=MODELS,
         ),
     ] = None,
     family: Annotated[
-        str | None, typer.Option(help=f"{FAMILY} For every model of others.", rich_help_panel=MODELS)
+        str | None, typer.Option(help=f"{FAMILY} For every model not trained here.", rich_help_panel=MODELS)
     ] = None,
     postprocess: Annotated[
         str | None, typer.Option(help="whitening or flow, fitted on --fit.", rich_help_panel=MODELS)
     ] = None,
     fit: Annotated[
-        Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000 count.", rich_help_panel=MODELS)
+        Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000.", rich_help_panel=MODELS)
     ] = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
@@ -79,12 +79,12 @@ def main(
     store: Annotated[
         str | None,
         typer.Option(
-            help="retrieval: search in milvus://HOST:PORT/COLLECTION, made and deleted, not in a FAISS index.",
+            help="retrieval: search in a temporary milvus://HOST:PORT/COLLECTION, not in FAISS.",
             rich_help_panel=SCORING,
         ),
     ] = None,
     final_period: Annotated[
-        bool, typer.Option("--final-period", help="Texts get PromptBERT's final full stop.", rich_help_panel=SCORING)
+        bool, typer.Option("--final-period", help="Append PromptBERT's final full stop.", rich_help_panel=SCORING)
     ] = False,
     compare: Annotated[
         bool,
@@ -101,14 +101,14 @@ def main(
     json_output: Annotated[
         str | None,
         typer.Option(
-            "--json", help="Results file, kept after every set and gone on with; - prints it.", rich_help_panel=RESULTS
+            "--json", help="Results file, saved after every set and continued; - prints it.", rich_help_panel=RESULTS
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Begin the results file anew.", rich_help_panel=RESULTS)
+        bool, typer.Option("--overwrite", help="Start a new results file.", rich_help_panel=RESULTS)
     ] = False,
 ) -> None:
-    """Score models on a task; several models make a table, with the published row beside where there is one.
+    """Score models on a task and print a table, with published scores where there are any.
 
     Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
     """
@@ -116,7 +116,7 @@ def main(
     from cse.benchmark.hub_data import fetch
     from cse.benchmark.models import ModelSelection
     from cse.benchmark.results import open_results
-    from cse.evaluation.task import LOGISTIC, TaskData
+    from cse.evaluation.tasks import LOGISTIC, TaskData
 
     check_choice("task", task, TASKS)
     options = {
@@ -151,12 +151,12 @@ def main(
         _draw(request.task, models, figures)
     if failures:
         if models:
-            log(f"failed: {', '.join(failures)}; what else was asked for is scored")
+            log(f"failed: {', '.join(failures)}; everything else is scored")
         raise next(iter(failures.values()))
 
 
 def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
-    """Say once what failed, and keep the error without what its frames hold: a whole model."""
+    """Log a failure once, and keep the error without its frames, which hold a whole model."""
     traceback.clear_frames(error.__traceback__)
     if name not in failures:
         log(f"{name} failed: {' '.join(str(error).split())}")
@@ -164,7 +164,7 @@ def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
 
 
 def _check_options(task: str, given: list[str]) -> None:
-    """Refuse the first given option that the task does not have as a usage error that names the tasks with it."""
+    """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
     for option in given:
         if option not in find_task(task).options:
             flag, *names = f"--{option.replace('_', '-')}", *tasks_with(option)
@@ -189,9 +189,9 @@ def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
 
 
 def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | None = None) -> np.ndarray:
-    """Rows (q, k) of the corpus nearest to each query, by an exact index of this project that is then deleted.
+    """Rows (q, k) of the corpus nearest to each query, found with an exact temporary index.
 
-    It lies in a temporary folder, or in the new collection `store`.
+    The index is in a temporary folder, or in the new collection `store`.
     """
     from index import BuildSettings, VectorIndex
 
@@ -199,7 +199,7 @@ def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | 
     if store is not None:
         from index.milvus import MilvusIndex
 
-        with MilvusIndex.fleeting(batches, store, settings=BuildSettings()) as index:
+        with MilvusIndex.temporary(batches, store, settings=BuildSettings()) as index:
             return index.search(queries, k)[1]
     with tempfile.TemporaryDirectory() as folder:
         return VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings()).search(queries, k)[1]

@@ -1,4 +1,4 @@
-"""Write a model or an index as a folder that other tools open."""
+"""Export a model or an index to a folder that other tools open."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import FAMILY, POOLING, check_choice, command, log
-from index.export_names import INDEX_FORMS
+from index.manifest import INDEX_FORMS
 
 if TYPE_CHECKING:
     from index.store import VectorIndex
 
 MODEL_FORMS = ("sentence-transformers", "peft", "onnx")
 FORMS = (*MODEL_FORMS, *INDEX_FORMS)
-MAPPED = 5_000  # sentences up to which a map is made: t-SNE of more takes minutes
+MAPPED = 5_000  # most sentences of a map: t-SNE of more takes minutes
 
 
 def main(
-    model: Annotated[str, typer.Argument(help="A model as elsewhere; an index folder for the last three forms.")],
-    to: Annotated[str, typer.Option(help=f"The form: {', '.join(FORMS)}.")],
+    model: Annotated[str, typer.Argument(help="A model; an index folder for the last three forms of --to.")],
+    to: Annotated[str, typer.Option(help=f"{', '.join(FORMS)}.")],
     output: Annotated[Path, typer.Option(help="Folder for the export.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an export at --output.")] = False,
 ) -> None:
-    """Write a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
+    """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 
     Example: python -m scripts.export promptbert --to sentence-transformers --output exports/promptbert
 
@@ -35,7 +35,7 @@ def main(
     check_choice("form", to, FORMS)
     if to in INDEX_FORMS:
         if pooling or family:
-            raise ValueError(f"an index says itself what built it; leave out `{'pooling' if pooling else 'family'}`")
+            raise ValueError(f"an index records its model; leave out `{'pooling' if pooling else 'family'}`")
         _export_index(Path(model), to, output, overwrite)
     else:
         if (Path(model) / "manifest.json").is_file():
@@ -62,7 +62,7 @@ def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
 
 
 def _map(index: VectorIndex) -> dict[str, list[float]] | None:
-    """The t-SNE coordinates of an index's sentences, x and y; None of too many."""
+    """The t-SNE coordinates x and y of an index's sentences; None for more than `MAPPED`."""
     from cse.analysis.projection import project
     from index.export import contents
 

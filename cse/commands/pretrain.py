@@ -28,56 +28,57 @@ def main(
         int | None,
         typer.Option(
             min=30,
-            help="Word pieces: 12,000 of a new model; with --init the commonest that it keeps, or all.",
+            help="Word pieces; 12,000 for a new model; with --init keep only the most frequent, default all.",
             rich_help_panel=START,
         ),
     ] = None,
     layers: Annotated[int, typer.Option(min=1, rich_help_panel=SHAPE)] = 4,
     hidden: Annotated[
-        int, typer.Option(min=16, help="Width; a multiple of 64, one head per 64.", rich_help_panel=SHAPE)
+        int, typer.Option(min=16, help="Hidden size; a multiple of 64, one head per 64.", rich_help_panel=SHAPE)
     ] = 256,
     tokens: Annotated[
         int, typer.Option(min=1, help="Tokens seen in the whole run.", rich_help_panel=LEARNING)
     ] = 30_000_000,
     batch_tokens: Annotated[int, typer.Option(min=16, rich_help_panel=LEARNING)] = 4096,
-    accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches of a step.", rich_help_panel=LEARNING)] = 1,
+    accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches per step.", rich_help_panel=LEARNING)] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7, rich_help_panel=LEARNING)] = 1e-3,
     head_start: Annotated[
-        bool, typer.Option(help="Start the embeddings as counted word vectors, not noise.", rich_help_panel=START)
+        bool,
+        typer.Option(help="Initialise the embeddings with counted word vectors, not noise.", rich_help_panel=START),
     ] = True,
     frozen_layers: Annotated[
         int,
         typer.Option(
             min=0,
-            help="With --init: lowest layers that stay, and the embeddings; all of them: the head alone learns.",
+            help="With --init: freeze the embeddings and this many lowest layers; all: only the head learns.",
             rich_help_panel=START,
         ),
     ] = 0,
     blend: Annotated[
         str | None,
-        typer.Option(help="With --init: an encoder of the same shape to average into it first.", rich_help_panel=START),
+        typer.Option(help="With --init: an encoder of the same shape, averaged with it first.", rich_help_panel=START),
     ] = None,
     blend_share: Annotated[
-        float, typer.Option(min=0, max=1, help="The share of --blend in that average.", rich_help_panel=START)
+        float, typer.Option(min=0, max=1, help="Weight of --blend in that average.", rich_help_panel=START)
     ] = 0.5,
     start_share: Annotated[
         float,
         typer.Option(
             min=0,
             max=1,
-            help="With --init: share of its weights averaged into the result, below the head.",
+            help="With --init: weight of the initial encoder averaged into the result, without the head.",
             rich_help_panel=START,
         ),
     ] = 0.0,
     untied: Annotated[
         bool,
         typer.Option(
-            "--untied", help="Give the decoder a matrix of its own (PromptBERT's Table 12).", rich_help_panel=SHAPE
+            "--untied", help="Do not tie the decoder to the embeddings (PromptBERT's Table 12).", rich_help_panel=SHAPE
         ),
     ] = False,
     bag_weight: Annotated[
         float,
-        typer.Option(min=0, help="Weight of bag-of-words prediction; 0 is masking alone.", rich_help_panel=LEARNING),
+        typer.Option(min=0, help="Weight of bag-of-words prediction; 0: masking only.", rich_help_panel=LEARNING),
     ] = 1.0,
     eval_every: Annotated[
         int, typer.Option(min=1, help="Steps between evaluations and saved states.", rich_help_panel=RUN)
@@ -89,16 +90,16 @@ def main(
         int | None,
         typer.Option(
             min=1,
-            help="Largest file of the model in MB; larger matrices in parts that only cse opens.",
+            help="Largest model file in MB; larger matrices are split into parts that only cse opens.",
             rich_help_panel=RUN,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=LEARNING)] = 42,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last saved state.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Continue from the last saved state.", rich_help_panel=RUN)
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Begin anew where a run was made.", rich_help_panel=RUN)
+        bool, typer.Option("--overwrite", help="Replace an earlier run.", rich_help_panel=RUN)
     ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the recipe and curve as JSON.", rich_help_panel=RUN)

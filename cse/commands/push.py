@@ -19,25 +19,19 @@ if TYPE_CHECKING:
 def main(
     folder: Annotated[Path, typer.Argument(help="A checkpoint folder, or an index folder of scripts.build_index.")],
     name: Annotated[
-        str, typer.Argument(metavar="OWNER/NAME", help="The model, or of an index the data set; made where missing.")
+        str, typer.Argument(metavar="OWNER/NAME", help="Model repository, or data set for an index; created if new.")
     ],
-    private: Annotated[bool, typer.Option("--private", help="A new repository is seen by you alone.")] = False,
-    revision: Annotated[str | None, typer.Option(help="The branch to write, made where missing; default main.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
+    revision: Annotated[str | None, typer.Option(help="Branch to write, created if new; default main.")] = None,
     licence: Annotated[
         str | None,
-        typer.Option(
-            help="Of what is uploaded, as the hub abbreviates it; default apache-2.0 on the bundled backbone."
-        ),
+        typer.Option(help="Licence of the upload, as a hub id; default apache-2.0 on the bundled backbone."),
     ] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="A hub id of the data it was made from; repeat for more.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="The hub id that opens an index's model, where that was a folder.")
-    ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print where it is as JSON.")] = False,
+    dataset: Annotated[list[str] | None, typer.Option(help="Hub id of the training data; repeatable.")] = None,
+    model: Annotated[str | None, typer.Option(help="Hub id of an index's model, if that was a local folder.")] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print address and commit as JSON.")] = False,
 ) -> None:
-    """Upload FOLDER to the hub, where `cse.load` and `scripts.search` open it by its name, or by NAME@COMMIT.
+    """Upload FOLDER to the hub; `cse.load` and `scripts.search` then open it by NAME or NAME@COMMIT.
 
     Example: python -m scripts.push runs/mine me/my-checkpoint --private
 
@@ -55,7 +49,7 @@ def main(
         done = _push_index(folder, replace(repository, kind="dataset"), facts, model)
     else:
         if model:
-            raise typer.BadParameter("--model is for an index; a checkpoint knows its backbone")
+            raise typer.BadParameter("--model is for an index; a checkpoint records its backbone")
         done = _push_checkpoint(folder, repository, facts)
     if json_output:
         print_json({"url": done.url, "commit": done.commit})
@@ -72,17 +66,17 @@ def _push_checkpoint(folder: Path, repository: Repository, facts: CardFacts) -> 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
     from cse.models.card import index_card
     from cse.publishing.upload import upload
-    from index.copying import copy_index
+    from index.export import copy_index
     from index.folder import FILES
     from index.manifest import read_manifest
 
     built = read_manifest(folder).model
     if Path(built).is_absolute() and not model:
-        raise ValueError(f"{folder}: built by {built}, which no reader has; push that and give its id as `model`")
+        raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "index"
         manifest = copy_index(folder, staged, model)
-        log(f"{manifest.count} sentences go along")
+        log(f"uploading {manifest.count} sentences")
         card = index_card(facts, manifest.model, manifest.count, manifest.factory)
         (staged / "README.md").write_text(card, encoding="utf-8")
         return upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)

@@ -1,4 +1,4 @@
-"""Train and evaluate what a published table needs, and set what came out against what was published."""
+"""Train and evaluate the rows of a published table, and compare with the published scores."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ def _check_text(chosen: Sequence[PublishedRow], plan: Plan) -> None:
     if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
         raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
     if not plan.tokenised.is_dir():
-        log(f"no {plan.tokenised}: STS is scored on text as it stands, in the papers on SentEval's tokenised text")
+        log(f"no {plan.tokenised}: STS is scored on raw text; the papers use SentEval's tokenised text")
 
 
 def main(
     paper: Annotated[str, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")],
-    table: Annotated[
-        str, typer.Argument(help="A table's number, figure-N, or sts for published; a wrong one lists those there are.")
-    ],
-    data: Annotated[Path | None, typer.Option(help="Folder with sts, transfer and clustering beneath it.")] = None,
+    table: Annotated[str, typer.Argument(help="A table's number, figure-N, or sts for published; see --list.")],
+    data: Annotated[Path | None, typer.Option(help="Folder that contains sts, transfer and clustering.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints, results, figures and the ledger.")
     ] = None,
-    train_data: Annotated[str | None, typer.Option(help="Sentences for the rows that are trained.")] = None,
-    triplets: Annotated[str | None, typer.Option(help="Premise, entailed, contradicted, for supervised rows.")] = None,
+    train_data: Annotated[str | None, typer.Option(help="Sentences to train unsupervised rows on.")] = None,
+    triplets: Annotated[
+        str | None, typer.Option(help="Triplets to train supervised rows on: premise, entailed, contradicted.")
+    ] = None,
     backbone: Annotated[
         str | None, typer.Option(help="Instead of each row's own: bundled, a folder or a hub id.")
     ] = None,
-    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Repeat for several; 42.")] = None,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Training seed; repeatable; default 42.")] = None,
     train_options: Annotated[str, typer.Option(help="More options of scripts.train, in one string.")] = "",
     sentences: Annotated[
-        Path | None, typer.Option(help="Text for PromptBERT's anisotropy, Wikipedia in the paper; else STS-B test's.")
+        Path | None, typer.Option(help="Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Only the rows whose name holds this.")] = None,
+    only: Annotated[str | None, typer.Option(help="Only rows whose name contains this.")] = None,
     listed: Annotated[
         bool,
-        typer.Option("--list", is_eager=True, callback=_list, help="Say of every table and figure what it needs."),
+        typer.Option("--list", is_eager=True, callback=_list, help="List every table and figure with its needs."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
 ) -> None:
-    """Reproduce a table or figure: published, obtained mean and deviation, difference and command, row by row.
+    """Reproduce a table or figure: per row the published score, the mean and deviation obtained, the difference.
 
-    What is done is not done again, so a killed run goes on.
+    Finished steps are not repeated, so an interrupted run can be continued.
 
     Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
@@ -87,7 +87,7 @@ def main(
             typer.echo(line)
         return
     if data is None or output is None:
-        raise typer.BadParameter("give --data and --output; only tables of settings and of words need neither")
+        raise typer.BadParameter("give --data and --output; only tables of settings and words do without")
     chosen = _chosen(paper, table, only)
     runs = tuple(dict.fromkeys(seeds or (42,)))
     plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)

@@ -1,4 +1,4 @@
-"""Find the sentences of an index that mean most nearly the same as a query."""
+"""Find the sentences of an index that are most similar to a query."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ def main(
     ],
     query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
     store: Annotated[
-        str | None, typer.Option(help="In place of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
+        str | None, typer.Option(help="Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Number of answers.")] = 5,
     model: Annotated[
-        str | None, typer.Option(help="Default: the model that built the index; another is refused.")
+        str | None, typer.Option(help="Default: the model that built the index; others are refused.")
     ] = None,
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read all of a large index again and compare it with its checksums.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify the checksums of a large index again.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, sentence.
@@ -56,7 +54,7 @@ def main(
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
     reference = recorded.resolve(model, pooling, family)
 
-    from cse.models.loading import open_model  # takes seconds, which a wrong name need not wait for
+    from cse.models.loading import open_model  # imports torch, which takes seconds: after the checks
 
     encoder = open_model(reference)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)

@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, typer.Option(help="A backbone: bundled, or a folder or hub id of a masked language model.")],
-    dev: Annotated[Path, typer.Option(help="Scored pairs: score, sentence, sentence, tab-separated (STS-B dev).")],
-    family: Annotated[str | None, typer.Option(help=f"{FAMILY} Its backbone is read.")] = None,
+    model: Annotated[str, typer.Option(help="Backbone: bundled, or a folder or hub id of a masked language model.")],
+    dev: Annotated[Path, typer.Option(help="Scored pairs, tab-separated: score, sentence, sentence (STS-B dev).")],
+    family: Annotated[str | None, typer.Option(help=f"{FAMILY} Only its backbone is used.")] = None,
     templates: Annotated[
         Path | None, typer.Option(help="Templates, one a line, instead of PromptBERT's greedy search.")
     ] = None,
     generate: Annotated[
         str | None,
-        typer.Option(help="A T5 (folder or hub id) that writes candidates to --templates where that is new."),
+        typer.Option(help="A T5 (folder or hub id) that writes candidate templates to --templates, a new file."),
     ] = None,
-    denoise: Annotated[bool, typer.Option("--denoise", help="Subtract what the template alone says.")] = False,
+    denoise: Annotated[bool, typer.Option("--denoise", help="Subtract the template's bias.")] = False,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="End sentences without . ? \" or ' by a period, as PromptBERT does.")
     ] = False,
     json_output: Annotated[
-        Path | None, typer.Option("--json", help="A file for the scores, kept after each template and gone on with.")
+        Path | None, typer.Option("--json", help="File for the scores, saved after each template and continued.")
     ] = None,
 ) -> None:
-    """Find the template that suits a backbone: Spearman x 100 of its vectors at [MASK], before any training.
+    """Find the best template for a backbone: Spearman x 100 of its vectors at [MASK], before any training.
 
-    Without --templates PromptBERT's greedy search runs (its Table 4, printed beside where it has the template).
+    Without --templates, PromptBERT's greedy search runs; scores of its Table 4 are printed next to ours.
 
-    With --generate it is the paper's other route: T5 writes templates between words and their definitions.
+    With --generate, the paper's other search: T5 writes templates between words and their definitions.
 
     Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
     """
@@ -66,13 +66,13 @@ def main(
 
 
 def _write_candidates(model: str, path: Path | None) -> None:
-    """Let `model` write templates to `path`, unless an earlier call did."""
+    """Generate templates with `model` and write them to `path`, unless it exists."""
     from cse.papers.template_generation import generated, load_seq2seq, write_templates
 
     if path is None:
         raise typer.BadParameter("--generate needs --templates, the file for the candidates")
     if path.exists():
-        log(f"{path}: is there already; its templates are scored and {model} is not asked")
+        log(f"{path}: exists; its templates are scored, and {model} is not used")
         return
     candidates = generated(load_seq2seq(model))
     write_templates(path, candidates)
@@ -83,8 +83,8 @@ def _print(rows: Sequence[TemplateScore]) -> None:
     typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
     best = max(rows, key=lambda row: row.score)
     for row in rows:
-        beside = "" if row.published is None else f"{row.published:.2f}"
-        typer.echo(f"{row.score:6.2f} {beside:>10}  {row.template}{'  (best)' if row is best else ''}")
+        published = "" if row.published is None else f"{row.published:.2f}"
+        typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
 app = command(main)

@@ -1,4 +1,4 @@
-"""Show what a sentence vector says: the likeliest tokens at [MASK]."""
+"""Show the likeliest tokens at [MASK] for a sentence."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def main(
     file: Annotated[
         Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many tokens.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of tokens.")] = 5,
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     template: Annotated[
-        str | None, typer.Option(help="Another prompt: text with [X], the sentence, and [MASK], where words are read.")
+        str | None, typer.Option(help="Another prompt: text with [X] for the sentence and [MASK] for the token.")
     ] = None,
-    denoise: Annotated[bool, typer.Option(help="Subtract what the template alone says.")] = True,
+    denoise: Annotated[bool, typer.Option(help="Subtract the template's bias.")] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the k likeliest tokens at [MASK] with their probability, the template's own bias removed.
+    """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 
-    With --file: a tab-separated line a sentence, with its tokens before and after denoising.
+    With --file: one tab-separated line per sentence, with its tokens before and after denoising.
 
     Example: python -m scripts.tokens --model promptbert "The cat sat by the fire." -k 5
     """
@@ -37,7 +37,7 @@ def main(
     from cse.text.sentences import sentences
 
     if (sentence is None) == (file is None):
-        raise ValueError("give a sentence or --file, one of them")
+        raise ValueError("give either a sentence or --file")
     texts = [sentence or ""] if file is None else list(sentences(file))
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")

@@ -1,8 +1,8 @@
 """Evaluation tasks: each is a dictionary of units (STS12, MR, agnews, …), and a unit maps an `encode` to its scores.
 
-A task is the value `TASK` of its own module and is found by name in `cse.evaluation.tasks`. Its `units` checks that the
-data are there and reads nothing heavy; the harness runs unit after unit, so results survive an interruption. No
-evaluator knows of models.
+A task is the value `TASK` of its own module; `cse.evaluation.tasks` finds it by name. Its `units` checks that the data
+exist and loads nothing heavy; the harness runs the units one by one, so results survive an interruption. Evaluators
+depend on `encode` functions, never on models.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     Encode = Callable[[list[str]], np.ndarray]
-    Scores = dict[str, Any]  # a unit's numbers by name, and the lists that figures are drawn from: values of JSON
+    Scores = dict[str, Any]  # a unit's scores by name, and the lists that figures are drawn from; JSON values
     Unit = Callable[[Encode], Scores]
     Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)

@@ -1,8 +1,8 @@
-"""Clustering of short texts: k-means on the vectors against the labels (ConPVP Table 6), ten seeds; nearest neighbours.
+"""Clustering of short texts: k-means against the labels (ConPVP Table 6), ten seeds, and nearest neighbours' labels.
 
-k is the number of labels; vectors are taken as they are, not normalised; scikit-learn's KMeans has its default settings
-and the seeds 0 to 9. A default run is one k-means++ start since scikit-learn 1.4 and was the best of ten before, and so
-probably in the published numbers, which name no version: ten times as long for 0 to 3 points more where it was tried.
+k is the number of labels; vectors are not normalised; scikit-learn's KMeans has default settings and seeds 0 to 9.
+Since scikit-learn 1.4 a default run is one k-means++ start; before, it was the best of ten. The paper names no version;
+its numbers probably used ten, which takes ten times as long and scored 0 to 3 points more where it was tried.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.labelled_data import features, labelled_rows, labels
-from cse.evaluation.task import Repeats, Task, TaskData
+from cse.evaluation.classification import features, labelled_rows, labels
+from cse.evaluation.tasks import Repeats, Task, TaskData
 from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ SETS = (  # of ConPVP's Table 6
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """A unit for each .tsv file (label, text), a single one or all of a folder, under the file's name without .tsv.
+    """Return a unit for each .tsv file (label, text): the given file, or all in a folder, by name without .tsv.
 
-    A unit gives {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation", "neighbours"}: mean and sample deviation
+    A unit returns {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation", "neighbours"}: mean and sample deviation
     over the seeds of Hungarian accuracy and of normalised mutual information, and `same_label_neighbours`, x 100, two
-    decimals; it encodes each distinct text in one call. Raises ValueError where there is no such file; a unit as
-    `labelled_rows` does, and where the file has no more distinct texts than labels.
+    decimals; it encodes each distinct text in one call. Raises ValueError if there is no such file; a unit raises as
+    `labelled_rows` does, and if the file has no more distinct texts than labels.
     """
     files = [data.folder] if data.folder.is_file() else sorted(data.folder.glob("*.tsv"))
     if not files:
@@ -43,9 +43,9 @@ def units(data: TaskData) -> dict[str, Unit]:
 
 
 def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
-    """Share in [0, 1] of rows whose cluster is matched to their class, under the one-to-one matching that is best.
+    """Share in [0, 1] of rows whose cluster is matched to their class, under the best one-to-one matching.
 
-    Both are (N,) whole numbers from 0; a class or cluster without a partner counts as wrong.
+    Both are (N,) integers from 0; rows of an unmatched class or cluster count as wrong.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -55,9 +55,9 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
 
 
 def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
-    """Share in [0, 1] of the five nearest other rows of `vectors` (N, d), by cosine, that have a row's label (N,).
+    """Share in [0, 1] of each row's five nearest other rows of `vectors` (N, d), by cosine, with its label (N,).
 
-    Fewer than five where N < 6.
+    Fewer than five if N < 6.
     """
     rows, count = unit_rows(vectors), min(NEIGHBOURS, len(vectors) - 1)
     same = 0

@@ -1,9 +1,8 @@
 """Few-shot transfer: accuracy x 100 of a classifier that sees 16 labelled texts per class (ConPVP Figure 7).
 
-The transfer sets and their features are those of `cse.evaluation.transfer`. Ten draws, seeds 0 to 9, come from the
-training part and are scored on the test part; a set without parts is scored on all rows that were not drawn. The paper
-does not name its classifier: here it is transfer's logistic regression with C = 1, as sixteen labels leave nothing to
-choose it on.
+The transfer sets and their features are those of `cse.evaluation.transfer`. Ten draws, seeds 0 to 9, are taken from the
+training split and scored on the test split; a set without splits is scored on all rows not drawn. The paper does not
+name its classifier; here it is transfer's logistic regression with C = 1, as 16 labels are too few to select C.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.labelled_data import check_counts, check_known, features, labels
-from cse.evaluation.logistic_classifier import classifier
-from cse.evaluation.task import Repeats, Task, TaskData
+from cse.evaluation.classification import check_counts, check_known, classifier, features, labels
+from cse.evaluation.tasks import Repeats, Task, TaskData
 from cse.evaluation.transfer import LAYOUT, found_sets, read_set
 
 if TYPE_CHECKING:
@@ -28,16 +26,16 @@ SEEDS = range(10)
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """A unit for each transfer set under the folder: {"accuracy": mean, "deviation": sample, "runs": one per seed}.
+    """Return a unit for each transfer set in the folder: {"accuracy": mean, "deviation": sample, "runs": per seed}.
 
-    Percent, two decimals. A unit encodes the texts that some seed draws or scores in one call, each distinct one once.
-    Raises ValueError as `transfer.found_sets` does; a unit also where a label has too few rows to draw.
+    Percent, two decimals. A unit encodes the texts that any seed draws or scores in one call, each distinct one once.
+    Raises ValueError as `transfer.found_sets` does; a unit also if a label has too few rows to draw.
     """
     return {name: partial(_score, name, paths) for name, paths in found_sets(data.folder).items()}
 
 
 def drawn(names: np.ndarray, seed: int) -> np.ndarray:
-    """(classes x 16,) places in `names` ((N,) labels): 16 different ones of each label, chosen by `seed`."""
+    """(classes x 16,) row numbers into labels `names` (N,): 16 of each label without replacement, by `seed`."""
     rng = np.random.default_rng(seed)
     return np.concatenate(
         [rng.choice(np.flatnonzero(names == name), SHOTS, replace=False) for name in np.unique(names)]

@@ -1,4 +1,4 @@
-"""Geometry of sentence vectors: isotropy and cosines by grade on STS-B test, and what single tokens contribute."""
+"""Geometry of sentence vectors: isotropy and cosines by grade on STS-B test, and the effect of single tokens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation import sts
-from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, uniformity
+from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, pair_map, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
-from cse.evaluation.pair_map import pair_map
-from cse.evaluation.task import Task, TaskData, TokenAccess
+from cse.evaluation.tasks import Task, TaskData, TokenAccess
 from cse.evaluation.token_bias import (
     StaticEmbeddings,
     cumulative_removal,
@@ -38,19 +37,19 @@ MOST_SENTENCES, MOST_WORDS = 100_000, 32  # PromptBERT's sample for Eq. 1
 
 
 def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> Scores:
-    """Spread of cosines (N,) within each bucket of grades 0 to 5, and what separates the outer ones (ConPVP Figure 4).
+    """Distribution of cosines (N,) per bucket of grades 0 to 5, and separation of the outer ones (ConPVP Figure 4).
 
-    `separation`: mean cosine of the highest bucket less that of the lowest. `buckets`: grades (0-1 holds 0 <= g < 1,
-    4-5 both ends), count, mean, first, second and third quartile; empty ones are left out. `points`: the N grades and
-    cosines. Raises ValueError for a grade outside 0 to 5 and for fewer than two buckets with pairs.
+    `separation`: mean cosine of the highest bucket minus that of the lowest. `buckets`: grades (0-1 is 0 <= g < 1, 4-5
+    includes both ends), count, mean and quartiles; empty ones are left out. `points`: the N grades and cosines. Raises
+    ValueError for a grade outside 0 to 5 and for fewer than two non-empty buckets.
     """
     graded = np.asarray(grades, np.float64)
     if wrong := [grade for grade in grades if not 0 <= grade <= TOP_GRADE]:
-        raise ValueError(f"grade {wrong[0]:g} is outside 0 to {TOP_GRADE}; give STS-B's scale")
+        raise ValueError(f"grade {wrong[0]:g} is outside 0 to {TOP_GRADE}, the scale of STS-B")
     places = np.minimum(graded.astype(int), TOP_GRADE - 1)
     buckets = [_bucket(place, found[places == place]) for place in range(TOP_GRADE) if np.any(places == place)]
     if len(buckets) < 2:
-        raise ValueError(f"{len(buckets)} bucket of grades has pairs; a separation needs two of 0-1, 1-2, ... 4-5")
+        raise ValueError(f"{len(buckets)} bucket of grades has pairs; the separation needs two of 0-1, 1-2, ... 4-5")
     return {
         "separation": round(buckets[-1]["mean"] - buckets[0]["mean"], DIGITS),
         "buckets": buckets,
@@ -65,11 +64,11 @@ def _bucket(place: int, inside: np.ndarray) -> Scores:
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """What is measured on STS-B test, rounded to four decimals, and with `tokens` on all seven STS tasks.
+    """Return the units on STS-B test, rounded to four decimals, and with `tokens` those on all seven STS tasks.
 
-    Each task is read as `sts.sources` says. `sentences` is a file of text or a table, whose first
-    100,000 take STS-B's place for the anisotropy. `removal` and `static-bias` are averages over the seven tasks, so
-    none of them may be missing. Raises ValueError where STS-B test, or that file, is missing, and as `sts.sources`.
+    Tasks are read by `sts.sources`. The first 100,000 of `sentences` (a text file or table) replace STS-B for the
+    anisotropy. `removal` and `static-bias` are averages over the seven tasks and need all of them. Raises ValueError if
+    STS-B test or the file of sentences is missing, and as `sts.sources` does.
     """
     files = sts.sources(data) if sts.files(data.folder) else {}
     pairs = files.get("STS-B", [data.folder / PAIRS])[0]
@@ -94,7 +93,7 @@ def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
 
 
 def _sampled(path: Path) -> Iterator[str]:
-    """PromptBERT's sample as its released code takes it: the first sentences, lower-cased and cut to 32 words."""
+    """Yield PromptBERT's sample, following its released code: the first sentences, lower-cased, cut to 32 words."""
     for sentence in islice(read_sentences(path), MOST_SENTENCES):
         yield " ".join(sentence.lower().split()[:MOST_WORDS])
 
@@ -103,7 +102,7 @@ def _alignment_uniformity(path: Path, encode: Encode) -> Scores:
     pairs = scored_pairs(path)
     positive = [number for number, (grade, _, _) in enumerate(pairs) if grade >= POSITIVE_GRADE]
     if not positive:
-        raise ValueError(f"{path}: no pair has a grade of {POSITIVE_GRADE:g} or more; alignment needs such positives")
+        raise ValueError(f"{path}: no pair has a grade of {POSITIVE_GRADE:g} or more, which alignment needs")
     vectors, first, second = pair_vectors(encode, pairs)
     return {
         "alignment": round(alignment(first[positive], second[positive]), DIGITS),

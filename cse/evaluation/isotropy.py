@@ -1,10 +1,17 @@
-"""How evenly vectors fill the sphere: anisotropy, alignment and uniformity. Arrays in, numbers out."""
+"""Isotropy of sentence vectors: anisotropy, alignment, uniformity, and a map of graded pairs (ConPVP Figure 6)."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from cse.text.sentences import Pair, scored_pairs
 from cse.vectors import cosines, unit_rows
+
+if TYPE_CHECKING:
+    from cse.evaluation import Encode, Scores
 
 SHARPNESS = 2.0  # Wang & Isola's t
 BLOCK = 512
@@ -14,7 +21,7 @@ DIGITS = 4  # of every number of cosines in the results
 def anisotropy(vectors: np.ndarray) -> float:
     """Absolute mean cosine, 0 to 1, over the pairs i != j of (N, d) rows (PromptBERT Eq. 1; of tokens: its Table 2).
 
-    All N^2 cosines add up to the squared length of the summed unit rows; the self pairs are taken out of it.
+    The sum of all N^2 cosines is the squared length of the summed unit rows; the self pairs are subtracted.
     A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
     """
     count = len(_at_least(vectors, 2))
@@ -26,7 +33,7 @@ def anisotropy(vectors: np.ndarray) -> float:
 def alignment(first: np.ndarray, second: np.ndarray) -> float:
     """Mean squared distance, 0 to 4, of the unit rows of two (N, d) arrays of positives (Wang & Isola 2020, alpha 2).
 
-    A zero row counts as orthogonal. Raises ValueError for no row and for different shapes.
+    A zero row counts as orthogonal. Raises ValueError for empty arrays and for different shapes.
     """
     if first.shape != second.shape:
         raise ValueError(f"positives come in pairs; {first.shape} and {second.shape} have different shapes")
@@ -50,3 +57,43 @@ def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
     if len(vectors) < count:
         raise ValueError(f"{len(vectors)} vectors; give at least {count}")
     return vectors
+
+
+GRADES, PAIRS_EACH = (0.0, 3.0, 5.0), 10  # three groups of ten pairs
+PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
+
+
+def drawn_pairs(pairs: list[Pair]) -> list[Pair]:
+    """Draw at most ten pairs with a grade of exactly 0, 3 and 5 each, with a fixed seed, in that order."""
+    rng = np.random.default_rng(SEED)
+    chosen: list[Pair] = []
+    for grade in GRADES:
+        of_grade = [pair for pair in pairs if pair[0] == grade]
+        places = rng.permutation(len(of_grade))[:PAIRS_EACH]
+        chosen += [of_grade[place] for place in sorted(places.tolist())]
+    return chosen
+
+
+def pair_map(encode: Encode, path: Path) -> Scores:
+    """Mean cosine of the drawn pairs of each grade, and a t-SNE map of their sentences (ConPVP Figure 6).
+
+    `points`: `x` and `y` (2n: the n first sentences, then the n second ones) and the pairs' `grades` (n). Raises
+    ValueError if fewer than four pairs have one of the grades.
+    """
+    from sklearn.manifold import TSNE
+
+    chosen = drawn_pairs(scored_pairs(path))
+    if len(chosen) < 4:
+        raise ValueError(f"{path}: {len(chosen)} pairs are graded exactly 0, 3 or 5; a map needs at least four")
+    vectors = encode([*(first for _, first, _ in chosen), *(second for _, _, second in chosen)]).astype(np.float64)
+    found = cosines(*np.split(vectors, 2))
+    grades = np.array([pair[0] for pair in chosen])
+    unit = unit_rows(vectors)
+    perplexity = min(PERPLEXITY, (len(unit) - 1) / 3)
+    places = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(unit).round(DIGITS)
+    means = {f"cosine of {grade:g}": float(found[grades == grade].mean()) for grade in GRADES if grade in grades}
+    return {
+        **{name: round(value, DIGITS) for name, value in means.items()},
+        "pairs": len(chosen),
+        "points": {"x": places[:, 0].tolist(), "y": places[:, 1].tolist(), "grades": grades.tolist()},
+    }

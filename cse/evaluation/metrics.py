@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cse.evaluation import Encode
 
 
-SAME = 1e-6  # cosines that differ by less are equal: float32 vectors do not tell them apart
+SAME = 1e-6  # cosines that differ by less count as equal: float32 is not more precise
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
@@ -28,7 +28,7 @@ def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
 def correlation(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
     """Spearman x 100 of cosines (N,) with grades (N,).
 
-    Raises ValueError, beginning with the `name` of the pairs, where it is undefined.
+    Raises ValueError, beginning with the `name` of the pairs, if it is undefined.
     """
     from scipy.stats import spearmanr
 
@@ -37,12 +37,12 @@ def correlation(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: s
 
 
 def correlation_or_none(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> float | None:
-    """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None where it is undefined."""
+    """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None if it is undefined."""
     return None if _why_undefined(found, grades) else round(correlation(found, grades), 2)
 
 
 def mean_or_none(scores: Sequence[float | None]) -> float | None:
-    """The mean of scores, two decimals; None where one of them is."""
+    """The mean of scores, two decimals; None if one of them is None."""
     known = [score for score in scores if score is not None]
     return round(sum(known) / len(known), 2) if len(known) == len(scores) else None
 
@@ -54,22 +54,22 @@ def pearson(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str =
 
 
 def check_grades(pairs: Sequence[Pair], name: object) -> None:
-    """Raise ValueError, beginning with the `name` of the pairs, where all grades are equal or there is one pair."""
+    """Raise ValueError, beginning with the `name` of the pairs, if all grades are equal or there is only one pair."""
     grades = [grade for grade, _, _ in pairs]
     check_defined(np.arange(len(grades)), grades, str(name))
 
 
 def check_defined(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> None:
-    """Raise ValueError where cosines (N,) and grades (N,) have no correlation: it would be noise, or no number."""
+    """Raise ValueError if the correlation of cosines (N,) and grades (N,) is undefined or only rounding noise."""
     if reason := _why_undefined(found, grades):
         raise ValueError(f"{name}: {reason}" if name else reason)
 
 
 def _why_undefined(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> str | None:
     if len(found) < 2:
-        return f"a correlation needs two pairs or more, got {len(found)}"
+        return f"a correlation needs at least two pairs, got {len(found)}"
     if not np.isfinite(found).all():
-        return "some cosines are no finite numbers, so there is no correlation"
+        return "some cosines are not finite, so there is no correlation"
     for what, values, least in (("grade", grades, 0.0), ("cosine", found, SAME)):
         if np.ptp(values) <= least:
             return f"all {len(found)} pairs have the same {what}, so there is no correlation"
@@ -77,13 +77,13 @@ def _why_undefined(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> s
 
 
 def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:
-    """(N,) the cosine of each pair; each distinct sentence is encoded once."""
+    """(N,) cosine of each pair; each distinct sentence is encoded once."""
     _, first, second = pair_vectors(encode, pairs)
     return cosines(first.astype(np.float64), second.astype(np.float64))
 
 
 def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors of the distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
+    """Vectors of the M distinct sentences (M, d), each encoded once, and of the pairs' first and second ones (N, d)."""
     texts = distinct_texts(pairs)
     row = {text: number for number, text in enumerate(texts)}
     vectors = encode(texts)
@@ -91,5 +91,5 @@ def pair_vectors(encode: Encode, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.
 
 
 def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
-    """The distinct sentences of the pairs, in the order they first come."""
+    """The distinct sentences of the pairs, in order of first occurrence."""
     return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))

@@ -1,8 +1,8 @@
-"""Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, through any vector search.
+"""Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, with any vector search.
 
 A set is a folder with `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query,
-document, grade). Every positive grade counts as relevant with gain 1, as trec_eval's binary measures do: Cranfield's
-grades run from best to worst in some editions and from worst to best in others.
+document, grade). Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of Cranfield
+disagree on whether high grades are best or worst.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ TOP, DEPTH = 10, 100
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """Every set in or directly under the folder. Raises ValueError where there is none, and without a `search`."""
+    """Return a unit for each set in the folder or its subfolders. Raises ValueError without a set or a `search`."""
     if data.search is None:
         raise ValueError("retrieval needs a vector search; give `search`")
     places = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if (path / "corpus.tsv").is_file()]
     if not places:
         raise ValueError(
-            f"{data.folder}: no corpus.tsv in it or one folder below; a set has corpus, queries and qrels .tsv"
+            f"{data.folder}: no corpus.tsv in it or its subfolders; a set has corpus, queries and qrels .tsv"
         )
     return {place.resolve().name: partial(score, folder=place, search=data.search) for place in places}
 
@@ -49,11 +49,11 @@ def score(encode: Encode, folder: Path, search: Search) -> Scores:
     for query, ranking in zip(judged, rows, strict=True):
         itself = (
             query if documents.get(query) == queries[query] else None
-        )  # as BEIR does: Quora's queries are documents
+        )  # excluded, as in BEIR: Quora's queries are documents
         if wanted := relevant[query] - {itself}:
             measured.append(measures([names[row] for row in ranking if names[row] != itself], wanted))
     if not measured:
-        raise ValueError(f"{folder}: no query has a relevant document but itself")
+        raise ValueError(f"{folder}: no query has a relevant document other than itself")
     means = {key: round(100 * float(np.mean([one[key] for one in measured])), 2) for key in measured[0]}
     return {**means, "queries": len(measured), "documents": len(names)}
 
@@ -73,7 +73,7 @@ def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, flo
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Texts by id of `id<TAB>text` or `id<TAB>title<TAB>text`; a title that begins the text is not said twice."""
+    """Texts by id of `id<TAB>text` or `id<TAB>title<TAB>text`; a title that the text begins with is not repeated."""
     texts: dict[str, str] = {}
     for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
@@ -82,7 +82,7 @@ def read_texts(path: Path) -> dict[str, str]:
         if not name or len(cells) not in (1, 2):
             raise ValueError(f"{path}: line {number} has {len(cells) + 1} columns, not id, text or id, title, text")
         if name in texts:
-            raise ValueError(f"{path}: line {number}: the id {name!r} stands there twice")
+            raise ValueError(f"{path}: line {number} repeats the id {name!r}")
         texts[name] = cells[-1] if cells[-1].startswith(cells[0]) else " ".join(cells)
     if not texts:
         raise ValueError(f"{path}: no text in it")
@@ -107,7 +107,7 @@ def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[st
         try:
             grade = float(cells[2])
         except ValueError as error:
-            raise ValueError(f"{path}: line {number}: the grade {cells[2]!r} is no number") from error
+            raise ValueError(f"{path}: line {number}: the grade {cells[2]!r} is not a number") from error
         if grade > 0:
             relevant[cells[0]].add(cells[1])
     if not relevant:

@@ -1,12 +1,12 @@
 """SentEval's own classifier for transfer: one linear layer under a softmax, early-stopped Adam, L2 as weight decay.
 
-As its "test" protocol sets it: learning rate 1e-3, batches of 64, an evaluation on held-out rows every 4 epochs, at
-most 200 epochs; the layer of the best evaluation is kept. After 5 evaluations without a new best, wherever they lie,
-the next one ends the training: SentEval's counter never goes back to zero. What folds have chosen is trained anew on
-95 % of the rows, the rest being held out.
+Settings of its "test" protocol: learning rate 1e-3, batches of 64, an evaluation on held-out rows every 4 epochs, at
+most 200 epochs; the weights of the best evaluation are kept. After 5 evaluations without a new best in all, the next
+one ends the training: SentEval never resets this counter. With the strength chosen by folds, the layer is trained again
+on 95 % of the rows, the rest held out.
 
-Every layer starts from seed 1111 and from the numbers that PyTorch and NumPy would draw in SentEval: another draw moves
-MRPC by half a point. Strengths share them, so they learn side by side, as rows of one array.
+Every layer starts from seed 1111 and draws the same numbers as PyTorch and NumPy in SentEval: another draw changes MRPC
+by half a point. All strengths use the same draws, so they are trained together, as rows of one array.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cse.evaluation.labelled_data import SEED, Part, stratified
+from cse.evaluation.classification import SEED, Part, stratified
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2)
 RATE, BETAS, EPSILON = 1e-3, (0.9, 0.999), 1e-8
@@ -28,7 +28,7 @@ HELD_OUT = 0.05
 
 @dataclass
 class Layers:
-    """K layers of C classes over d features, one a strength: `weights` (K, C, d + 1), each class's bias last.
+    """K layers of C classes over d features, one per strength: `weights` (K, C, d + 1), each class's bias last.
 
     `first` and `second` are Adam's moments, of the same shape; `steps` counts its updates.
     """
@@ -41,7 +41,7 @@ class Layers:
 
     @classmethod
     def start(cls, strengths: Sequence[float], classes: int, inputs: int) -> Layers:
-        """The same weights for every strength: those of PyTorch's linear layer, uniform within 1 / sqrt(d)."""
+        """Return equal weights for every strength, those of PyTorch's linear layer, uniform within 1 / sqrt(d)."""
         drawn = np.random.RandomState(SEED).randint(0, 2**32, classes * (inputs + 1), dtype=np.uint32)
         uniform = (drawn % 2**24).astype(np.float32) * np.float32(2**-24)  # PyTorch's: the low bits of MT19937
         uniform = (uniform * 2 - 1) * np.float32(inputs**-0.5)
@@ -51,12 +51,12 @@ class Layers:
         return cls(weights, decay, np.zeros_like(weights), np.zeros_like(weights))
 
     def logits(self, rows: np.ndarray) -> np.ndarray:
-        """(n, K, C) of rows (n, d + 1) that end in a one."""
+        """(n, K, C) logits of rows (n, d + 1) whose last entry is 1."""
         count, classes, width = self.weights.shape
         return (rows @ self.weights.reshape(-1, width).T).reshape(-1, count, classes)
 
     def learn(self, rows: np.ndarray, wanted: np.ndarray) -> None:
-        """One Adam step on the mean cross-entropy of a batch; `wanted` (n, C) has a one at each row's class."""
+        """Take one Adam step on the mean cross-entropy of a batch; `wanted` (n, C) is the one-hot class."""
         logits = self.logits(rows)
         likely = np.exp(logits - logits.max(-1, keepdims=True))
         likely /= likely.sum(-1, keepdims=True)
@@ -65,24 +65,24 @@ class Layers:
         self.steps += 1
         self.first += (1 - BETAS[0]) * (slope - self.first)
         self.second += (1 - BETAS[1]) * (slope * slope - self.second)
-        whole = [1 - beta**self.steps for beta in BETAS]  # what the moments, begun at zero, have seen
+        whole = [1 - beta**self.steps for beta in BETAS]  # Adam's bias correction
         self.weights -= RATE / whole[0] * self.first / (np.sqrt(self.second) / whole[1] ** 0.5 + EPSILON)
 
 
 def chosen_by_folds(train: Part, test: np.ndarray, folds: int) -> np.ndarray:
-    """Labels predicted for the rows of `test` after cross-validation on `train` chose the strength."""
+    """(N,) labels predicted for the rows of `test`; cross-validation on `train` chooses the strength."""
     rows, names = train
     scores = [
         fit((rows[inside], names[inside]), (rows[outside], names[outside]))[1]
         for inside, outside in stratified(folds).split(rows, names)
     ]
-    chosen = STRENGTHS[int((100 * np.mean(scores, 0)).round(2).argmax())]  # rounded as SentEval's, of ties the first
+    chosen = STRENGTHS[int((100 * np.mean(scores, 0)).round(2).argmax())]  # rounded as in SentEval; first of ties
     weights, _ = fit(train, None, (chosen,))
     return predicted(weights[0], test, np.unique(names))
 
 
 def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
-    """Labels predicted for the rows of `test` by that layer trained on `train` which does best on `dev`."""
+    """(N,) labels predicted for the rows of `test` by the layer trained on `train` that is best on `dev`."""
     weights, scores = fit(train, dev)
     return predicted(weights[scores.argmax()], test, np.unique(train[1]))
 
@@ -90,7 +90,7 @@ def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
 def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) -> tuple[np.ndarray, np.ndarray]:
     """The weights (K, C, d + 1) of each strength's best evaluation, and its accuracy (K,) on the rows of `held`.
 
-    Without these 5 % of `train` are held out.
+    If `held` is None, 5 % of `train` are held out.
     """
     rng, known = np.random.RandomState(SEED), np.unique(train[1])
     if held is None:
@@ -118,10 +118,10 @@ def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) 
 
 
 def predicted(weights: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """(n,) labels that one layer (C, d + 1) gives rows (n, d)."""
+    """(n,) labels predicted by one layer (C, d + 1) for rows (n, d)."""
     return classes[(with_ones(rows) @ weights.T).argmax(-1)]
 
 
 def with_ones(rows: np.ndarray) -> np.ndarray:
-    """(n, d + 1) float32: rows (n, d) and a one, whose weight is the bias."""
+    """(n, d + 1) float32: rows (n, d) with a last column of ones, for the bias."""
     return np.hstack([rows, np.ones((len(rows), 1))]).astype(np.float32)

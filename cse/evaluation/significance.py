@@ -1,4 +1,4 @@
-"""Is a difference more than noise: paired bootstrap over the same pairs, and mean and deviation over seeds."""
+"""Significance of differences: paired bootstrap over the same pairs, and mean and deviation over seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED = 123
 
 @dataclass(frozen=True)
 class Difference:
-    """First minus second in points, with the bounds between which 95 % of the evidence lies."""
+    """First minus second in points, with the bounds of its 95 % interval."""
 
     value: float
     low: float
@@ -27,7 +27,7 @@ class Difference:
 
     @property
     def noise(self) -> bool:
-        """True where no difference at all is among the 95 %."""
+        """True if the 95 % interval includes zero."""
         return self.low <= 0 <= self.high
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ def paired_bootstrap(
 
 
 def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, np.ndarray, np.ndarray]) -> float:
-    """The gain in pairs drawn with replacement, drawn again while a column is constant: that has no correlation."""
+    """The gain on pairs drawn with replacement; a sample with a constant column, so no correlation, is redrawn."""
     count = len(columns[0])
     while True:
         rows = rng.integers(count, size=count)
@@ -84,16 +84,16 @@ def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:
 
 @dataclass(frozen=True)
 class Sample:
-    """What is known of one side: the sample deviation of its `count` runs, None for a single one."""
+    """The sample deviation of one side's `count` runs, None for a single run."""
 
     deviation: float | None
     count: int
 
 
 def margin(first: Sample, second: Sample) -> float | None:
-    """Half the 95 % interval of the difference of two means: Welch's where both have a deviation.
+    """Half the 95 % interval of the difference of two means: Welch's if both have a deviation.
 
-    A side without one counts as a single run that scatters as the other side does. None where neither has any.
+    A side without a deviation counts as a single run with the other side's deviation. None if neither has one.
     """
     from scipy.stats import t
 
@@ -111,7 +111,7 @@ def margin(first: Sample, second: Sample) -> float | None:
 
 
 def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
-    """First minus second mean over seeds with Welch's 95 % interval; None where either has a single run."""
+    """First minus second mean over seeds with Welch's 95 % interval; None if either has a single run."""
     (mean, deviation), (other_mean, other_deviation) = over_seeds(first), over_seeds(second)
     if deviation is None or other_deviation is None:
         return None
@@ -121,7 +121,7 @@ def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference 
 
 
 def seed_groups(groups: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """Names of models that differ in nothing but the seed, from the group of each; models without one stay alone."""
+    """Names of models by group; a group differs in the seed only, and a model without one is its own."""
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
         members.setdefault(group or name, []).append(name)
@@ -129,16 +129,16 @@ def seed_groups(groups: Mapping[str, str | None]) -> dict[str, list[str]]:
 
 
 def compare(models: Mapping[str, Mapping[str, Scores]]) -> list[str]:
-    """A line for each model but the first: its difference from the first on the STS pairs both have, with the interval.
+    """Return a line per model but the first: the first minus it on the STS pairs both have, with the interval.
 
-    `models` gives the scores of each by set. Raises ValueError where two models share no set.
+    `models` gives each model's scores by set. Raises ValueError if two models share no set.
     """
     (first, ours), *others = models.items()
     lines = []
     for other, theirs in others:
         pairs = {name: _paired(ours[name], theirs[name]) for name in ours if name in theirs}
         if not pairs:
-            raise ValueError(f"{first} and {other} share no task to be compared on")
+            raise ValueError(f"{first} and {other} have no task in common")
         difference = paired_bootstrap(pairs)
         lines.append(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")
     return lines

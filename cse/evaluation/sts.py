@@ -1,6 +1,6 @@
 """Semantic textual similarity: Spearman correlation x 100 of cosines with human grades.
 
-SentEval's "all" protocol as the papers score it: a task's subsets are concatenated and ranked once.
+SentEval's "all" protocol, as in the papers: a task's subsets are concatenated and ranked together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
-from cse.evaluation.task import Task, TaskData
+from cse.evaluation.tasks import Task, TaskData
 from cse.text.sentences import Pair, scored_pairs
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ LAYOUT = ", ".join(TASKS.values())
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """The tasks of the seven that lie under the folder; a task that `tokenised` holds too is read from there.
+    """Return a unit for each of the seven tasks in the folder; `tokenised` replaces the tasks that it contains.
 
-    A unit gives `spearman` and, with `details`, `pearson`, each subset's Spearman and their plain `subset_mean`.
+    A unit returns `spearman` and, with `details`, `pearson`, each subset's Spearman and their mean `subset_mean`.
     Raises ValueError as `sources` does.
     """
     found = sources(data)
@@ -43,10 +43,10 @@ def units(data: TaskData) -> dict[str, Unit]:
 
 
 def sources(data: TaskData) -> dict[str, list[Path]]:
-    """The files of each task: those under `tokenised` where it has the task, else those under the folder.
+    """The files of each task, from `tokenised` if it has the task, otherwise from the folder.
 
-    `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError where the
-    folder, or `tokenised`, holds none of the seven.
+    `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError if the folder
+    or `tokenised` has none of the seven.
     """
     places = [data.folder, *([data.tokenised] if data.tokenised else [])]
     for place in places:
@@ -57,7 +57,7 @@ def sources(data: TaskData) -> dict[str, list[Path]]:
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
-    """The files of each of the seven tasks that lie under `folder`."""
+    """The files in `folder` of each of the seven tasks."""
     found = {task: sorted(folder.glob(pattern)) for task, pattern in TASKS.items()}
     return {task: paths for task, paths in found.items() if paths}
 
@@ -68,9 +68,9 @@ def all_pairs(found: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
 
 
 def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:
-    """One task's scores; the files are its subsets. The cosines (N,) and grades (N,) come back for comparisons.
+    """Scores of one task, whose files are its subsets, with the cosines (N,) and grades (N,) for comparisons.
 
-    A subset without a correlation has None, and so has then the mean. Raises ValueError where the task has none.
+    A subset without a correlation, and then the mean, is None. Raises ValueError if the task has no correlation.
     """
     subsets = {path.stem: scored_pairs(path) for path in paths}
     pairs = [pair for subset in subsets.values() for pair in subset]
@@ -89,7 +89,7 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Score
 
 
 def with_final_period(text: str) -> str:
-    """PromptBERT's rule at test time: a text that does not end in a full stop, question mark or quote gets a stop."""
+    """Append a full stop unless the text ends in a full stop, question mark or quote (PromptBERT, test time)."""
     return text if not text or text[-1] in ".?\"'" else f"{text}."
 
 

@@ -1,6 +1,6 @@
 """The bias of static token embeddings by frequency, subword and case (PromptBERT section 3: Tables 1-3, Figure 1).
 
-What sentence vectors score as plain averages of static embeddings, and how tokens of one kind crowd together.
+Scores of sentence vectors that average static embeddings, and the mean cosines of groups of tokens.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ BYTE_FREQUENT = tuple(
 )
 # Vocabulary sizes of the models these sets were counted for: BERT uncased and cased, RoBERTa.
 PUBLISHED = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
-CONTINUES, SPACE = "##", "Ġ"  # a WordPiece continues a word; a byte-level token begins one
-# Byte-level tokens spell each byte as a printable letter: itself, or the next one from 256 on.
+CONTINUES, SPACE = "##", "Ġ"  # marks a WordPiece that continues a word, a byte-level token that begins one
+# Byte-level tokens write each byte as a printable letter: itself, or the next unused one from 256 on.
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 BYTES = {chr(byte): byte for byte in PRINTABLE} | {
     chr(256 + number): byte for number, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)
@@ -42,9 +42,9 @@ MOST_POINTS = 2000
 
 @dataclass(frozen=True)
 class StaticEmbeddings:
-    """A model's static side: `embeddings` (V, d), its V token strings, and its tokenizer.
+    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
 
-    `tokenise` turns texts into ids without special tokens; `specials` are those that stand around a sentence.
+    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
     """
 
     embeddings: np.ndarray
@@ -54,9 +54,9 @@ class StaticEmbeddings:
 
 
 def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:
-    """The 36 tokens whose removal Table 3 calls Freq: the released list for BERT's and RoBERTa's vocabularies.
+    """The 36 tokens of Table 3's row Freq: the released lists for the vocabularies of BERT and RoBERTa.
 
-    For any other they are counted in `sentences` (the papers': STS-B test). Raises ValueError where these hold none.
+    For other vocabularies they are counted in `sentences` (papers: STS-B test). Raises ValueError if these have none.
     """
     listed = PUBLISHED.get(len(static.tokens), ())
     if listed and {*listed} <= {*static.tokens}:
@@ -70,13 +70,13 @@ def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple
 def cumulative_removal(
     static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], frequent: Collection[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Spearman x 100 per set, and their average, of averaged static embeddings as biased tokens go (Tables 1 and 3).
+    """Spearman x 100 per set, and their average, of averaged static embeddings without biased tokens (Tables 1 and 3).
 
     Rows: `static` (all tokens and the specials), `-Freq`, `-Freq&Sub`, `-Freq&Sub&Case`, `-Freq&Sub&Case&Pun`, the last
-    four without specials. As released, tokens are dropped first and what is left is lower-cased and cut anew, which
-    may bring back subwords. Sub: what continues a word. Pun: tokens without letter or digit, and [UNK]. A sentence
-    with nothing left is a zero vector (released: the embedding of [PAD]). In the last row the text of a byte-level
-    tokenizer ends in a blank, whose token joins the average. The published numbers are of SentEval's tokenised,
+    four without specials. As in the released code, tokens are removed first and the rest is lower-cased and tokenised
+    again, which may reintroduce subwords. Sub: tokens that continue a word. Pun: tokens without letter or digit, and
+    [UNK]. A sentence without tokens is a zero vector (released: the embedding of [PAD]). In the last row the text of a
+    byte-level tokenizer ends in a blank, whose token is averaged too. The published numbers use SentEval's tokenised,
     lower-cased text. Raises ValueError without a set.
     """
     if not sets:
@@ -107,12 +107,12 @@ def _rungs(
 
 
 def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]:
-    """Ids of the texts, each after a space: byte-level tokenizers then see that the first word begins one."""
+    """Ids of the texts, each after a space, so that byte-level tokenizers mark the start of the first word."""
     return static.tokenise([f" {text}" for text in texts])
 
 
 def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
-    """What each token says, "" for special and unused ones ([MASK], <pad>); and whether it continues a word."""
+    """Return each token's text, "" for special and unused ones ([MASK], <pad>), and True if it continues a word."""
     tokens, byte_level = static.tokens, _byte_level(static)
     named = [len(token) > 2 and token[0] + token[-1] in ("[]", "<>") for token in tokens]
     texts = [_decoded(token) if byte_level else token.removeprefix(CONTINUES) for token in tokens]
@@ -121,7 +121,7 @@ def _read(static: StaticEmbeddings) -> tuple[list[str], list[bool]]:
 
 
 def _byte_level(static: StaticEmbeddings) -> bool:
-    """The commoner mark decides: either kind of vocabulary has a few tokens that look like the other's."""
+    """True if byte-level marks are the more common ones; both kinds of vocabulary contain some of the other's."""
     begun, continued = (sum(token.startswith(mark) for token in static.tokens) for mark in (SPACE, CONTINUES))
     return begun > continued
 
@@ -136,8 +136,8 @@ def _lowered(static: StaticEmbeddings, texts: Sequence[str], contents: Sequence[
     cased = {token: texts[token] for token in chain.from_iterable(contents) if texts[token] != texts[token].lower()}
     # Tokenizers refuse an empty list.
     lowered = _contents(static, [text.lower() for text in cased.values()]) if cased else []
-    anew = dict(zip(cased, lowered, strict=True))
-    return [list(chain.from_iterable(anew.get(token, [token]) for token in content)) for content in contents]
+    replaced = dict(zip(cased, lowered, strict=True))
+    return [list(chain.from_iterable(replaced.get(token, [token]) for token in content)) for content in contents]
 
 
 def _averages(embeddings: np.ndarray, contents: Sequence[Sequence[int]]) -> np.ndarray:
@@ -146,11 +146,11 @@ def _averages(embeddings: np.ndarray, contents: Sequence[Sequence[int]]) -> np.n
 
 
 def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str, list[str]]:
-    """For each of "frequency", "piece" and "case" the group of every token, V names ("" for none) (Figure 1).
+    """The group of every token by "frequency", "piece" and "case": V names each, "" for none (Figure 1).
 
-    Frequency: thirds of the tokens that occur in `sentences` (frequent, middle, rare), of equals the lower id first.
-    Piece: whole word, subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused
-    tokens have none. Raises ValueError where fewer than three tokens occur.
+    Frequency: thirds of the tokens in `sentences` (frequent, middle, rare), ties by lower id. Piece: whole word,
+    subword. Case: lower, upper (at least one capital) of tokens with letters. Special and unused tokens have no group.
+    Raises ValueError if fewer than three tokens occur.
     """
     texts, continues = _read(static)
     ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
@@ -172,8 +172,8 @@ def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str
 def group_cosines(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
     """Mean cosine between the tokens of each group (Table 2 for parts of the vocabulary), all tokens first as `all`.
 
-    Each row: `tokens`, `cosine` (4 decimals) and `excess` over `all`, which is what a random group of tokens would
-    have. `groups` come from `token_groups`; those of fewer than two tokens are left out.
+    Each row: `tokens`, `cosine` (4 decimals) and `excess` over `all`, the expected value of a random group. `groups`
+    come from `token_groups`; groups of fewer than two tokens are left out.
     """
     level = anisotropy(static.embeddings)
     found = {"all": {"tokens": len(static.tokens), "cosine": round(level, DIGITS), "excess": 0.0}}
@@ -189,8 +189,8 @@ def group_cosines(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]])
 def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
     """At most 2,000 tokens on the first two principal components of all embeddings, and their groups (Figure 1).
 
-    Lists of one entry per drawn token: `x`, `y`, `tokens` and each kind of `groups`; and `explained`, the percent of
-    variance on each axis. Tokens of no group at all are not drawn.
+    Lists with an entry per token: `x`, `y`, `tokens` and each kind of `groups`; and `explained`, the percentage of
+    variance on each axis. Tokens without any group are left out.
     """
     centred = static.embeddings.astype(np.float64) - static.embeddings.mean(0, dtype=np.float64)
     directions, variances, _ = np.linalg.svd(centred.T @ centred)

@@ -1,4 +1,4 @@
-"""What frequent tokens contribute: the score of pairs as more and more of them leave the input (ConPVP Figure 5)."""
+"""The effect of frequent tokens: STS scores as more and more of them are removed from the input (ConPVP Figure 5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = tuple(range(0, 101, 10))
 
 
 def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:
-    """The k token ids that occur most often in lists of ids, the most frequent first; of equals the lower id first."""
+    """The k most frequent token ids in lists of ids, most frequent first, ties by lower id."""
     counts = Counter(token for content in contents for token in content)
     return sorted(counts, key=lambda token: (-counts[token], token))[:k]
 
@@ -28,7 +28,7 @@ def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:
 def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair]]) -> dict[str, float | None]:
     """Spearman x 100 of each set's cosines with its grades, and their `average`, from a vector (d,) per sentence.
 
-    A set whose cosines are all equal has None, and so has then the average. Raises ValueError where all its grades are.
+    A set whose cosines are all equal, and then the average, is None. Raises ValueError if all its grades are equal.
     """
     scores: dict[str, float | None] = {}
     for name, pairs in sets.items():
@@ -49,11 +49,11 @@ def removal_curve(
 ) -> dict[str, Any]:
     """Average Spearman x 100 of `sets` without the K most frequent tokens, for each K of `steps` (ConPVP Figure 5).
 
-    The tokens are counted in the sentences `counted` (the paper's: STS-B test) and leave the input, for every method
-    alike: a prompt method reads one vector, so ConSERT's removal from the pooling average alone cannot be done to it.
-    ConSERT's first two tokens are [CLS] and [SEP]; `tokenise` gives none and `encode_ids` adds them, so they stay.
-    A sentence may become [] for `encode_ids` ((N, d) from N lists), which is called once, with every distinct list.
-    Result: "K=0" ... "K=100" and `curve` with `removed` (the steps), `average`, and `kept` (percent of tokens left).
+    Tokens are counted in the sentences `counted` (paper: STS-B test) and removed from the input for every method:
+    ConSERT removes them from mean pooling only, which is impossible for prompt methods, as they read one vector.
+    ConSERT's two most frequent tokens are [CLS] and [SEP]; here `tokenise` omits them and `encode_ids` adds them, so
+    they are never removed. `encode_ids` ((N, d) from N lists, which may be empty) is called once, with every distinct
+    list. Returns "K=0" ... "K=100" and `curve` with `removed` (the steps), `average`, and `kept` (percent of tokens).
     Raises ValueError without a set or a step.
     """
     if not sets or not steps:

@@ -1,12 +1,12 @@
 """Transfer: accuracy x 100 of a linear classifier on frozen vectors, on SentEval's seven sets (its "test" protocol).
 
-The files of a set decide how it is scored, each in a folder named after the set:
+Each set is a folder of its name; its files determine the protocol:
 
 - `all.tsv` (MR CR SUBJ MPQA): nested cross-validation, the mean accuracy of 10 outer folds; inside each, 10 folds of
   its training part choose the L2 strength.
-- `train.tsv` `dev.tsv` `test.tsv` (SST2): trained on train, chosen on dev, scored on test.
-- `train.tsv` `test.tsv` (TREC MRPC): 10 folds of train choose, then all of train is fitted and test scored. MRPC's
-  lines hold two sentences, its features are [|u - v|; u * v], and it has an F1 beside the accuracy.
+- `train.tsv` `dev.tsv` `test.tsv` (SST2): trained on train, strength chosen on dev, scored on test.
+- `train.tsv` `test.tsv` (TREC MRPC): strength chosen by 10 folds of train, trained on all of train, scored on test.
+  MRPC's lines have two sentences, its features are [|u - v|; u * v], and F1 is reported too.
 
 Folds are stratified and shuffled with SentEval's seed 1111. `CLASSIFIERS` are modules that choose a strength and
 predict: logistic regression (the default) and SentEval's own early-stopped layer.
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation import logistic_classifier, senteval_classifier
-from cse.evaluation.labelled_data import (
+from cse.evaluation import classification, senteval_classifier
+from cse.evaluation.classification import (
     LabelledRow,
     Part,
     check_counts,
@@ -32,7 +32,7 @@ from cse.evaluation.labelled_data import (
     labels,
     stratified,
 )
-from cse.evaluation.task import LOGISTIC, Task, TaskData
+from cse.evaluation.tasks import LOGISTIC, Task, TaskData
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -53,15 +53,15 @@ LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items
 PAIRED = ("MRPC",)
 PARAPHRASE = "1"  # the label MRPC's F1 is of
 FOLDS, INNER_FOLDS = 10, 10
-CLASSIFIERS = {LOGISTIC: logistic_classifier, "senteval": senteval_classifier}
+CLASSIFIERS = {LOGISTIC: classification, "senteval": senteval_classifier}
 
 
 def units(data: TaskData) -> dict[str, Unit]:
-    """A unit for each set found under the folder: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
+    """Return a unit for each set in the folder: {"accuracy"}, MRPC's {"accuracy", "f1"}; percent, two decimals.
 
-    A unit encodes each distinct text of its set in one call. Raises ValueError for an unknown classifier and where the
-    folder has no known set or a set only some of its files; a unit raises as `labelled_rows` does, and where a label
-    has too few rows for the folds.
+    A unit encodes each distinct text of its set in one call. Raises ValueError for an unknown classifier, and if the
+    folder has no known set or an incomplete one; a unit raises as `labelled_rows` does, and if a label has too few
+    rows for the folds.
     """
     if data.classifier not in CLASSIFIERS:
         raise ValueError(f"unknown `classifier` {data.classifier!r}; choose from {', '.join(CLASSIFIERS)}")
@@ -70,9 +70,9 @@ def units(data: TaskData) -> dict[str, Unit]:
 
 
 def found_sets(folder: Path) -> dict[str, list[Path]]:
-    """The files of each set that lies under `folder`, in the order of `SETS`.
+    """The files of each set in `folder`, in the order of `SETS`.
 
-    Raises ValueError where there is none, and where some files of a set are there but not all.
+    Raises ValueError if there is no set, or if only some files of a set exist.
     """
     found: dict[str, list[Path]] = {}
     for name, files in SETS.items():
@@ -83,14 +83,14 @@ def found_sets(folder: Path) -> dict[str, list[Path]]:
         if not absent:
             found[name] = paths
     if not found:
-        raise ValueError(f"{folder}: none of the transfer sets in it; give the folder above any of {LAYOUT}")
+        raise ValueError(f"{folder}: no transfer set in it; give the folder that contains any of {LAYOUT}")
     return found
 
 
 def read_set(name: str, path: Path) -> list[LabelledRow]:
     """Rows of one file of the set `name`: (label, text), or (label, text, text) for MRPC, whose labels must be 0 and 1.
 
-    Raises ValueError as `labelled_rows` does, and naming the file for another label of MRPC's.
+    Raises ValueError as `labelled_rows` does, and, naming the file, if MRPC has another label.
     """
     rows = labelled_rows(path, texts=2 if name in PAIRED else 1)
     if name in PAIRED and (strange := {row[0] for row in rows} - {"0", PARAPHRASE}):
@@ -99,7 +99,7 @@ def read_set(name: str, path: Path) -> list[LabelledRow]:
 
 
 def nested(whole: Part, classifier: ModuleType) -> float:
-    """Mean accuracy in [0, 1] of the outer folds, each with the strength its own inner folds choose."""
+    """Mean accuracy in [0, 1] of the outer folds, each with the strength chosen by its own inner folds."""
     rows, names = whole
     found = [
         classifier.chosen_by_folds((rows[train], names[train]), rows[test], INNER_FOLDS) == names[test]

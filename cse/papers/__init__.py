@@ -1,1 +1,1 @@
-"""The papers' tables run again: commands, ledgers, listings, template search."""
+"""Reproduction of the papers' tables: commands, ledgers, listings and template search."""

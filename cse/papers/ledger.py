@@ -1,4 +1,4 @@
-"""The ledger of a reproduction: each published row, the project's own commands for it, and what they gave."""
+"""The ledger of a reproduction: each published row, the commands that reproduce it, and their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "pu
 
 
 def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
-    """The entries of a table's rows, one after the other; the ledger under `plan.output` is written after each.
+    """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
 
     `report` gets a line for each row and each command. Raises as `fill_in` and `write_ledger` do.
     """
@@ -38,9 +38,9 @@ def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], 
 
 
 def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
-    """Run what is not yet done of a row, each command given to `report`; its ledger entry comes back.
+    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry.
 
-    Raises ValueError where a command fails, and as `obtained` does.
+    Raises ValueError if a command fails, and as `obtained` does.
     """
     entry = LedgerEntry(
         row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
@@ -68,7 +68,7 @@ def _why_none(row: PublishedRow) -> str:
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
-    """The entries of a ledger file. Raises ValueError naming the file where it holds anything else."""
+    """The entries of a ledger file. Raises ValueError, naming the file, if it is not a ledger."""
     try:
         return [LedgerEntry.from_json(value) for value in json.loads(path.read_text(encoding="utf-8"))["rows"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -76,9 +76,9 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
 
 
 def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
-    """Write `stem.json` and `stem.md`; rows of an earlier call that are not among `entries` stay.
+    """Write `stem.json` and `stem.md`; earlier rows that are not in `entries` are kept.
 
-    Raises ValueError where `stem.json` is there and is no ledger.
+    Raises ValueError if `stem.json` exists and is not a ledger.
     """
     path = stem.with_name(f"{stem.name}.json")
     earlier = read_ledger(path) if path.is_file() else []

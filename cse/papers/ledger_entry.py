@@ -1,4 +1,4 @@
-"""A row of a ledger: the published number, what reproduces it, and what its runs gave beside it."""
+"""A row of a ledger: the published number, the commands that reproduce it, and the numbers of the runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the runs of a row gave beside what was published.
+    """The runs of a row compared with the published number.
 
     `mean` and standard `deviation` (None for one run) of the runs, `difference` of the mean from the published number
-    (None where there is none), and the `verdict` on it (None where nothing is known of the noise).
+    (None if there is none), and the `verdict` on it (None if the noise is unknown).
     """
 
     mean: float
@@ -31,11 +31,11 @@ COMPARED = tuple(Comparison.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One row of a ledger: the published number, the `commands` that reproduce it, and what they gave.
+    """One row of a ledger: the published number, the `commands` that reproduce it, and their results.
 
-    `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers of `seeds`, or the one
-    of what is not trained, None where there is none; then `note` says why and there is no `comparison`, nor is there
-    one for a published checkpoint that cannot be had. A `copied` row has no commands and nothing of what follows them.
+    `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers by seed, or the single
+    number of an untrained row; None where there is no number, then `note` says why and there is no `comparison`, as for
+    a published checkpoint that is not available. A `copied` row has neither commands nor results.
     """
 
     row: str
@@ -54,7 +54,7 @@ class LedgerEntry:
     comparison: Comparison | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object of a row in a ledger file; the comparison's numbers stand beside the others."""
+        """The JSON object of a row in a ledger file, with the comparison's numbers at the top level."""
         value = asdict(self)
         comparison = value.pop("comparison") or {}
         if self.note is None:
@@ -72,16 +72,16 @@ class LedgerEntry:
 
 
 def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
-    """Mean, deviation and difference of runs, and whether no difference lies inside its 95 % interval.
+    """Compare runs with a published row: mean, deviation, difference, and a verdict from its 95 % interval.
 
-    Where neither side has several runs nothing can be said of noise, and nothing is.
+    Without several runs on either side the noise is unknown, and there is no verdict.
     """
     return compared(Sample(over_seeds(runs)[1], len(runs)), over_seeds(runs)[0], row)
 
 
 def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
-    """`judged` of the mean of a sample of runs."""
-    digits = 4 if abs(mean) < 1 else 2  # cosines are not in percent
+    """As `judged`, from the mean of a sample of runs."""
+    digits = 4 if abs(mean) < 1 else 2  # cosines are not percentages
     found = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
     if row.average is None:
         return found

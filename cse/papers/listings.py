@@ -1,4 +1,4 @@
-"""Tables of the papers that hold no scores, line by line: settings, which are constants here, and words at [MASK]."""
+"""Tables of the papers without scores: settings, which are constants of this project, and words at [MASK]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> list[st
 
 
 def settings(name: str) -> list[str]:
-    """What a method was published with on each backbone (`presets.PUBLISHED`)."""
+    """The published settings of a method on each backbone (`presets.PUBLISHED`)."""
     rows = []
     for method, supervised, backbone in PUBLISHED:
         if method == name and backbone in SHAPES:
@@ -46,7 +46,7 @@ def settings(name: str) -> list[str]:
 
 
 def prefix_parameters() -> list[str]:
-    """DCPCSE's learned numbers: the prefix, a key and a value in every layer, and beside it the training head."""
+    """DCPCSE's numbers of learned parameters: the prefix (keys and values in every layer) and the training head."""
     rows = []
     for name, supervised, backbone in PUBLISHED:
         if name == "dcpcse" and backbone in SHAPES:
@@ -58,13 +58,13 @@ def prefix_parameters() -> list[str]:
 
 
 def biased_tokens() -> list[str]:
-    """The 36 tokens that are removed as frequent, BERT's and RoBERTa's."""
+    """The 36 frequent tokens that are removed, for BERT and RoBERTa."""
     shown = {"BERT": WORDPIECE_FREQUENT, "RoBERTa": BYTE_FREQUENT}
     return _table(("vocabulary", "tokens"), [(name, f"`{' '.join(tokens)}`") for name, tokens in shown.items()])
 
 
 def prompts() -> list[str]:
-    """PromptBERT's templates by backbone, the one that sentences are encoded with first."""
+    """PromptBERT's templates by backbone, the one used for encoding first."""
     rows = []
     for backbone in ("bert-base", "roberta-base"):
         for supervised in (False, True):
@@ -83,7 +83,7 @@ def prototypes() -> list[str]:
 def likeliest_words(backbone: str) -> list[str]:
     """PromptBERT's Table 7: the five likeliest words at [MASK] of its sentences, before and after denoising.
 
-    Of an untrained `backbone`. Raises as `cse.load` does.
+    `backbone` is untrained. Raises as `cse.load` does.
     """
     encoder = cse.load(resolve_backbone(backbone).name, pooling="prompt")
     rows = [
@@ -97,7 +97,7 @@ def likeliest_words(backbone: str) -> list[str]:
 
 
 def word_commands(backbone: str) -> list[str]:
-    """The commands that print the words of `likeliest_words`, one a sentence and one more before denoising."""
+    """The commands that print the words of `likeliest_words`: two per sentence, without and with denoising."""
     words = ["python", "-m", "scripts.tokens", "--model", backbone, "--pooling", "prompt"]
     return [shlex.join([*words, text, *more]) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
 

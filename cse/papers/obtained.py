@@ -1,4 +1,4 @@
-"""What the runs of published rows gave: the number of each, and the figure of a whole table."""
+"""Results of the runs of published rows: the number of each run, and the figure of a table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
-    """The number of one run of a row, the task's average or what `row.read` leads to; None where sets are missing.
+    """The number of one run of a row: the task's average, or the value at `row.read`; None if sets are missing.
 
-    Raises ValueError where its results file is damaged or holds no record of the run's model.
+    Raises ValueError if its results file is damaged or has no record of the run's model.
     """
     if row.task == "templates":
         return read_scores(plan.template_scores).scores.get(row.name)
@@ -34,11 +34,10 @@ def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
 
 
 def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
-    """The record of a run in its results file, which may hold outdated ones beside it.
+    """The record of a run in its results file, which may also have outdated records.
 
-    It is the one of the run's model by name. Where several have this name (its weights were other ones once) or none
-    (its folder was written as another path), the model is opened and its fingerprint decides. Raises ValueError for a
-    file without it.
+    It is found by the model's name. If several records have this name (after the weights changed) or none (if the path
+    was written differently), the model is opened and its fingerprint decides. Raises ValueError if it is missing.
     """
     from cse.benchmark.models import ModelSelection
 
@@ -58,9 +57,9 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
 
 
 def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
-    """Draw what a whole table shows, a figure of the papers' or PromptBERT's Table 4; the files' paths come back.
+    """Draw a figure of the papers, or PromptBERT's Table 4, and return the paths; no paths for other tables.
 
-    `runs` are the numbers of each row's runs; a row whose number is missing is left out of a figure made of numbers.
+    `runs` are the numbers of each row's runs; rows without a number are left out.
     """
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"

@@ -1,4 +1,4 @@
-"""Every table and figure of the papers, and whether it runs here, what it needs, or was copied."""
+"""Overview of the papers' tables and figures: reproducible, with their needs, or copied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _known() -> list[tuple[str, str]]:
 
 
 def state(paper: str, table: str) -> str:
-    """Whether a table or figure runs here, what its rows need, or that it was copied."""
+    """The state of a table or figure: it runs here, with the needs of its rows, or it was copied."""
     if (paper, table) in LISTINGS:
         return "runs here: a listing of this project's constants"
     if (paper, table) in OTHERS:
@@ -47,7 +47,7 @@ def state(paper: str, table: str) -> str:
 
 
 def needs(rows: Sequence[PublishedRow]) -> list[str]:
-    """The papers' backbones of rows that are run, and the data."""
+    """The papers' backbones and the data that running the rows needs."""
     texts = ["--triplets" if row.supervised else "--train-data" for row in rows if row.method]
     folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in rows]
     dev = ["sts"] if texts else []  # trained rows are selected on STS-B dev
@@ -55,7 +55,7 @@ def needs(rows: Sequence[PublishedRow]) -> list[str]:
 
 
 def check_known(paper: str, table: str) -> None:
-    """Raise ValueError, with the choices or the state, for a paper or table that there is not or that nothing makes."""
+    """Raise ValueError, with the choices or the state, for a paper or table that is unknown or not reproducible."""
     check_paper(paper)
     tables = [name for owner, name in _known() if owner == paper]
     if table not in tables:

@@ -1,4 +1,4 @@
-"""The reproduction of a published row: the project's own commands it needs, and where their artefacts lie."""
+"""The reproduction of a published row: the commands it needs, and the paths of their artefacts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TEMPLATES_FILE = "templates.txt"
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a reproduction reads and writes, on which backbone (None: each row's own), with which seeds.
+    """Inputs, output, backbone (None: each row's own) and seeds of a reproduction.
 
-    `data` has the folder of each task beneath it, and in `sts_senteval` the text that the papers scored in place of
-    that in `sts`; `train_data` is the text of trained rows, `triplets` that of supervised ones, either a file or a hub
-    id; `train_options` are further options of `scripts.train`; `sentences` is the text of PromptBERT's anisotropy.
+    `data` contains each task's folder and, in `sts_senteval`, the STS text that the papers scored, which replaces
+    `sts`; `train_data` is the training text of unsupervised rows, `triplets` that of supervised ones, a file or a hub
+    id; `train_options` are more options of `scripts.train`; `sentences` is the text for PromptBERT's anisotropy.
     """
 
     data: Path
@@ -42,11 +42,11 @@ class Plan:
 
     @property
     def tokenised(self) -> Path:
-        """Where SentEval's tokenised text of the STS tasks is looked for."""
+        """The folder of SentEval's tokenised text of the STS tasks; it may not exist."""
         return self.data / "sts_senteval"
 
     def source(self, row: PublishedRow) -> str | None:
-        """The text a trained row learns from."""
+        """The training text of a trained row."""
         return self.triplets if row.supervised else self.train_data
 
     def backbone_of(self, row: PublishedRow) -> str:
@@ -63,19 +63,19 @@ class Plan:
         return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
 
     def model(self, row: PublishedRow, seed: int | None) -> str:
-        """What is evaluated: the checkpoint of a trained row's seed, or the backbone."""
+        """The model to evaluate: the checkpoint of a trained row's seed, or the backbone."""
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
     def pooling(self, row: PublishedRow) -> str | None:
-        """How an untrained row reads its backbone; None for one that is trained, or published as a checkpoint."""
+        """The pooling of an untrained row; None for a trained row or a published checkpoint."""
         return None if row.method or row.checkpoint else row.reading
 
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
-        """The seeds of a trained row; one run without a seed for what is not trained."""
+        """The seeds of a trained row; one run without a seed for an untrained one."""
         return self.seeds if row.method else (None,)
 
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
-        """The folder of a trained row: the same for the same training, whichever table it is in, and for no other."""
+        """The checkpoint folder of a trained row, unique to its training and shared by tables."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
         return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
 
@@ -98,7 +98,7 @@ class Plan:
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options, text])) + ".json")
 
     def _text(self, row: PublishedRow) -> list[str]:
-        """The options that name the papers' text: SentEval's where it is there, Wikipedia for the anisotropy."""
+        """The options for the papers' text: SentEval's, if it exists, and Wikipedia for the anisotropy."""
         tokenised = "tokenised" in find_task(row.task).options and self.tokenised.is_dir()
         sampled = self.sentences if row.read[:1] == ("anisotropy",) else None
         options = ["--tokenised", str(self.tokenised)] if tokenised else []
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def template_scores(self) -> Path:
-        """Where the template search leaves its scores."""
+        """The file of the template search's scores."""
         backbone = self._template_backbone
         text = [str(self.tokenised)] if self.tokenised.is_dir() else []
         name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data), *text)}.json"
@@ -143,14 +143,14 @@ class Plan:
 
 
 def settings_digest(*parts: str) -> str:
-    """8 hex digits that keep work done with other settings apart."""
+    """8 hex digits that distinguish settings in paths."""
     return digest("\n".join(parts))[:8]
 
 
 def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
-    """Run a command of a row unless its result is there; an interrupted training or template search goes on.
+    """Run a command of a row unless its result exists; an interrupted training or template search continues.
 
-    `report` gets the command. Raises ValueError where it fails.
+    `report` gets the command. Raises ValueError if it fails.
     """
     words = shlex.split(command)
     if "scripts.train" in words:
@@ -164,7 +164,7 @@ def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[s
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     report(f"  {command}")
-    module = words[2].replace("scripts.", "cse.commands.", 1)  # which is there without a clone, too
+    module = words[2].replace("scripts.", "cse.commands.", 1)  # exists without a clone, too
     done = subprocess.run([sys.executable, "-m", module, *words[3:]], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")

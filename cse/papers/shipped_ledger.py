@@ -1,4 +1,4 @@
-"""The ledger of what is shipped: published rows beside what the bundled models scored, from the results files alone."""
+"""The ledger of the bundled models: their scores, from the results files, compared with published rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
-    """An entry for each published row of the task's average that a model of the board is the counterpart of.
+    """An entry for each published average of the task that has a counterpart among the board's models.
 
     Counterparts have the same method or pooling; the papers' are on BERT-base. A number that a paper repeats in
-    another table stands here once. A board without an average has no entries.
+    another table is listed once. A board without an average has no entries.
     """
     if not board.columns or board.columns[0].unit != AVERAGE:
         return []
@@ -32,14 +32,14 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
 
 
 def is_counterpart(published: PublishedRow, row: Row, task: str) -> bool:
-    """Whether the row is what the published one is of, on another backbone."""
+    """True if the row has the method or pooling of the published one, on another backbone."""
     reading = (row.record.key or "").partition(" ")[2]
     own = published.task == task and published.key == f"{BASE} {reading}" and published.average is not None
     return own and not (published.copied or published.checkpoint or published.supervised or published.prefix)
 
 
 def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
-    """The published row with the command of the results file, and the row's mean compared with it."""
+    """The published row with the command of the results file, compared with the row's mean."""
     figure = row.figures[0]
     own = None if figure is None else compared(Sample(figure.deviation, figure.count), figure.value, published)
     title = f"{published.name} ({published.paper}, table {published.table})"
@@ -52,6 +52,6 @@ def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
 
 
 def missing_options(published: PublishedRow, protocol: Protocol) -> str:
-    """What the published evaluation did that the shipped one did not, in words."""
+    """A note on options of the published evaluation that the bundled one lacks, or an empty string."""
     lacking = "--final-period" in published.evaluate and not protocol.final_period
     return "published with a full stop added to texts that lack one" if lacking else ""

@@ -1,8 +1,8 @@
-"""Templates that a sequence-to-sequence model writes between words and their definitions (PromptBERT's T5 route).
+"""Generate templates from words and their definitions with a sequence-to-sequence model (PromptBERT's T5 search).
 
-T5 has learned to fill gaps in text. Around a word and its definition it is given three gaps; what it writes there is a
-template once the word becomes [MASK] and the definition [X]. The paper tells no more than that it had 500 templates of
-such pairs; the pairs, the two orders and the ranking are this project's.
+T5 is trained to fill gaps in text. It fills three gaps around a word and its definition; replacing the word by [MASK]
+and the definition by [X] gives a template. The paper says only that it generated 500 templates from such pairs; the
+pairs, the two orders and the ranking are this project's.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Seq2Seq = tuple["PreTrainedModel", "PreTrainedTokenizerBase"]
 
 
 def load_seq2seq(name: str) -> Seq2Seq:
-    """A model that fills gaps (eval mode, float32) and its tokenizer, from a folder or hub id.
+    """Load a model that fills gaps (eval mode, float32) and its tokenizer from a folder or hub id.
 
-    Raises ArtefactError where there is none, or one whose tokenizer lacks T5's marks for gaps.
+    Raises ArtefactError if there is none, or its tokenizer lacks T5's gap tokens.
     """
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
     from transformers.utils import logging
@@ -59,7 +59,7 @@ def load_seq2seq(name: str) -> Seq2Seq:
         model = AutoModelForSeq2SeqLM.from_pretrained(
             name, local_files_only=offline, trust_remote_code=False, dtype=torch.float32, use_safetensors=True
         )
-    except Exception as error:  # whatever a foreign folder provokes, the user's cure is the same
+    except Exception as error:  # loading an arbitrary folder raises many types, with one remedy
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
         raise ArtefactError(f"cannot open {name!r} to write templates: {reason}; give a T5 in safetensors") from error
@@ -69,9 +69,9 @@ def load_seq2seq(name: str) -> Seq2Seq:
 
 
 def generated(model: Seq2Seq, pairs: Sequence[tuple[str, str]] = PAIRS, beams: int = BEAMS) -> list[Template]:
-    """The templates that the model writes around (word, definition) pairs, those of most pairs first.
+    """Generate templates from (word, definition) pairs, sorted by the number of pairs they come from.
 
-    Each pair is given in both orders; of each the `beams` likeliest texts are taken that make a template.
+    Each pair is used in both orders; each order gives the templates among the `beams` likeliest texts.
     """
     counts: dict[str, int] = {}
     for word, definition in pairs:
@@ -82,14 +82,14 @@ def generated(model: Seq2Seq, pairs: Sequence[tuple[str, str]] = PAIRS, beams: i
             found = (template_of(text, parts, (word, definition)) for text in _fill(model, source, beams))
             for text in dict.fromkeys(text for text in found if text):
                 counts[text] = counts.get(text, 0) + 1
-    return [Template(text) for text in sorted(counts, key=lambda text: -counts[text])]  # ties: as they were written
+    return [Template(text) for text in sorted(counts, key=lambda text: -counts[text])]  # ties: in order of generation
 
 
 def template_of(filled: str, parts: tuple[str, str], given: Sequence[str] = ()) -> str | None:
-    """The template that gaps `filled` make around `parts`, or None.
+    """The template of the text in the gaps of `filled` around `parts`, or None.
 
-    That is where a gap is missing, where nothing was written, and where the text has brackets or repeats what is
-    `given`, which would be a template of that pair alone.
+    It is None if a gap is missing, if all are empty, and if the text has brackets or repeats a text of `given`, which
+    would make a template for that pair only.
     """
     pieces = re.split(r"<extra_id_\d+>", re.sub(r"<pad>|</s>", "", filled))[1 : GAPS + 1]
     if len(pieces) < GAPS:
@@ -103,16 +103,16 @@ def template_of(filled: str, parts: tuple[str, str], given: Sequence[str] = ()) 
 
 
 def write_templates(path: Path, templates: Sequence[Template]) -> None:
-    """Write templates to a text file, one a line. Raises ValueError where there are none."""
+    """Write templates to a text file, one per line. Raises ValueError if there are none."""
     if not templates:
-        raise ValueError("the model wrote no template; give another `generate`")
+        raise ValueError("the model generated no template; give another `generate`")
     lines = "".join(f"{template.text}\n" for template in templates)
     write_file(path, lambda target: target.write_text(lines, encoding="utf-8"))
 
 
 @torch.no_grad()
 def _fill(model: Seq2Seq, source: str, beams: int) -> list[str]:
-    """What the model writes into the gaps of `source`, the likeliest text first."""
+    """The model's texts for the gaps of `source`, likeliest first."""
     tokenizer = model[1]
     network: Any = model[0]
     inputs = tokenizer(source, return_tensors="pt")

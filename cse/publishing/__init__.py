@@ -1,1 +1,1 @@
-"""Exports to other tools, uploads to the hub, and the Space."""
+"""Exports to other tools, uploads to the hub, and Spaces."""

@@ -1,4 +1,4 @@
-"""Checkpoints that go to the hub: the folder as any reader can open it, with its card."""
+"""Push checkpoints to the hub, self-contained and with a model card."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cse.publishing.upload import Repository, Uploaded, upload
 
 
 def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
-    """Fill `target` with a checkpoint that opens anywhere, its training log and its card.
+    """Write a checkpoint that opens on any machine to `target`, with its training log and card.
 
-    Raises ArtefactError where `source` is damaged, or its backbone is missing or has changed.
+    Raises ArtefactError if `source` is damaged, or its backbone is missing or has changed.
     """
     config = copy_checkpoint(source, target)
     if (source / LOG).is_file():
@@ -25,7 +25,7 @@ def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
 
 
 def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> Uploaded:
-    """Upload a checkpoint, and with it a backbone that is a folder; raises what `stage_checkpoint` and `upload` do."""
+    """Upload a checkpoint, including a local backbone folder. Raises as `stage_checkpoint` and `upload` do."""
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "checkpoint"
         stage_checkpoint(source, staged, replace(facts, name=repository.name))

@@ -1,4 +1,4 @@
-"""Model folders that travel: a copy that opens wherever it lies, a backbone of this machine put into it."""
+"""Copy model folders so that they open on any machine, including a local backbone."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from cse.storage.weights import ANY, find_weights
 
 T = TypeVar("T")
 
-BESIDE = (  # what opening a model reads beside its weights
+OTHER_FILES = (  # files other than weights that opening a model reads
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
     "merges.txt", "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
 )  # fmt: skip
 
 
 def copy_model(reference: ModelReference, target: Path) -> None:
-    """Copy a local model's folder to `target`, with what opening it reads and nothing else.
+    """Copy the files of a local model's folder that opening it needs to `target`.
 
-    Raises ArtefactError for what no folder holds: a bundled name, a hub id, word vectors; what copying each kind does.
+    Raises ArtefactError for a model that is not a folder (a bundled name, a hub id, word vectors), and as the copy of
+    its kind does.
     """
     source = Path(reference.name)
     if not source.is_dir():
-        raise ArtefactError(f"{reference.name} is no model folder; give a checkpoint's or a backbone's")
+        raise ArtefactError(f"{reference.name} is not a model folder; give a checkpoint's or a backbone's")
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
     else:
@@ -43,25 +44,25 @@ def copy_model(reference: ModelReference, target: Path) -> None:
 
 
 def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
-    """Copy a checkpoint's configuration and weights, and return what the copied configuration says.
+    """Copy a checkpoint's configuration and weights, and return the copied configuration.
 
-    A backbone that is a folder goes along, as `target/backbone`; a bundled one or a hub id stays a name. Raises
-    ArtefactError where the backbone is missing or has changed since training.
+    A local backbone folder is copied to `target/backbone`; a bundled one or a hub id stays a name. Raises
+    ArtefactError if the backbone is missing or has changed since training.
     """
     return copied_whole(source, target, _copy_checkpoint)
 
 
 def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) -> T:
-    """The result of `copy(source, target)`, all of whose files are of one commit of the folder `source`.
+    """Return `copy(source, target)`, repeated until all files are of one version of the folder `source`.
 
-    `target` is absent or empty; an error leaves it so.
+    `target` is absent or empty, and stays so on an error.
     """
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as beside:
+    with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
 
         def attempt() -> tuple[Path, T]:
-            fresh = Path(tempfile.mkdtemp(dir=beside)) / "copy"
+            fresh = Path(tempfile.mkdtemp(dir=temporary)) / "copy"
             return fresh, copy(source, fresh)
 
         fresh, found = read_settled(source, attempt)
@@ -93,9 +94,9 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
 
 
 def copy_export(source: Path, target: Path) -> None:
-    """Copy an export but for its README, which says where its backbone lay.
+    """Copy an export without its README, which names the path of its backbone.
 
-    Raises ValueError where something else lies in it, ArtefactError for one that does not open here.
+    Raises ValueError if the folder has other files, ArtefactError if it does not open.
     """
     EXPORT.check_replaceable(source)
     load_export(source, source.name)
@@ -103,9 +104,9 @@ def copy_export(source: Path, target: Path) -> None:
 
 
 def backbone_folder(checkpoint: Path, name: str) -> Path | None:
-    """The folder of a checkpoint's backbone, which may lie in the checkpoint's own; None for a bundled one or a hub id.
+    """The folder of a checkpoint's backbone, which may be inside the checkpoint; None for a bundled one or a hub id.
 
-    Raises ArtefactError where it was a folder of this machine that is no more.
+    Raises ArtefactError if it was a local folder that no longer exists.
     """
     if name == f"./{EMBEDDED}":
         return checkpoint / EMBEDDED
@@ -116,16 +117,16 @@ def backbone_folder(checkpoint: Path, name: str) -> Path | None:
 
 
 def copy_backbone(source: Path, target: Path) -> None:
-    """Copy the configuration, tokenizer and weights of a model folder that others wrote.
+    """Copy the configuration, tokenizer and weights of a backbone's folder.
 
-    Pickles do not travel. Raises ArtefactError where the weights are one.
+    Raises ArtefactError if the weights are a pickle, as loading one can run code.
     """
     weights = find_weights(str(source), ANY)
     if any(path.suffix != ".safetensors" for path in weights):
-        raise ArtefactError(f"{source}: its weights are a pickle, which is not passed on; save it as safetensors")
+        raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
     indexes = [source / name for name in ANY if name.endswith(".json")]
-    beside = [path for pattern in BESIDE for path in source.glob(pattern)]
-    for path in {*weights, *(path for path in (*indexes, *beside) if path.is_file())}:
+    others = [path for pattern in OTHER_FILES for path in source.glob(pattern)]
+    for path in {*weights, *(path for path in (*indexes, *others) if path.is_file())}:
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)

@@ -1,4 +1,4 @@
-"""Exports of models, written as a whole or not at all."""
+"""Export models to other tools, atomically."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FILLS: dict[str, Callable[[Encoder, Path], None]] = {
 def export_model(encoder: Encoder, to: str, output: Path, *, overwrite: bool = False) -> None:
     """Write an encoder to the folder `output` in one of `FILLS`' forms, with a README.
 
-    Raises ValueError for an unknown form, for an encoder that it cannot hold, and where `output` holds something: an
-    earlier export is replaced with `overwrite`, anything else never.
+    Raises ValueError for an unknown form, for an encoder that the form does not support, and if `output` is not empty;
+    with `overwrite` an earlier export is replaced, but never anything else.
     """
     if to not in FILLS:
         raise ValueError(f"unknown `to` {to!r}; choose from {', '.join(FILLS)}")
@@ -35,7 +35,7 @@ def export_model(encoder: Encoder, to: str, output: Path, *, overwrite: bool = F
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:
-    """Raise ValueError where an export may not be written to `output`."""
+    """Raise ValueError unless an export may be written to `output`."""
     EXPORT.check_replaceable(output)
     if not overwrite and output.is_dir() and any(output.iterdir()):
         raise ValueError(f"{output} already holds an export; give another `output` or pass `overwrite`")

@@ -1,4 +1,4 @@
-"""The README of an export: what it is and was made from, how it is opened, and what to know before it is used."""
+"""The README of an export: its origin, how to open it, and warnings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LIBRARIES = {"sentence-transformers": "sentence-transformers", "peft": "peft", "
 
 
 def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
-    """The text of the README; `base` is where a peft export has its backbone, and the commit of a hub id."""
+    """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
     title = f"# {encoder.name} for {LIBRARIES[to]}"
     what = (
         f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
     )
     made = [
-        f"- Sentences longer than {encoder.max_seq_length} tokens, the {encoder.views[0][0].length} of the template "
-        "among them, are cut before the template is put around them.",
+        f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
+        "template, before the template is added.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
         f"- Licence: {_licence(encoder)}.",
-        '- `cse.load("THIS_FOLDER")` gives the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
+        '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
         *_warnings(encoder, to),
     ]
     bundled = ["", START] if encoder.backbone == BACKBONE else []
@@ -37,7 +37,7 @@ def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
 
 
 def snippet(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
-    """Code that opens the export and prints a product of two vectors; it takes `THIS_FOLDER` for the folder."""
+    """Code that opens the export in `THIS_FOLDER` and prints the product of two vectors."""
     opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
     return opening(encoder, base)
 
@@ -79,17 +79,17 @@ def _warnings(encoder: Encoder, to: str) -> list[str]:
     if to == "sentence-transformers":
         if plain_model(encoder).reading is Reading.MASK:
             found.append(
-                "- The vector is read at the template's mask: `1_WordWeights` weighs every other token 0. Servers and "
-                "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead and "
-                "give other, worse vectors."
+                "- The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. "
+                "Servers and converters that read only `1_Pooling/config.json` or a pooling's name average all tokens "
+                "instead, which gives different, worse vectors."
             )
         if encoder.prefix is not None:
             found.append(
-                "- No module of sentence-transformers has keys and values in front of every layer, so "
-                "`modeling_prefix.py` comes along, and opening the folder runs it (`trust_remote_code=True`)."
+                "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
+                "contains `modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
             )
     if to == "peft":
-        found.append("- The vector is the state of the first token. In half precision it differs in the third digit.")
+        found.append("- The vector is the first token's state. In half precision it differs in the third digit.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The files that exports of models share: weights, configuration, tokenizer, and the record that reads them back."""
+"""Files shared by all model exports: weights, configuration, tokenizer, and the record for reading them back."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ SPECIALS = ("cls_token", "sep_token", "mask_token", "pad_token", "unk_token", "b
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write JSON into a folder that is being filled."""
+    """Write JSON to a file, creating its folder."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def write_record(target: Path, to: str, encoder: Encoder, **facts: Any) -> None:
-    """Write what `cse.load` reads the folder back by: the method as it encodes, and what it was exported from."""
+    """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
     method = encoder.method
     kept = When.ALWAYS if method.head_when is When.ALWAYS else When.NEVER
     reading = replace(method, views=method.views[:1], denoise=When.NEVER, head_when=kept)
@@ -55,12 +55,12 @@ def write_record(target: Path, to: str, encoder: Encoder, **facts: Any) -> None:
 
 
 def write_tokenizer(target: Path, encoder: Encoder, tokenizer: dict[str, Any]) -> None:
-    """Write a tokenizer that keeps its post-processor, reads typed special tokens as text and cuts as the encoder."""
+    """Write a tokenizer, with its post-processor, that reads typed special tokens as text and truncates like cse."""
     source = encoder.tokenizer
     specials = {name: str(token) for name in SPECIALS if (token := getattr(source, name, None)) is not None}
     write_json(target / "tokenizer.json", tokenizer)
     config = {
-        "tokenizer_class": "PreTrainedTokenizerFast",  # a model's own class would build its own post-processor
+        "tokenizer_class": "PreTrainedTokenizerFast",  # a model's own class would replace the post-processor
         "split_special_tokens": True, "model_max_length": encoder.max_seq_length, "padding_side": "right",
         "truncation_side": source.truncation_side, "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"], **specials,
@@ -69,7 +69,7 @@ def write_tokenizer(target: Path, encoder: Encoder, tokenizer: dict[str, Any]) -
 
 
 def write_weights(target: Path, plain: PlainModel, extra: dict[str, torch.Tensor], config: dict[str, Any]) -> None:
-    """Write the bare backbone in float32 with `extra` tensors, and its configuration with the entries of `config`."""
+    """Write the bare backbone in float32 with `extra` tensors, and its configuration updated with `config`."""
     from huggingface_hub import save_torch_state_dict
 
     base: Any = plain.encoder.model.base_model
@@ -85,5 +85,5 @@ def write_weights(target: Path, plain: PlainModel, extra: dict[str, torch.Tensor
 
 
 def copy_code(target: Path) -> None:
-    """Put the one file of code beside an export that needs it."""
+    """Copy `modeling_prefix.py` into an export that needs it."""
     shutil.copyfile(Path(__file__).with_name("modeling_prefix.py"), target / "modeling_prefix.py")

@@ -1,4 +1,4 @@
-"""A BERT or RoBERTa behind learned keys and values in every layer (DCPCSE). Exports carry this file as it is."""
+"""BERT and RoBERTa with learned keys and values in every layer (DCPCSE). Exports contain this file unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transformers import BertModel, DynamicCache, RobertaModel
 
 
 class Prefixed:
-    """What both families add: the parameter `prefix` (P, layers * 2 * width), put in front of every layer's keys.
+    """Mixin with the parameter `prefix` (P, layers * 2 * width): learned keys and values for every layer.
 
     The row layout is layer 0 keys, layer 0 values, layer 1 keys, ...; P is `prefix_length` of the configuration.
     """
@@ -21,7 +21,7 @@ class Prefixed:
         self.post_init()  # type: ignore[attr-defined]
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **options: Any) -> Any:
-        """The output of the model for ids (B, L); its last hidden states are (B, L, d), of the tokens alone."""
+        """The output of the model for ids (B, L); its last hidden states are (B, L, d), without the prefix."""
         model: Any = self
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         first = 0 if model.config.model_type == "bert" else model.config.pad_token_id + 1
@@ -42,8 +42,8 @@ class Prefixed:
 
 
 class PrefixBertModel(Prefixed, BertModel):
-    """A BERT behind a prefix."""
+    """BERT with a prefix."""
 
 
 class PrefixRobertaModel(Prefixed, RobertaModel):
-    """A RoBERTa behind a prefix."""
+    """RoBERTa with a prefix."""

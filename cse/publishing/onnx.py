@@ -1,4 +1,4 @@
-"""Encoders as ONNX graphs: token ids and their mask in, the vector out; template, prefix and head are within."""
+"""Export encoders as ONNX graphs: token ids and mask in, vector out, with template, prefix and head inside."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NAME, FILE = "onnx", "model.onnx"
 NEEDED = "onnx"
 OPSET = 18
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
-SAMPLE = ("a short one", "a sentence that is a little longer than the first")  # of two lengths, so that one is padded
+SAMPLE = ("a short one", "a sentence that is a little longer than the first")  # two lengths, so that one is padded
 
 
 class Graph(torch.nn.Module):
-    """What is traced: (B, L) ids and mask to (B, d) vectors."""
+    """The module to trace: (B, L) ids and mask to (B, d) vectors."""
 
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Graph(torch.nn.Module):
 
 
 def fill(encoder: Encoder, target: Path) -> None:
-    """Write an encoder into an empty folder. Raises ValueError for one that has no such form, or without onnx."""
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
     plain = plain_model(encoder)
@@ -67,9 +67,9 @@ def fill(encoder: Encoder, target: Path) -> None:
     graph = Graph(plain).eval().cpu()
     axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # about tracing, whose outcome the tests compare
+        warnings.simplefilter("ignore")  # about tracing; the tests compare the result
         torch.onnx.export(
             graph, (ids, mask), str(target / FILE), input_names=list(INPUTS), output_names=[OUTPUT],
-            dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # by tracing: 15 times faster, and no onnxscript
+            dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # tracing: 15 times faster, without onnxscript
         )  # fmt: skip
     write_record(target, NAME, encoder, spaced=plain.spaced, slots=plain.slots)

@@ -1,4 +1,4 @@
-"""Encoders behind a prefix as peft adapters: prefix tuning of a model whose states are what is wanted."""
+"""Export prefix models as peft adapters (prefix tuning for feature extraction)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NAME = "peft"
 
 
 def fill(encoder: Encoder, target: Path) -> None:
-    """Write an encoder into an empty folder. Raises ValueError for one that is no prefix on a frozen backbone."""
+    """Write an encoder to an empty folder. Raises ValueError unless it is a prefix on a frozen backbone."""
     from safetensors.torch import save_file
 
     method = encoder.method
     if encoder.prefix is None or not method.frozen:
-        raise ValueError(f"{encoder.name} has no prefix on a frozen backbone, which is all that `to` peft holds; "
+        raise ValueError(f"{encoder.name} is not a prefix on a frozen backbone, as `to` peft requires; "
                          "give `to` sentence-transformers")  # fmt: skip
     plain = plain_model(encoder)
     if plain.head is not None:
-        raise ValueError(f"{encoder.name} has a head, which peft's prefixes lack; give `to` sentence-transformers")
+        raise ValueError(f"{encoder.name} has a head, which peft cannot store; give `to` sentence-transformers")
     base, revision = base_of(encoder)
     if base == BASE:
         write_weights(target / BASE, plain, {}, {})
@@ -45,7 +45,7 @@ def fill(encoder: Encoder, target: Path) -> None:
 
 
 def base_of(encoder: Encoder) -> tuple[str, str | None]:
-    """The hub id and commit of a backbone that transformers opens anywhere; `BASE` and None for any other."""
+    """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
     place = location(encoder.backbone)
     own_files = Path(place).is_dir() or any(path.name.startswith("parts") for path in find_weights(place))
     if own_files:

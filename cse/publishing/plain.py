@@ -1,4 +1,4 @@
-"""An encoder in terms that other tools have: weights, a tokenizer that adds the template, and where to read."""
+"""An encoder in terms of other tools: weights, a tokenizer that adds the template, and a pooling."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cse.methods.method import Head, Pooling, When
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-BEFORE, AFTER = "template before", "template after"  # names of pieces within the tokenizer's post-processor
+BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
 
 
 class Reading(str, Enum):
-    """Where the vector is read."""
+    """Pooling: the vector at the mask, at the first token, or the mean of all tokens."""
 
     MASK = "mask"
     FIRST = "cls"
@@ -29,10 +29,10 @@ class Reading(str, Enum):
 
 @dataclass(frozen=True)
 class PlainModel:
-    """The parts of an encoder: `tensors` of the bare backbone, `words` (V, d) among them with a row per learned slot.
+    """The parts of an encoder: `tensors` of the bare backbone, among them `words` (V, d) with a row per learned slot.
 
-    `tokenizer` is the whole of a `tokenizer.json` and `vocabulary` its tokens in the order of their ids. `slots` are
-    the ids of the learned slots. `spaced` asks for a space before each sentence, which its tokenizer then sees.
+    `tokenizer` is the content of a `tokenizer.json`, `vocabulary` its tokens by id, `slots` the ids of the learned
+    slots. If `spaced`, a space must be put before each sentence, as it changes the tokens.
     """
 
     encoder: Encoder
@@ -46,7 +46,7 @@ class PlainModel:
 
     @property
     def mask_token(self) -> str:
-        """The token that a template reads at."""
+        """The mask token, at which templates are read."""
         return str(self.encoder.tokenizer.mask_token)
 
     @property
@@ -56,12 +56,12 @@ class PlainModel:
 
     @property
     def head(self) -> torch.nn.Module | None:
-        """What follows the pooled vector in encoding."""
+        """The head applied to the pooled vector in encoding, or None."""
         return self.encoder.head if self.encoder.method.head_when is When.ALWAYS else None
 
 
 def check_exportable(encoder: Encoder) -> None:
-    """Raise ValueError, naming what stands against it, for an encoder that other tools have no layers for."""
+    """Raise ValueError, with the reason, for an encoder that other tools cannot represent."""
     method = encoder.method
     if method.denoise is When.ALWAYS:
         reason = "subtracts its template's bias, which depends on the length of the sentence"
@@ -73,7 +73,7 @@ def check_exportable(encoder: Encoder) -> None:
         reason = "has a tokenizer without a tokenizer.json"
     else:
         return
-    raise ValueError(f"{encoder.name} {reason}, which no export holds; encode with it through cse")
+    raise ValueError(f"{encoder.name} {reason}, which no export supports; use it with cse")
 
 
 def plain_model(encoder: Encoder) -> PlainModel:
@@ -86,7 +86,7 @@ def plain_model(encoder: Encoder) -> PlainModel:
     names = [f"[P{number}]" for number in range(len(template.slot_ids) if encoder.slots is not None else 0)]
     taken = backend.get_vocab(with_added_tokens=True)
     if clash := next((name for name in names if name in taken), None):
-        raise ValueError(f"{encoder.name}: its vocabulary has {clash} already, the name of a learned slot")
+        raise ValueError(f"{encoder.name}: its vocabulary already has {clash}, the name of a learned slot")
     slots = _add_tokens(backend, names)
     mean = encoder.method.pooling is Pooling.MEAN
     reading = Reading.MEAN if mean else Reading.FIRST if template.mask_index is None else Reading.MASK
@@ -118,7 +118,7 @@ def _tensors(encoder: Encoder, slots: list[int]) -> tuple[dict[str, torch.Tensor
 
 
 def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int]) -> dict[str, Any]:
-    """The tokenizer with the template as what it adds; NUL is a space, as `Encoder.tokenise` reads it."""
+    """The tokenizer with the template as its special tokens; NUL is read as a space, as in `Encoder.tokenise`."""
     value = json.loads(backend.to_str())
     pieces: dict[str, Any] = {}
     sides = {BEFORE: (template.before, template.before_slots), AFTER: (template.after, template.after_slots)}

@@ -1,4 +1,4 @@
-"""The texts of the project that a Space takes along: a clone has them as files, an installed package as metadata."""
+"""Project texts for a Space: files of a clone, or metadata of an installed package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from cse.errors import ArtefactError
 
 LOCK, CARD, LICENCE = "requirements.txt", "README.md", "LICENSE"
-CLONE = (LOCK, CARD, LICENCE, "pyproject.toml")  # an installed package has the last nowhere
+CLONE = (LOCK, CARD, LICENCE, "pyproject.toml")  # the last distinguishes a clone from an installed package
 PACKAGE, EXTRA = "contrastive-sentence-embeddings", "app"
-FAISS = "faiss-cpu"  # what the package asks for; faiss-gpu has the same files
+FAISS = "faiss-cpu"  # the package's requirement; faiss-gpu has the same files
 FAISS_PLACES = {
     "faiss-gpu": 'sys_platform == "linux" and platform_machine == "x86_64"',
     FAISS: 'sys_platform != "linux" or platform_machine != "x86_64"',
@@ -20,10 +20,10 @@ FAISS_PLACES = {
 
 
 def project_texts(root: Path) -> dict[str, str]:
-    """Requirements, README and licence of the project whose packages lie in `root`, by the names they have in a clone.
+    """Requirements, README and licence of the project with packages in `root`, by their file names in a clone.
 
-    The requirements of an installed package are the versions that are installed beside it. Raises ArtefactError where
-    `root` is neither a clone nor where the package is installed.
+    The requirements of an installed package are the installed versions of its dependencies. Raises ArtefactError if
+    `root` is neither a clone nor the folder of the installed package.
     """
     missing = next((name for name in CLONE if not (root / name).is_file()), None)
     if missing is None:
@@ -31,8 +31,7 @@ def project_texts(root: Path) -> dict[str, str]:
     installed = _installed(root)
     if installed is None:
         raise ArtefactError(
-            f"{root}: no {missing} in it, which a Space needs; deploy from a clone of the repository, or install the "
-            "package"
+            f"{root}: no {missing}, which a Space needs; deploy from a clone of the repository, or install the package"
         )
     return {
         LOCK: "\n".join([*pins(installed.requires or ()), ""]),
@@ -42,7 +41,7 @@ def project_texts(root: Path) -> dict[str, str]:
 
 
 def pins(needs: Iterable[str]) -> list[str]:
-    """What a package and its app need, pinned to the versions that are installed, the oldest allowed where one is not.
+    """Pin the requirements of a package and its app to the installed versions, or the oldest allowed if not installed.
 
     `needs` are lines of its metadata (`gradio>=6.31.0,<7; extra == "app"`).
     """
@@ -53,7 +52,7 @@ def pins(needs: Iterable[str]) -> list[str]:
             continue
         name, oldest = re.match(r"[\w.-]+", need), re.search(r">=([\w.]+)", need)
         if not name or not oldest:
-            raise ValueError(f"{PACKAGE}: its metadata has {need!r}, which names no oldest version; install it again")
+            raise ValueError(f"{PACKAGE}: its metadata has {need!r} without an oldest version; install it again")
         found = _version(name[0]) or (_version("faiss-gpu") if name[0] == FAISS else None) or oldest[1]
         places = FAISS_PLACES if name[0] == FAISS else {name[0]: ""}
         lines += [f"{each}=={found}{f'; {where}' if where else ''}" for each, where in places.items()]
@@ -61,7 +60,7 @@ def pins(needs: Iterable[str]) -> list[str]:
 
 
 def _version(name: str) -> str | None:
-    """The version of an installed package without the mark of its build (`+cpu`); None where it is not installed."""
+    """The version of an installed package without its build tag (`+cpu`); None if it is not installed."""
     try:
         return version(name).partition("+")[0]
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Encoders as sentence-transformers folders. No code in them, but for a prefix, which no module of theirs has."""
+"""Export encoders as sentence-transformers folders, which contain code only for prefix models."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cse.publishing.plain import PlainModel, Reading, plain_model
 
 NAME = "sentence-transformers"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
-SPACE = "sentence"  # the prompt that is a space and no more
-MODULES = "sentence_transformers.models."  # where every version of the package finds them
+SPACE = "sentence"  # name of the prompt that is only a space
+MODULES = "sentence_transformers.models."  # valid in every version of the package
 
 
 def fill(encoder: Encoder, target: Path) -> None:
-    """Write an encoder into an empty folder. Raises ValueError for one that has no such form."""
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder."""
     from safetensors.torch import save_file
 
     plain = plain_model(encoder)
@@ -30,7 +30,7 @@ def fill(encoder: Encoder, target: Path) -> None:
         folder = target / "1_WordWeights"
         only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: 1.0}, "unknown_word_weight": 0.0}
         write_json(folder / "wordweights_config.json", only)
-        write_json(folder / "config.json", only)  # the name in newer versions
+        write_json(folder / "config.json", only)  # the file name in newer versions
         save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
     mode = "cls" if plain.reading is Reading.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
@@ -49,10 +49,10 @@ def fill(encoder: Encoder, target: Path) -> None:
 
 
 def prefixed_class(encoder: Encoder) -> str:
-    """The class in `modeling_prefix.py` for an encoder's family. Raises ValueError for a family that has none."""
+    """The class in `modeling_prefix.py` for an encoder's family. Raises ValueError for an unsupported family."""
     family = encoder.model.config.model_type
     if family not in PREFIXED:
-        raise ValueError(f"{encoder.name}: there is no prefix for a {family} model, only for {' and '.join(PREFIXED)}")
+        raise ValueError(f"{encoder.name}: prefixes are exported for {' and '.join(PREFIXED)}, not for {family}")
     return PREFIXED[family]
 
 
@@ -86,7 +86,7 @@ def _write_backbone(plain: PlainModel, target: Path) -> None:
 
 
 def _pooling(width: int, mode: str) -> dict[str, Any]:
-    """A pooling in the keys that every version of the package reads."""
+    """The configuration of a pooling, with keys that every version of the package reads."""
     return {
         "word_embedding_dimension": width,
         "pooling_mode_cls_token": mode == "cls", "pooling_mode_mean_tokens": mode == "mean",

@@ -1,4 +1,4 @@
-"""The folder of a Hugging Face Space: the app, what it imports, its models, and nothing else."""
+"""Stage the folder of a Hugging Face Space: the app, its packages, models and indexes."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cse", "index")
 ENTRY = "space.py"
 MODELS, INDEXES = "models", "indexes"
-OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # what a deployment writes, and deletes later
+OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # files that a later deployment may delete
 PYTHON = "3.12"
-ZERO_GPU_TORCH = "2.11.0"  # the newest that ZeroGPU has
+ZERO_GPU_TORCH = "2.11.0"  # the newest on ZeroGPU
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 
 
 class Hardware(str, Enum):
-    """What a Space runs on."""
+    """Hardware of a Space."""
 
-    ZERO_GPU = "zero-gpu"  # free; a GPU is lent to a call
+    ZERO_GPU = "zero-gpu"  # free; a GPU is allocated per call
     CPU = "cpu"
     GPU = "gpu"
 
 
 MACHINES = {Hardware.ZERO_GPU: "zero-a10g", Hardware.CPU: "cpu-basic", Hardware.GPU: "t4-small"}  # the hub's names
 
-# ZeroGPU has to be imported before torch, and no call but one under `spaces.GPU` may touch a GPU.
+# `spaces` must be imported before torch, and only functions decorated with `spaces.GPU` may use a GPU.
 ON_ZERO_GPU = '''
 os.environ.setdefault("CSE_DEVICE", "cpu")
 
 
 def lent_gpu() -> str:
-    """The name of the GPU that the call is lent. ZeroGPU starts no Space without a function that asks for one.
+    """Return the name of the call's GPU. ZeroGPU requires a function that requests one.
 
-    The pages compute on the CPU: the models are small, and a call would wait longer for a GPU than it computes.
+    The app computes on the CPU: its models are small, and waiting for a GPU would take longer.
     """
     import torch
 
@@ -66,7 +66,7 @@ INDEXES = {indexes}
 
 
 def main() -> int:
-    """Serve the app; further options are those of the app."""
+    """Serve the app; other options are passed to it."""
     os.chdir(HERE)
     from cse.app.serving import main as serve
 
@@ -82,9 +82,9 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True)
 class SpaceRequest:
-    """A Space as it is asked for: its name on the hub, its hardware, models beside the bundled ones, indexes.
+    """A Space to deploy: its name on the hub, its hardware, models in addition to the bundled ones, indexes.
 
-    `indexes` are the names of folders that are put into `INDEXES` there.
+    `indexes` are names of folders in the Space's folder `INDEXES`.
     """
 
     name: str
@@ -95,16 +95,16 @@ class SpaceRequest:
 
 @dataclass(frozen=True)
 class StagedSpace:
-    """What was put into a Space's folder: the name there of each further model, by the name that opens it here."""
+    """The content of a Space's folder: the name in the Space of each additional model, by its local name."""
 
     models: Mapping[str, str] = field(default_factory=dict)
 
 
 def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace:
-    """Fill `folder` with what the Space needs of the project in `root`, a clone or an installed package.
+    """Write the files that the Space needs from the project in `root`, a clone or an installed package, to `folder`.
 
-    What the models are called there comes back. Raises ArtefactError for a model that cannot be passed on, and as
-    `project_texts` does.
+    Returns the models' names there. Raises ArtefactError for a model that cannot be copied, and as `project_texts`
+    does.
     """
     project = project_texts(root)
     for name in PACKAGES:
@@ -132,7 +132,7 @@ def _stage_models(models: Sequence[str], folder: Path) -> dict[str, str]:
             continue
         name = f"{MODELS}/{Path(reference.name).name}"
         if name in staged.values() and reference.name not in staged:
-            raise ValueError(f"two models are called {Path(name).name}; rename the folder of one")
+            raise ValueError(f"two model folders are named {Path(name).name}; rename one")
         if reference.name not in staged:
             copy_model(reference, folder / name)
         staged[reference.name] = name
@@ -140,9 +140,9 @@ def _stage_models(models: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def requirements(lock: str, hardware: Hardware) -> str:
-    """The pinned requirements of `lock` for a Space's hardware: with a GPU all its own as they are.
+    """The pinned requirements of `lock` for a Space's hardware, unchanged for a GPU.
 
-    Otherwise FAISS is that for the CPU, and torch the build without CUDA, or the version that ZeroGPU has.
+    Otherwise FAISS is faiss-cpu, and torch the build without CUDA, or ZeroGPU's version.
     """
     if hardware is Hardware.GPU:
         return lock
@@ -154,7 +154,7 @@ def requirements(lock: str, hardware: Hardware) -> str:
 
 
 def entry(request: SpaceRequest, models: Sequence[str]) -> str:
-    """The Space's own Python file, which starts the app with `models` as further columns, and the indexes."""
+    """The Space's Python file, which starts the app with `models` as additional columns and with the indexes."""
     lent = request.hardware is Hardware.ZERO_GPU
     imports = "from importlib.util import find_spec\n" if lent else ""
     setup, indexes = f"{ON_ZERO_GPU}\n" if lent else "", [f"{INDEXES}/{name}" for name in request.indexes]
@@ -162,9 +162,9 @@ def entry(request: SpaceRequest, models: Sequence[str]) -> str:
 
 
 def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> str:
-    """The Space's README: the front matter of the project's, fitted to lock and hardware, and a few lines.
+    """The Space's README: the front matter of the project's, adapted to lock and hardware, and a few lines.
 
-    Raises ArtefactError where the project's README has no front matter.
+    Raises ArtefactError if the project's README has no front matter.
     """
     found = re.match(r"---\n(.*?\n)---\n", readme, re.DOTALL)
     gradio = re.search(r"^gradio==(\S+)", lock, re.MULTILINE)
@@ -183,6 +183,6 @@ def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> 
 
 
 def folder_size(folder: Path) -> tuple[int, float]:
-    """How many files a folder holds, and their megabytes."""
+    """The number of files in a folder, and their size in megabytes."""
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     return len(sizes), round(sum(sizes) / 1e6, 1)

@@ -1,4 +1,4 @@
-"""Folders that go to the hub, and what went wrong in one line."""
+"""Upload folders to the hub, with one-line errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository on the hub: its `OWNER/NAME`, its kind (model, dataset, space), whether a new one is private.
+    """A repository on the hub: its `OWNER/NAME`, its kind (model, dataset, space), and `private` for a new one.
 
-    `revision` is the branch that is written, made where it is missing; None is the main one. `hardware` is what a new
-    Space runs on.
+    `revision` is the branch to write, created if missing; None is the main one. `hardware` is that of a new Space.
     """
 
     name: str
@@ -32,44 +31,44 @@ class Repository:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """Where an upload can be seen, and the commit that it made."""
+    """The address of an upload, and its commit."""
 
     url: str
     commit: str
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError unless `name` can be that of a repository: OWNER/NAME."""
+    """Raise ValueError unless `name` is a valid name of a repository: OWNER/NAME."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
     try:
         validate_repo_id(name)
     except HFValidationError as error:
-        raise ValueError(f"{name!r} is no name for the hub ({error}); give OWNER/NAME") from error
+        raise ValueError(f"{name!r} is not a valid name on the hub ({error}); give OWNER/NAME") from error
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name for the hub; give OWNER/NAME")
+        raise ValueError(f"{name!r} is not a valid name on the hub; give OWNER/NAME")
 
 
 def check_access() -> None:
-    """Raise ArtefactError where the hub cannot be reached, or where no token for it is stored."""
+    """Raise ArtefactError if the hub cannot be reached, or no token for it is stored."""
     from huggingface_hub import get_token
 
     if not hub.reachable():
         raise ArtefactError("the model hub cannot be reached; nothing was uploaded")
     if not get_token():
-        raise ArtefactError("no token for the model hub; run `hf auth login` or set HF_TOKEN to one that may write")
+        raise ArtefactError("no token for the model hub; run `hf auth login` or set HF_TOKEN to one with write access")
 
 
 def upload(folder: Path, repository: Repository, message: str, *, owned: Sequence[str]) -> Uploaded:
-    """Make the repository where it is missing and put the folder's files into it, in one commit.
+    """Upload the folder's files in one commit, creating the repository if it does not exist.
 
-    `owned` are patterns, as a `FolderKind` has them, of what an earlier upload may have left there: files that match
-    and are not in the folder are deleted, others stay.
-    Raises ValueError for a name that is none, ArtefactError for what `check_access` says and what the hub refuses.
+    `owned` are patterns, as in a `FolderKind`, of files of earlier uploads: matching files that are not in the folder
+    are deleted, others stay. Raises ValueError for an invalid name, ArtefactError as `check_access` does and for errors
+    of the hub.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError  # of its HTTP client, from which all its errors derive
+    from huggingface_hub.errors import HTTPError  # base class of all errors of its HTTP client
 
     check_name(repository.name)
     check_access()
@@ -87,5 +86,5 @@ def upload(folder: Path, repository: Repository, message: str, *, owned: Sequenc
         )
     except (HTTPError, OSError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ArtefactError(f"{repository.name}: the hub did not take it ({said[-1][:200]})") from error
+        raise ArtefactError(f"{repository.name}: the hub refused the upload ({said[-1][:200]})") from error
     return Uploaded(str(made), done.oid)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from cse.analysis.faithfulness import continuity, lost, nearest, trustworthiness
+from cse.analysis.projection import continuity, lost, nearest, trustworthiness
 
 
 def circle(count: int) -> np.ndarray:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import procrustes
 
-from cse.analysis.faithfulness import trustworthiness
-from cse.analysis.projection import align, centred, squared
+from cse.analysis.projection import align, centred, squared, trustworthiness
 from cse.analysis.projection import project as projected
 
 

@@ -98,5 +98,5 @@ def test_a_bad_template_is_one_line(encoders: dict[str, Encoder], text: str, mes
 
 
 def test_a_model_that_averages_tokens_has_no_template_to_change(bert_folder: Path) -> None:
-    with pytest.raises(ValueError, match="averages the tokens of a sentence"):
+    with pytest.raises(ValueError, match="averages a sentence's tokens"):
         under(cse.load(str(bert_folder), "mean"), OTHER)

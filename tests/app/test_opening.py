@@ -9,7 +9,7 @@ import pytest
 from app_models import GOOD, write_model
 from conftest import ROOT
 
-from cse.analysis.faithfulness import continuity, trustworthiness
+from cse.analysis.projection import continuity, trustworthiness
 from cse.analysis.rankings import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST

@@ -6,7 +6,7 @@ from app_models import GOOD, MARKUP, write_model
 
 import cse
 from cse.analysis.calibration import random_cosines
-from cse.analysis.disagreement import Disagreement
+from cse.analysis.rankings import Disagreement
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState, open_state
 from cse.app.sections.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed

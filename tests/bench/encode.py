@@ -21,7 +21,7 @@ import torch
 from cse.encoding.encoder import Encoder
 from cse.encoding.packed import read_in
 from cse.encoding.precision import computes_in_bf16, in_precision
-from cse.evaluation.labelled_data import labelled_rows
+from cse.evaluation.classification import labelled_rows
 from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN
 from cse.models.names import BUNDLED

@@ -64,7 +64,7 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
         building = {"folder": _seconds(lambda: _build(stored, folder, factory))}
         if store is not None:
             places["store"] = store
-            building["store"] = _seconds(lambda: kept.enter_context(_fleeting(stored, store, factory)))
+            building["store"] = _seconds(lambda: kept.enter_context(_temporary(stored, store, factory)))
         opening = {where: _seconds(partial(open_at, place)) for where, place in places.items()}
         indexes = {where: open_at(place) for where, place in places.items()}
         times = _search_in_turn(indexes, queries, rounds)
@@ -118,10 +118,10 @@ def _build(rows: np.ndarray, folder: Path, factory: str) -> None:
     VectorIndex.build(_batches(rows), folder, settings=BuildSettings(factory=factory))
 
 
-def _fleeting(rows: np.ndarray, store: str, factory: str) -> AbstractContextManager[MilvusIndex]:
+def _temporary(rows: np.ndarray, store: str, factory: str) -> AbstractContextManager[MilvusIndex]:
     from index.milvus import MilvusIndex
 
-    return MilvusIndex.fleeting(_batches(rows), store, settings=BuildSettings(factory=factory))
+    return MilvusIndex.temporary(_batches(rows), store, settings=BuildSettings(factory=factory))
 
 
 def _search_in_turn(

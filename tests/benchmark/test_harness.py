@@ -10,8 +10,7 @@ import pytest
 from cse.benchmark.harness import EvaluationRequest, cached_encode, evaluate, new_results, run_units
 from cse.benchmark.models import ComparedModel, ModelSelection
 from cse.benchmark.results import open_results, read_results
-from cse.evaluation.task import TaskData
-from cse.evaluation.tasks import find_task
+from cse.evaluation.tasks import TaskData, find_task
 
 
 @dataclass

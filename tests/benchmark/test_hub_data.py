@@ -6,7 +6,7 @@ import pytest
 
 from cse.benchmark.hub_data import SETS, fetch
 from cse.evaluation import sts
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 from cse.text.sentences import scored_pairs
 
 
@@ -48,9 +48,7 @@ def test_a_set_of_another_size_or_no_hub_is_refused_and_leaves_no_file(
         fetch("sts", tmp_path)
     monkeypatch.setattr("cse.storage.hub.reachable", lambda: True)
     monkeypatch.setattr("datasets.load_dataset", lambda source, split: [{}] * 3)
-    with pytest.raises(
-        ValueError, match="mteb/sts12-sts: 3 rows, not the 3108 that are scored; give a folder as `data`"
-    ):
+    with pytest.raises(ValueError, match="mteb/sts12-sts: 3 rows, expected 3108; give a folder as `data`"):
         fetch("sts", tmp_path)
 
     def offline(source: str, split: str) -> list:

@@ -80,7 +80,7 @@ def test_too_few_vectors_and_impossible_dimensions_are_refused() -> None:
             fit_whitening(vectors, dimensions)
     with pytest.raises(ValueError, match="vary in 0 directions"):
         fit_whitening(np.ones((20, 3), np.float32))
-    with pytest.raises(ValueError, match="1 vectors have no distribution; give more texts"):
+    with pytest.raises(ValueError, match="a flow needs at least 2 vectors, got 1; give more texts"):
         fit_flow(vectors[:1])
 
 

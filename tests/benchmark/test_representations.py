@@ -116,7 +116,7 @@ def test_of_a_words_rows_the_first_counts(tmp_path: Path) -> None:
         ("the 1 2\nman 1\n", "words.txt: line 2 has 1 numbers after its word, not 2; the file is damaged"),
         ("the 1 2\n\nman 1 2 3\n", "words.txt: line 3 has 3 numbers after its word, not 2; the file is damaged"),
         ("the 1 2\nman 1 x\n", "words.txt: line 2: could not convert string to float: 'x'; every column"),
-        ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a number that is not finite; correct or remove"),
+        ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a value that is not finite; correct or remove"),
     ],
 )
 def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:

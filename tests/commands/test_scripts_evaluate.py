@@ -219,7 +219,7 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
         (["--postprocess", "flow", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
         (["--model", "promptbert", "--pooling", "max"], 3, "unknown 'max'"),
         (["--model", "bundled", "--family", "elmo"], 3, "unknown family 'elmo'"),
-        (["--store", "milvus://localhost"], 3, "'milvus://localhost' is no address of a collection"),
+        (["--store", "milvus://localhost"], 3, "'milvus://localhost' is not the address of a collection"),
     ],
 )
 def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
@@ -248,7 +248,7 @@ def test_a_model_that_fails_loses_no_row_of_the_others(
     done = run("evaluate", "sts", *models, "--data", sts, *(["--json", "-"] if printed == "json" else []))
     refused(done, 3, "broken-mean gives vectors that are not finite")
     assert "broken-mean failed: " in done.stderr
-    assert "failed: broken-mean; what else was asked for is scored" in done.stderr
+    assert "failed: broken-mean; everything else is scored" in done.stderr
     if printed == "table":
         assert [line.split()[0] for line in done.stdout.splitlines()] == ["STS12", "bert-mean", "roberta-mean"]
     else:

@@ -56,7 +56,7 @@ def test_refusals_are_one_line_and_leave_nothing(checkpoint: Path, tmp_path: Pat
     (tmp_path / "full" / "notes.txt").write_text("mine")
     for arguments, code, reason in (
         ((checkpoint, "--to", "gguf"), 2, "unknown form 'gguf'; choose from sentence-transformers, peft, onnx"),
-        ((checkpoint, "--to", "peft"), 3, "mine has no prefix on a frozen backbone"),
+        ((checkpoint, "--to", "peft"), 3, "mine is not a prefix on a frozen backbone"),
         ((tmp_path / "index", "--to", "onnx"), 3, "is an index; give --to as one of datasets, parquet, projector"),
         ((tmp_path / "index", "--to", "parquet", "--pooling", "cls"), 3, "leave out --pooling"),
         ((checkpoint, "--to", "datasets"), 4, "not an index folder"),

@@ -191,7 +191,7 @@ def test_a_missing_corpus_and_a_bad_factory_are_refused(tmp_path: Path, corpus: 
     arguments = ["--model", "promptbert", "--output", tmp_path / "x"]
     assert_refused(run_build(tmp_path / "no.txt", *arguments), 3, "no.txt")
     assert_refused(run_build(corpus, *arguments, "--factory", "Flatt"), 3, "'Flatt'", "HNSW32,Flat IVF{n},Flat")
-    assert_refused(run_build(corpus, *arguments, "--factory", "IVF64,Flat"), 3, "needs 64 sentences or more")
+    assert_refused(run_build(corpus, *arguments, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt"]
 
 
@@ -243,7 +243,7 @@ def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkey
 
     monkeypatch.setattr(build_index, "_append", overtaken)
     refused = run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append")
-    assert_refused(refused, 3, "another program changed it meanwhile; run this command again")
+    assert_refused(refused, 3, "another program changed it during this run; run this command again")
     assert VectorIndex.load(folder).texts(range(6)) == [*CORPUS, "the second sentence"]
     assert run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append").exit_code == 0
     assert VectorIndex.load(folder).texts([5, 6]) == ["the second sentence", "the first sentence"]

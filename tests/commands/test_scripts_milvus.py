@@ -89,7 +89,7 @@ def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path],
     place, _ = built
     refused(run(search, "--store", place, "x", "--model", models["simcse"]), 4, "built by")
     refused(run(search, "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
-    refused(run(search, "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server answers")
+    refused(run(search, "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server there")
     refused(run(search, "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
     assert run(search, place).exit_code == run(search, "--store", place, "x", "y").exit_code == 2
 
@@ -124,7 +124,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in found.values())
     assert by_folder == by_server
     assert app.main(["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
-    assert "no Milvus server answers" in capsys.readouterr().err
+    assert "no Milvus server there" in capsys.readouterr().err
     away = f"milvus://127.0.0.1:{free_port()}/x"
-    with pytest.raises(IndexFolderError, match=r"^x: no Milvus server answers there"):
+    with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):
         opener({column: away for column in state.corpora[key].columns})(state.corpora[key].columns[0], Other())

@@ -24,7 +24,7 @@ def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> Non
     assert [(row["token"], pytest.approx(row["probability"])) for row in json.loads(asked)] == expected
     refused(run("tokens", "--model", bert_folder, "a", "--template", "[MASK]"), 3, "exactly one [X]")
     refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
-    refused(run("tokens", "--model", bert_folder), 3, "give a sentence or --file")
+    refused(run("tokens", "--model", bert_folder), 3, "give either a sentence or --file")
 
 
 def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folder: Path, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folde
         assert before.split() == row["before"] == [token for token, _ in encoder.top_tokens(sentence, 5, False)]
         assert after.split() == row["after"] == [token for token, _ in encoder.top_tokens(sentence, 5)]
     assert [row["sentence"] for row in asked] == ["the dog is sad", "a big cat"]
-    refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "one of them")
+    refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "give either a sentence or --file")
     refused(run("tokens", "--model", bert_folder, "--file", tmp_path / "none.txt"), 3, "none.txt")
     refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
     refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")

@@ -13,9 +13,9 @@ from conftest import DATA
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
+from cse.evaluation.classification import labelled_rows
 from cse.evaluation.clustering import hungarian_accuracy, same_label_neighbours, units
-from cse.evaluation.labelled_data import labelled_rows
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def from_confusion(confusion: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

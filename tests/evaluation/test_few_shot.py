@@ -9,7 +9,7 @@ import pytest
 from test_transfer import Rows, arrays, noisy, numbers, separable, slow, write
 
 from cse.evaluation import few_shot
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(
 @pytest.mark.parametrize(
     ("name", "files", "message"),
     [
-        ("MR", {"all": separable(33)}, r"all.tsv: label 'b' has 16 of the 17 rows"),
-        ("TREC", {"train": separable(31), "test": separable(4)}, r"train.tsv: label 'b' has 15 of the 16 rows"),
+        ("MR", {"all": separable(33)}, r"all.tsv: label 'b' has 16 of 17 required rows"),
+        ("TREC", {"train": separable(31), "test": separable(4)}, r"train.tsv: label 'b' has 15 of 16 required rows"),
     ],
 )
 def test_few_shot_refuses_a_label_with_too_few_rows(

@@ -12,7 +12,7 @@ from conftest import DATA
 from cse.evaluation import geometry
 from cse.evaluation.geometry import grade_distribution
 from cse.evaluation.isotropy import alignment, anisotropy, uniformity
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

@@ -41,9 +41,9 @@ def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() ->
         ([0.1, 0.2], [3.0, 3.0], "x.tsv: all 2 pairs have the same grade, so there is no correlation"),
         ([0.1, 0.1], [3.0, 1.0], "x.tsv: all 2 pairs have the same cosine, so there is no correlation"),
         ([1.0, 1.0 - 1e-7, 1.0], [3.0, 1.0, 2.0], "all 3 pairs have the same cosine"),  # rounding of float32 vectors
-        ([0.1], [3.0], "a correlation needs two pairs or more, got 1"),
-        ([0.1, np.nan], [3.0, 1.0], "some cosines are no finite numbers"),
-        ([0.1, np.inf], [3.0, 1.0], "some cosines are no finite numbers"),
+        ([0.1], [3.0], "a correlation needs at least two pairs, got 1"),
+        ([0.1, np.nan], [3.0, 1.0], "some cosines are not finite"),
+        ([0.1, np.inf], [3.0, 1.0], "some cosines are not finite"),
     ],
 )
 def test_an_undefined_correlation_is_refused_and_never_a_number(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import DATA
 
-from cse.evaluation.pair_map import drawn_pairs, pair_map
+from cse.evaluation.isotropy import drawn_pairs, pair_map
 from cse.text.sentences import scored_pairs
 
 

@@ -8,7 +8,7 @@ from conftest import DATA
 from sklearn.metrics import ndcg_score
 
 from cse.evaluation.retrieval import measures, read_relevance, read_texts, score, units
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 
 
 def exact(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
@@ -67,14 +67,14 @@ def test_a_title_is_said_once(tmp_path: Path) -> None:
     ("corpus", "qrels", "message"),
     [
         ("1\ta\tb\tc\n", "", "corpus.tsv: line 1 has 4 columns"),
-        ("1\ta\n1\tb\n", "", "corpus.tsv: line 2: the id '1' stands there twice"),
+        ("1\ta\n1\tb\n", "", "corpus.tsv: line 2 repeats the id '1'"),
         ("\n", "", "corpus.tsv: no text in it"),
         ("1\ta\n", "q\t1\n", "qrels_dev.tsv: line 1 has 2 columns"),
         ("1\ta\n", "q\t9\t1\n", "line 1: no document '9'"),
         ("1\ta\n", "p\t1\t1\n", "line 1: no query 'p'"),
-        ("1\ta\n", "q\t1\tgood\n", "the grade 'good' is no number"),
+        ("1\ta\n", "q\t1\tgood\n", "the grade 'good' is not a number"),
         ("1\ta\n", "q\t1\t-1\n", "no query has a relevant document"),
-        ("q\tsouth\n", "q\tq\t1\n", "no query has a relevant document but itself"),
+        ("q\tsouth\n", "q\tq\t1\n", "no query has a relevant document other than itself"),
     ],
 )
 def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels: str, message: str) -> None:

@@ -10,8 +10,8 @@ from test_scripts import refused, run
 from test_transfer import arrays, noisy, numbers, separable, write
 
 from cse.evaluation import senteval_classifier, transfer
-from cse.evaluation.labelled_data import Part
-from cse.evaluation.task import TaskData
+from cse.evaluation.classification import Part
+from cse.evaluation.tasks import TaskData
 
 SEED = 1111
 

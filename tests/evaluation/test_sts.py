@@ -7,7 +7,7 @@ import pytest
 from conftest import DATA
 
 from cse.evaluation.sts import score, units, with_final_period
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 from cse.text.sentences import scored_pairs
 
 WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}

@@ -9,8 +9,7 @@ from conftest import ROOT
 from cse.benchmark.published import SETS
 from cse.benchmark.task_figures import DRAWINGS
 from cse.evaluation import geometry
-from cse.evaluation.task import TaskData, TokenAccess
-from cse.evaluation.tasks import TASKS, find_task, tasks_with
+from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task, tasks_with
 from cse.evaluation.token_bias import StaticEmbeddings
 
 

@@ -178,7 +178,7 @@ def test_search_parameters_survive_loading(tmp_path: Path) -> None:
         ("IVF{n},Flat", "could not parse"),
         ("PQ7", "should be a multiple"),
         ("LSH", "METRIC_L2"),
-        ("IVF0,Flat", "a list or more"),
+        ("IVF0,Flat", "at least 1 list"),
         ("HNSW1,Flat", "2 neighbours"),
         ("IVF8_HNSW0,Flat", "2 neighbours"),
         ("IVF99999999999999999999,Flat", "stoi"),
@@ -194,7 +194,7 @@ def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, re
 
 
 @pytest.mark.parametrize(
-    ("factory", "reason"), [("IVF64,Flat", "needs 64 sentences or more"), ("PQ16", "number of clusters")]
+    ("factory", "reason"), [("IVF64,Flat", "needs at least 64 sentences"), ("PQ16", "number of clusters")]
 )
 def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"{factory} .*{reason}.*use Flat"):

@@ -1,4 +1,4 @@
-"""A copy of an index that is passed on: what it tells of the machine that built it."""
+"""Copies of an index: verified, and without paths of the machine that built it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from index import BuildSettings, VectorIndex
-from index.copying import copy_index
+from index.export import copy_index
 from index.manifest import read_manifest
 
 

@@ -19,9 +19,8 @@ from index_corpus import D, N, build, sentences, vectors
 import index.folder
 import index.store
 from index import BuildSettings, IndexFolderError, VectorIndex
-from index.folder import file_records
+from index.folder import file_records, file_state, is_stamped, stamp
 from index.manifest import read_manifest
-from index.stamps import file_state, is_stamped, stamp
 
 
 @pytest.fixture
@@ -188,7 +187,7 @@ def damage(folder: Path, kind: str) -> None:
         ("texts flipped", "is not what manifest.json describes"),
         ("manifest missing", "not an index folder, it has no manifest.json"),
         ("manifest garbage", "cannot read manifest.json"),
-        ("manifest list", "is not of the format cse-index"),
+        ("manifest list", "does not have the format cse-index"),
     ],
 )
 def test_damage_is_refused_in_one_line_with_the_cure(
@@ -205,7 +204,7 @@ def test_damage_is_refused_in_one_line_with_the_cure(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"format": "other"}, "not of the format"),
+        ({"format": "other"}, "not have the format"),
         ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
         ({"metric": "l2"}, "has metric 'l2'"),
         ({"normalized": False}, "has normalized False"),
@@ -290,7 +289,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
         VectorIndex.build([batch], tmp_path / "x", settings=BuildSettings())
 
     def after(name: str, then: Callable[[], None]) -> None:
-        """Let `then` happen once, after the first call of a step of opening."""
+        """Call `then` once, after the first call of a step of opening."""
         happened: list[Any] = []
         place, _, step = name.rpartition(".")
         original = getattr(sys.modules[place], step)
@@ -333,7 +332,7 @@ def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("index.folder.STAMPED", 1000)
-    monkeypatch.setattr("index.stamps.SETTLED", 0.0)
+    monkeypatch.setattr("index.folder.SETTLED", 0.0)
     hashed: list[str] = []
     sha256 = index.folder._sha256
     monkeypatch.setattr("index.folder._sha256", lambda path: (hashed.append(path.name), sha256(path))[1])
@@ -357,13 +356,13 @@ def test_stamps_are_few_and_none_is_made_of_a_file_that_has_just_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.stamps.MOST_STAMPS", 3)
+    monkeypatch.setattr("index.folder.MOST_STAMPS", 3)
     files = [tmp_path / f"file {number}" for number in range(5)]
     for file in files:
         file.write_text("x")
         stamp(file, file_state(file), "0a")
     assert not any(is_stamped(file, "0a") for file in files)
-    monkeypatch.setattr("index.stamps.SETTLED", -1e9)
+    monkeypatch.setattr("index.folder.SETTLED", -1e9)
     for file in files:
         stamp(file, file_state(file), "0a")
         assert is_stamped(file, "0a")

@@ -1,4 +1,4 @@
-"""What a search takes in and hands out beside the numbers: texts by their rows, queries as they were given."""
+"""Texts of a search: sentences by row number, and queries that stay unchanged."""
 
 from __future__ import annotations
 

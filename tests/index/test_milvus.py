@@ -39,7 +39,7 @@ def build(place: Path | str, factory: str = "Flat", count: int = N) -> Any:
 
 
 def collections(place: str) -> list[str]:
-    """What the server has of the index at `place`."""
+    """The server's collections of the index at `place`."""
     client, name = client_of(place), place.rpartition("/")[2]
     return [found for found in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", found)]
 
@@ -231,12 +231,12 @@ def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(place: s
         opened.hits(vectors(1)[0], 3)
 
 
-def test_a_fleeting_index_leaves_nothing(place: str) -> None:
-    with MilvusIndex.fleeting(in_batches(97, 100), place, settings=SETTINGS) as index:
+def test_a_temporary_index_leaves_nothing(place: str) -> None:
+    with MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS) as index:
         assert len(index) == 100
         with (
-            pytest.raises(ValueError, match="is there already"),
-            MilvusIndex.fleeting(in_batches(97, 100), place, settings=SETTINGS),
+            pytest.raises(ValueError, match="exists; give the name of a new collection"),
+            MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS),
         ):
             pass
     assert collections(place) == []
@@ -268,7 +268,7 @@ def test_another_model_dimension_or_collection_is_refused(place: str, server: st
         collection.remove([300])
     with pytest.raises(ValueError, match="k is 0"):
         collection.search(vectors(1), 0)
-    with pytest.raises(ValueError, match="is saved there alone"):
+    with pytest.raises(ValueError, match="can only be saved there"):
         collection.save(f"{server}/elsewhere")
     with pytest.raises(ValueError, match="Milvus has no 'SQfp16'; choose Flat"):
         build(place, "SQfp16")
@@ -280,15 +280,15 @@ def test_another_model_dimension_or_collection_is_refused(place: str, server: st
 
 def test_a_foreign_collection_is_neither_opened_nor_replaced(place: str) -> None:
     client_of(place).create_collection(place.rpartition("/")[2], dimension=D)
-    with pytest.raises(IndexFolderError, match="is no finished index of this project"):
+    with pytest.raises(IndexFolderError, match="is not a complete index of this project"):
         open_at(place)
-    with pytest.raises(ValueError, match="not made here; give the index another name"):
+    with pytest.raises(ValueError, match="is a collection of another program; give the index another name"):
         build(place)
 
 
 def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
     nobody = f"milvus://127.0.0.1:{free_port()}/x"
-    with pytest.raises(IndexFolderError, match="no Milvus server answers there; start one"):
+    with pytest.raises(IndexFolderError, match="no Milvus server there; start one"):
         open_at(nobody)
     with served(tmp_path / "data") as address:
         place = f"{address}/x"
@@ -331,14 +331,14 @@ def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing
             client_of(address)
     assert dead.asked == 6
     assert str(refused.value) == (
-        f"{address}: a server listens there, but did not answer as Milvus does for 60 seconds (Fail connecting to "
-        "server); it may be starting or busy: try again later"
+        f"{address}: a server listens there, but gave no valid answer in 60 seconds (Fail connecting to server); "
+        "it may be starting or busy: try again later"
     )
 
 
 def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     server = SlowServer(monkeypatch, 1000)
-    with pytest.raises(IndexFolderError, match="no Milvus server answers there; start one, or correct it"):
+    with pytest.raises(IndexFolderError, match="no Milvus server there; start one, or correct the address"):
         client_of(f"milvus://127.0.0.1:{free_port()}/x")
     assert server.asked == 0
 
@@ -351,19 +351,19 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
         raise TimeoutError("timed out")
 
     monkeypatch.setattr("socket.create_connection", silent)
-    with pytest.raises(IndexFolderError, match=r"x: gave no sign within 30 seconds; .* try again later"):
+    with pytest.raises(IndexFolderError, match=r"x: no response within 30 seconds; .* try again later"):
         client_of("milvus://[::1]:1/x")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("milvus://localhost/x", "is no address"),
-        ("milvus://localhost:19530", "has letters, digits and _"),
-        ("milvus://localhost:19530/1x", "has letters, digits and _"),
+        ("milvus://localhost/x", "is not the address"),
+        ("milvus://localhost:19530", "letters, digits and _, not beginning"),
+        ("milvus://localhost:19530/1x", "letters, digits and _, not beginning"),
         ("milvus://localhost:99999/x", "out of range"),
-        ("milvus://name:secret@localhost:19530/x", "is no address"),
-        ("milvus://localhost:19530/a/b", "has letters, digits and _"),
+        ("milvus://name:secret@localhost:19530/x", "is not the address"),
+        ("milvus://localhost:19530/a/b", "letters, digits and _, not beginning"),
     ],
 )
 def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: str) -> None:

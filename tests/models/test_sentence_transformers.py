@@ -12,7 +12,7 @@ from conftest import DATA, SENTENCES
 import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
-from cse.evaluation.task import TaskData
+from cse.evaluation.tasks import TaskData
 from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
 
 TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}

@@ -101,7 +101,7 @@ def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(
     assert f"64.75  {BEST}" in done.stdout
     again = run(*arguments, "--generate", tmp_path / "nothing")
     assert (again.exit_code, again.stdout) == (0, done.stdout)
-    assert "is there already" in again.stderr
+    assert "exists; its templates are scored" in again.stderr
 
 
 def test_what_cannot_write_templates_is_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_file_gives_its_templates_in_order(listed: Path) -> None:
         ("\n[X] means\n", "line 2: '[X] means' needs one [X] and one [MASK]"),
         ("[X] [X] [MASK]\n", "line 1: '[X] [X] [MASK]' needs one [X]"),
         ("[X] [MASK] [MASK]\n", "line 1: '[X] [MASK] [MASK]' needs one [X]"),
-        ("[X] [P] [MASK]\n", "line 1: [P] is a learned vector"),
+        ("[X] [P] [MASK]\n", "line 1: an untrained backbone has no learned vector"),
         ("[X] [MASK]\n\n[X] [MASK]\n", "line 3 repeats line 1: '[X] [MASK]'; remove one"),
         ("\n \n", "no template in it; give lines such as"),
     ],

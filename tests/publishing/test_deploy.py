@@ -31,7 +31,7 @@ OWN = {"README.md", "requirements.txt", "space.py"}
 
 
 def deploy(*words: object, code: int = 0) -> str:
-    """What the command prints: on stdout where it succeeds, on stderr where it fails."""
+    """The command's output: stdout if it succeeds, stderr if it fails."""
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert done.exit_code == code, done.output
     return done.stderr if code else done.stdout
@@ -42,7 +42,7 @@ def files_of(folder: Path) -> set[str]:
 
 
 def project_files() -> set[str]:
-    """What the hub has to have of the project."""
+    """The files of the project that the hub must have."""
     paths = [path for name in ("cse", "index") for path in (ROOT / name).rglob("*") if path.is_file()]
     kept = [path for path in paths if path.parent.name != "__pycache__"]
     return {path.relative_to(ROOT).as_posix() for path in kept} | {"LICENSE"}
@@ -101,7 +101,7 @@ def test_what_is_not_installed_is_pinned_to_the_oldest_version_and_other_extras_
 
 def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(LOCK)
-    with pytest.raises(ArtefactError, match=r"no README\.md in it, which a Space needs; deploy from a clone of the"):
+    with pytest.raises(ArtefactError, match=r"no README\.md, which a Space needs; deploy from a clone of the"):
         project_texts(tmp_path)
 
 
@@ -153,11 +153,11 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["no-owner"], 3, "'no-owner' is no name for the hub; give OWNER/NAME"),
-        (["me/a--b"], 3, "is no name for the hub (Cannot have -- or .. in repo_id"),
+        (["no-owner"], 3, "'no-owner' is not a valid name on the hub; give OWNER/NAME"),
+        (["me/a--b"], 3, "is not a valid name on the hub (Cannot have -- or .. in repo_id"),
         (["me/space"], 4, "the model hub cannot be reached; nothing was uploaded"),
         (["me/space", "--hardware", "tpu"], 2, "unknown hardware 'tpu'; choose from zero-gpu, cpu, gpu"),
-        (["me/space", "--dry-run", "--output", "HERE"], 3, "is there already; delete it or give another --output"),
+        (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
         (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
         (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
     ],
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
 
 
 class StandIn:
-    """What `HfApi` is asked for."""
+    """The calls of `HfApi`."""
 
     asked: list[tuple[str, dict[str, object]]]
 
@@ -240,7 +240,7 @@ def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: 
     shutil.copytree(tmp_path / "first", tmp_path / "more" / "first")
     options = ["--index", tmp_path / "first", "--index", tmp_path / "more" / "first"]
     error = deploy("me/space", *options, "--dry-run", "--output", tmp_path / "other", code=3)
-    assert "two indexes are called first; rename the folder of one" in error
+    assert "two index folders are named first; rename one" in error
 
 
 def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,5 +252,5 @@ def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
     monkeypatch.setattr("huggingface_hub.HfApi", Refusing)
     error = deploy("me/space", code=4)
-    assert "me/space: the hub did not take it (403 Forbidden: no ZeroGPU Space is left to you)" in error
+    assert "me/space: the hub refused the upload (403 Forbidden: no ZeroGPU Space is left to you)" in error
     assert error.count("\n") == 2  # what is uploaded, and the error

@@ -53,7 +53,7 @@ def open_sentence_transformers(folder: Path, **options: object):
 
 
 def run_card(folder: Path) -> float:
-    """What the snippet of a README prints."""
+    """The output of a README's snippet."""
     (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     out = io.StringIO()
     with contextlib.redirect_stdout(out), warnings.catch_warnings():
@@ -166,7 +166,7 @@ def check_onnx(encoder: Encoder, folder: Path, space: str = "") -> None:
 @pytest.mark.parametrize(
     ("method", "to", "reason"),
     [
-        ("simcse", "peft", "has no prefix on a frozen backbone, .* give `to` sentence-transformers"),
+        ("simcse", "peft", "is not a prefix on a frozen backbone, .* give `to` sentence-transformers"),
         ("prompt-denoised", "sentence-transformers", "subtracts its template's bias"),
         ("first-last", "onnx", "pools by first-last"),
         ("simcse", "gguf", "unknown `to` 'gguf'; choose from sentence-transformers, peft, onnx"),
@@ -210,5 +210,5 @@ def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
 def test_a_slot_whose_name_is_a_word_is_refused(bert_folder: Path, tmp_path: Path) -> None:
     encoder = encoder_of(bert_folder, "conpvp")
     encoder.tokenizer.add_tokens(["[P0]"])
-    with pytest.raises(ValueError, match=r"its vocabulary has \[P0\] already"):
+    with pytest.raises(ValueError, match=r"its vocabulary already has \[P0\]"):
         export_model(encoder, "sentence-transformers", tmp_path / "out")

@@ -147,7 +147,7 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
     settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
     VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
     push(mine, "me/prefix")
-    assert "which no reader has; push that and give its id as --model" in push(tmp_path / "index", "me/texts", code=3)
+    assert "; push that and give its id as --model" in push(tmp_path / "index", "me/texts", code=3)
     commit = re.search(r"me/texts@(\w+)", push(tmp_path / "index", "me/texts", "--model", "me/prefix"))[1]
     _, files = at_hand.find("datasets/me/texts", "main")
     assert files.keys() == {"README.md", "index.faiss", "manifest.json", "texts.arrow"}
@@ -176,7 +176,7 @@ def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert
         (lambda mine, base: shutil.rmtree(base), 4, "its backbone BASE is missing; restore that folder"),
         (lambda mine, base: tiny_bert(base, hidden=16), 4, "but that is now"),
         (lambda mine, base: (mine / "model.safetensors").unlink(), 4, "no model.safetensors in it"),
-        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not passed on"),
+        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not copied"),
         (lambda mine, base: shutil.rmtree(mine), 4, "no config.json in it; give a model's folder"),
     ],
 )
@@ -201,4 +201,4 @@ def test_without_a_token_or_a_hub_nothing_begins(at_hand: Hub, tmp_path: Path, m
     assert "no token for the model hub; run `hf auth login`" in push(tmp_path, "me/prefix", code=4)
     monkeypatch.setattr(hub, "reachable", lambda: False)
     assert "the model hub cannot be reached" in push(tmp_path, "me/prefix", code=4)
-    assert "is no name for the hub" in push(tmp_path, "prefix", code=3)
+    assert "is not a valid name on the hub" in push(tmp_path, "prefix", code=3)

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import ROOT
 from playwright.sync_api import expect
 
-from cse.analysis.disagreement import Disagreement
+from cse.analysis.rankings import Disagreement
 from cse.app.drawing import html
 from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from index import BuildSettings, VectorIndex
-from index.factories import DOCUMENTED_FACTORIES
+from index.manifest import DOCUMENTED_FACTORIES
 
 N, D, POOL = 600, 32, 700
 FACTORIES = [factory.replace("{n}", "8") for factory in DOCUMENTED_FACTORIES]

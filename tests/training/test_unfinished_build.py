@@ -87,7 +87,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path: Path, harm: str) -> Non
 def test_a_state_of_more_rows_than_come_again_is_refused(tmp_path: Path) -> None:
     settings, state = BuildSettings(factory="SQ8"), tmp_path / "state"
     VectorIndex.build(in_batches(100), tmp_path / "out", settings=settings, state=state)
-    with pytest.raises(ValueError, match="had 600 rows, of which 500 are left; give the corpus it was begun with"):
+    with pytest.raises(ValueError, match="has 600 rows, but the corpus only 500; give the corpus it was started with"):
         VectorIndex.build(in_batches(100, 500), tmp_path / "out", settings=settings, state=state)
     assert len(VectorIndex.load(tmp_path / "out")) == 600
 
@@ -115,7 +115,7 @@ def test_a_state_of_other_vectors_is_refused(
     others = [(texts, vectors.copy()) for texts, vectors in batches]
     others[changed // 97][1][changed % 97] *= -1
     if stop or not changed:
-        with pytest.raises(ValueError, match=r"had other vectors in its first .* rows; give the corpus it was begun"):
+        with pytest.raises(ValueError, match=r"has other vectors in its first .* rows; give the corpus it was started"):
             VectorIndex.build(others, tmp_path / "out", settings=settings, state=state)
         assert not (tmp_path / "out").exists()
     else:  # the state has none of what changed
@@ -365,7 +365,7 @@ def test_another_factory_takes_the_vectors_that_are_there(
     corpus: Path, tmp_path: Path, models: dict[str, Path], seen: list[str]
 ) -> None:
     given = (corpus, "--model", models["promptbert"], "--output", tmp_path / "out", "--resume")
-    refused(run(*given, "--factory", "IVF64,Flat"), 3, "needs 64 sentences or more")
+    refused(run(*given, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     seen.clear()
     built(*given, "--factory", "IVF2,Flat")
     assert seen == []

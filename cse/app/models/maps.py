@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.analysis.faithfulness import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
+from cse.analysis.projection import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
 from cse.app import validation
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.remembered import fingerprint_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import gradio as gr
 import numpy as np
 
-from cse.analysis.disagreement import Disagreement, disagreements
 from cse.analysis.perturbations import PERTURBATIONS, Perturbation
+from cse.analysis.rankings import Disagreement, disagreements
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit

@@ -1,6 +1,9 @@
-"""Labelled texts: `label<TAB>text` and `label<TAB>text<TAB>text` files, and the vectors a classifier reads.
+"""Labelled texts (`label<TAB>text` or `label<TAB>text<TAB>text` files) and logistic regression on their vectors.
 
-A row is a tuple whose first item is the label, as written in the file.
+A row is a tuple of the label, as written in the file, and the texts. The regression has the hypotheses of SentEval, a
+linear layer under a softmax, but is solved to convergence and needs no seed; SentEval's early-stopped Adam is in
+`senteval_classifier`. Features are standardised with the mean and deviation of the training rows, so that a penalty
+means the same for vectors of any length. Of equally good strengths the one with the strongest penalty is taken.
 """
 
 from __future__ import annotations
@@ -15,20 +18,23 @@ import numpy as np
 from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
+    import numpy as np
     from sklearn.model_selection import StratifiedKFold
+    from sklearn.pipeline import Pipeline
 
     from cse.evaluation import Encode
 
 LabelledRow = tuple[str, ...]
 Part = tuple[np.ndarray, np.ndarray]  # (N, d) features, (N,) labels
 SEED = 1111  # SentEval's
+STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # scikit-learn's C
 
 
 def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
     """Rows of one label and `texts` texts, all stripped, from a tab-separated file without a header; never empty.
 
     Empty lines are skipped. Raises ValueError naming file and line for a wrong column count and for an empty label or
-    text, and naming the file where there is none, where it holds no row or where all rows have the same label.
+    text, and naming the file if it is missing, holds no row or has only one label.
     """
     wanted = "<TAB>".join(["label", *["text"] * texts])
     rows: list[LabelledRow] = []
@@ -54,26 +60,26 @@ def labels(rows: Sequence[LabelledRow]) -> np.ndarray:
 
 
 def check_counts(path: Path, rows: Sequence[LabelledRow], least: int) -> None:
-    """Raise ValueError naming file, label and count where a label has fewer than `least` rows."""
+    """Raise ValueError, naming file, label and count, if a label has fewer than `least` rows."""
     label, count = min(Counter(row[0] for row in rows).items(), key=lambda item: item[1])
     if count < least:
         raise ValueError(
-            f"{path}: label {label!r} has {count} of the {least} rows it needs; add some, or remove the label "
-            "(a header line counts as one)"
+            f"{path}: label {label!r} has {count} of {least} required rows; add some, or remove the label "
+            "(a header line is read as a row)"
         )
 
 
 def check_known(path: Path, rows: Sequence[LabelledRow], training: Sequence[LabelledRow]) -> None:
-    """Raise ValueError naming the file and the first label of `rows` that `training` does not have."""
+    """Raise ValueError, naming the file and the label, if a label of `rows` is not in `training`."""
     known = {row[0] for row in training}
     if unknown := next((row[0] for row in rows if row[0] not in known), None):
-        raise ValueError(f"{path}: label {unknown!r} is not among those trained on ({', '.join(sorted(known)[:9])})")
+        raise ValueError(f"{path}: label {unknown!r} is not in the training data ({', '.join(sorted(known)[:9])})")
 
 
 def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
     """(N, d) vectors of rows with one text, (N, 2d) [|u - v|; u * v] of rows with two (SentEval's for MRPC).
 
-    One call of `encode`, with each distinct text once.
+    Calls `encode` once, with each distinct text once.
     """
     texts = list(dict.fromkeys(text for row in rows for text in row[1:]))
     place = {text: number for number, text in enumerate(texts)}
@@ -90,3 +96,26 @@ def stratified(count: int) -> StratifiedKFold:
     from sklearn.model_selection import StratifiedKFold
 
     return StratifiedKFold(count, shuffle=True, random_state=SEED)
+
+
+def classifier(strength: float = 1.0) -> Pipeline:
+    """Unfitted standardisation and logistic regression with C = `strength`; 1 is scikit-learn's default."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
+
+
+def chosen_by_folds(train: Part, test: np.ndarray, folds: int) -> np.ndarray:
+    """(N,) labels predicted for the rows of `test`; cross-validation on `train` chooses the strength."""
+    from sklearn.model_selection import GridSearchCV
+
+    grid = {"logisticregression__C": STRENGTHS}
+    return GridSearchCV(classifier(), grid, cv=stratified(folds), error_score="raise").fit(*train).predict(test)
+
+
+def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
+    """(N,) labels predicted for the rows of `test` by the classifier trained on `train` that is best on `dev`."""
+    fitted = [classifier(strength).fit(*train) for strength in STRENGTHS]
+    return max(fitted, key=lambda each: each.score(*dev)).predict(test)
