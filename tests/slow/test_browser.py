@@ -70,8 +70,10 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
 
 def test_similarity_follows_the_examples_and_the_list(browser, url):
     with watched(browser, url) as page:
+        opening = page.locator("#similarity").inner_text()
         page.get_by_text("negation", exact=True).click()
         expect(page.get_by_label("Sentence B")).to_have_value("The restaurant is not open on Sundays.")
+        expect(page.locator("#similarity")).not_to_have_text(opening, use_inner_text=True)
         page.get_by_label("Sentence A").fill("the cat")
         page.get_by_label("Sentence B").fill("the cat")
         page.get_by_label("Sentence B").press("Enter")
