@@ -27,13 +27,19 @@ PAUSES = {"index": 0.02, "model": 0.2}  # seconds between two replacements; open
 WORDS = ["a man plays the guitar", "the dog runs", "a child eats an apple"]
 
 
+def going_on(stop: Event) -> bool:
+    """Return True until the race is over, or the process that began it has died."""
+    parent = multiprocessing.parent_process()
+    return not stop.is_set() and (parent is None or parent.is_alive())
+
+
 def write_indexes(folder: Path, stop: Event, counts: Any) -> None:
     """Build one index over the other: row r of one holds sentence r, of the other the last but r."""
     from index import BuildSettings, VectorIndex
 
     texts = [f"sentence {number}" for number in range(SENTENCES)]
     vectors = points()
-    while not stop.is_set():
+    while going_on(stop):
         VectorIndex.build([(texts, vectors)], folder / "index", settings=BuildSettings())
         texts, vectors = texts[::-1], vectors[::-1]
         counts["indexes replaced"] = counts.get("indexes replaced", 0) + 1
@@ -45,7 +51,7 @@ def read_indexes(folder: Path, stop: Event, tell: Callable[[str], None]) -> None
     from index import VectorIndex
 
     vectors, known = points(), [3, 250, 499]
-    while not stop.is_set():
+    while going_on(stop):
         try:
             index = VectorIndex.load(folder / "index")
             found = index.texts(index.search(vectors[known], 1)[1][:, 0])
@@ -80,7 +86,7 @@ def write_models(folder: Path, stop: Event, counts: Any) -> None:
     from cse.models.checkpoint import save
 
     models = list(make_models(folder).values())
-    while not stop.is_set():
+    while going_on(stop):
         save(models[0], folder / "model", {})
         models.reverse()
         counts["models replaced"] = counts.get("models replaced", 0) + 1
@@ -92,7 +98,7 @@ def read_models(folder: Path, stop: Event, tell: Callable[[str], None]) -> None:
     import cse
 
     vectors = dict(np.load(folder / "vectors.npz"))
-    while not stop.is_set():
+    while going_on(stop):
         try:
             encoder = cse.load(str(folder / "model"))
             expected = vectors[encoder.method.name]
