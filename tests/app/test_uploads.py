@@ -150,7 +150,7 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
 
     first = send("10.0.0.1", 2_000)
     assert [answer.status_code for answer in (first, send("10.0.0.1", 900), send("10.0.0.2", 1_900))] == [200, 429, 503]
-    line = "There is no room beside your address's other uploads; index those, or try later."
+    line = "The other uploads of your address leave no room; index them, or try later."
     assert send("10.0.0.1", 900).text == line
     Path(first.json()[0]).unlink()  # as who indexes it does
     assert send("10.0.0.1", 2_000).status_code == 200
