@@ -2,6 +2,7 @@
 
 import json
 
+import gradio as gr
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
@@ -426,6 +427,9 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
             lane = "maps" if function.api_name == "map" else lane
             assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])
     finding = [function for function in functions if function.name == "find"]
+    (again,) = [function for function in functions if function.name == "find_again"]
+    assert again.concurrency_id == "encode"
+    assert again.fn(0, "a", 5, "demo", 0, "key") == [gr.skip()] * len(again.outputs)  # nothing was indexed
     # Nothing that is forgotten when many other sessions come; a restored state before them only repeats the address.
     kinds = {type(component).__name__ for function in finding for component in function.inputs[-5:]}
     assert kinds == {"Textbox", "Slider", "Dropdown"}

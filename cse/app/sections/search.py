@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
-from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
@@ -123,6 +123,13 @@ def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None 
 
     fields = {"The query": query, "k": k, "The corpus": corpus, "The least percentile": threshold, "The key": key}
     run = refusing(find, fields, [output])
-    triggers = (button.click, query.submit, threshold.release, own.indexed.change)
-    private(triggers, run, examples)
-    return Linked(("q", "k", "corpus", "threshold"), run, triggers, examples=examples), own
+
+    def find_again(number: int, *shown: Any) -> Any:
+        """Repeat the search once sentences were indexed; an opened page reports a change of the number 0."""
+        return run.fn(*shown) if number else [gr.skip()] * len(run.outputs)
+
+    asking = [button.click, query.submit, threshold.release]
+    private(asking, run, examples)
+    own.indexed.change(find_again, [own.indexed, *run.inputs], list(run.outputs), **PRIVATE)
+    written = [*asking, own.indexed.change]
+    return Linked(("q", "k", "corpus", "threshold"), run, written, examples=examples), own
