@@ -3,11 +3,12 @@
 import threading
 from types import SimpleNamespace
 
+import gradio as gr
 import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from cse.app.forms.events import Newest
+from cse.app.forms.events import Newest, newest_only
 from cse.app.models.maps import Points, draw_maps
 from cse.app.models.models import Models
 from cse.app.models.state import AppState, Recent, open_state
@@ -98,3 +99,31 @@ def test_only_the_results_last_used_are_kept():
     assert recent.get("a") == 1
     recent.put("c", 3)
     assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
+
+
+def test_an_answer_that_comes_after_a_newer_request_changes_nothing(monkeypatch):
+    """Requests of one visitor run at once; whoever asked last is answered, and other visitors are left alone."""
+    session = ["a"]
+    monkeypatch.setattr("cse.app.forms.events.current_request", lambda: visit(session[0]) if session else None)
+
+    def slow(then):
+        then()
+        return ["slow", "answer"]
+
+    def steps(then):
+        yield ["first"]
+        then()
+        yield ["second"]
+
+    run, stepped = newest_only(slow), newest_only(steps)
+    assert run(lambda: run(list)) == [gr.skip(), gr.skip()]
+    assert run(list) == ["slow", "answer"]
+    assert list(stepped(lambda: next(stepped(list)))) == [["first"], [gr.skip()]]
+
+    def by_another():
+        session[0] = "b"
+        assert run(list) == ["slow", "answer"]
+
+    assert run(by_another) == ["slow", "answer"]
+    session.clear()  # no visitor, as in a call from Python
+    assert run(lambda: run(list)) == ["slow", "answer"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import gradio as gr
 
 from cse.app.models.recent import Recent
-from cse.app.models.visitors import MOST_VISITORS
+from cse.app.models.visitors import MOST_VISITORS, current_request
 from cse.training.progress import Report
 
 P = ParamSpec("P")
@@ -87,6 +87,33 @@ class Newest:
             yield result
             if self.replaced(request, number):  # before the next is computed
                 return
+
+
+def newest_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function`, or its generator, whose list of outputs changes nothing once the visitor has asked again.
+
+    Requests run at once, so the answer to an earlier one may come last.
+    """
+    newest = Newest()
+
+    def kept(outputs: list[Any], request: Any, number: int) -> list[Any]:
+        replaced = request is not None and newest.replaced(request, number)
+        return [gr.skip()] * len(outputs) if replaced else outputs
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> list[Any]:
+        request = current_request()
+        number = 0 if request is None else newest.ask(request)
+        return kept(function(*args, **kwargs), request, number)
+
+    @functools.wraps(function)
+    def each(*args: Any, **kwargs: Any) -> Iterator[list[Any]]:
+        request = current_request()
+        number = 0 if request is None else newest.ask(request)
+        for outputs in function(*args, **kwargs):
+            yield kept(outputs, request, number)
+
+    return each if inspect.isgeneratorfunction(function) else call
 
 
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:

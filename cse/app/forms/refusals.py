@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from cse.app.drawing.components import script
-from cse.app.forms.events import Run
+from cse.app.forms.events import Run, newest_only
 from cse.app.validation import FieldError
 
 NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
@@ -25,7 +25,8 @@ def refusing(
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
     `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
-    are cleared. The run has one output more than `outputs`, a hidden component.
+    are cleared. The run has one output more than `outputs`, a hidden component. Of a visitor's requests only the
+    newest is answered.
     """
     inputs = list(fields.values())
     for field in inputs:
@@ -58,7 +59,7 @@ def refusing(
         except ValueError as error:
             yield refused(error)
 
-    return Run(each if inspect.isgeneratorfunction(function) else call, inputs, [*outputs, place])
+    return Run(newest_only(each if inspect.isgeneratorfunction(function) else call), inputs, [*outputs, place])
 
 
 def field_of(error: ValueError, fields: Mapping[str, gr.components.Component]) -> gr.components.Component:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cse.app.models.recent import Recent
 
@@ -14,11 +14,16 @@ MOST_COLUMNS = 4  # added by one visitor
 MOST_VISITORS = 1000  # whose columns and newest requests are remembered
 
 
-def visitor() -> str | None:
-    """Return the session of the current request; None outside of one, as while the page is built."""
+def current_request() -> Any:
+    """Return the current `gr.Request`; None outside of one, as while the page is built."""
     from gradio.context import LocalContext
 
-    return getattr(LocalContext.request.get(None), "session_hash", None)
+    return LocalContext.request.get(None)
+
+
+def visitor() -> str | None:
+    """Return the session of the current request; None outside of one."""
+    return getattr(current_request(), "session_hash", None)
 
 
 def client_left() -> bool:
