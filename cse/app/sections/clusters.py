@@ -173,7 +173,8 @@ def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Ta
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
     output.select(requests.choose, None, pin, **QUICK)
-    source.input(requests.clear, None, [output, pin, number], **QUICK)
+    # In the queue, whose answers come in order: a map that is done already does not come after the cleared canvas.
+    source.input(requests.clear, None, [output, pin, number], show_progress="hidden", **HIDDEN)
     source.change(
         lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
         source, [per_topic, lines], **QUICK,
