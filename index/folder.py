@@ -19,14 +19,14 @@ from typing import Any
 
 from cse.errors import IndexFolderError
 from cse.storage.replace import Replacement, followed, recover
+from cse.storage.writing import feed
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
-BLOCK = 1 << 20  # bytes
-STAMPED = 64 * BLOCK  # larger files get a stamp and are not read again while it is valid
+STAMPED = 64 << 20  # bytes: larger files get a stamp and are not read again while it is valid
 CACHE_VARIABLE = "CSE_CACHE"
 MOST_STAMPS = 1000  # the oldest ones are deleted
 SETTLED = 2.0  # seconds; a file changed more recently may change again without a new time
@@ -108,12 +108,10 @@ def _is_marked_as_index(folder: Path) -> bool:
 
 
 def _sha256(path: Path) -> str:
-    """sha256 of a file in hex."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(BLOCK):
-            digest.update(chunk)
-    return digest.hexdigest()
+    """Return the sha256 of a file in hex, read now."""
+    sha = hashlib.sha256()
+    feed(sha, path)
+    return sha.hexdigest()
 
 
 def cache_folder() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,12 +9,12 @@ from types import UnionType
 from typing import Any, get_origin, get_type_hints
 
 from cse.errors import IndexFolderError
+from cse.storage.checksums import DIGEST, content_digest, with_digest
 from cse.storage.replace import recover
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
 LEFT_OUT = (("family", None),)  # fields added later, written only if they differ from this default
-DIGEST = "digest"  # key of the sha256 of all other fields
 READABLE = (1, 2)  # version 1 has no digest
 INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
 DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
@@ -84,7 +83,7 @@ class Manifest:
         """The JSON object of `manifest.json`."""
         values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
         values["version"] = Manifest.version  # even if read from version 1
-        return {**values, DIGEST: _digest(values)}
+        return with_digest(values)
 
 
 def factory_guidance() -> str:
@@ -145,16 +144,10 @@ def _problem(values: Any) -> str | None:
     different = sorted(names ^ {**dict(LEFT_OUT), **values}.keys())
     if different:
         return f"has missing or unknown keys: {', '.join(different)}"
-    if version != 1 and values[DIGEST] != _digest(values):
+    if version != 1 and values[DIGEST] != content_digest(values):
         return f"is damaged or edited (its {DIGEST} is not the one recorded)"
     values = {**dict(LEFT_OUT), **values}
     for name, hint in get_type_hints(Manifest).items():
         if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
             return f"has {name} {values[name]!r}, which is not {hint}"
     return None
-
-
-def _digest(values: dict[str, Any]) -> str:
-    """sha256 in hex of a manifest's values without the digest, independent of the file's formatting."""
-    content = {name: value for name, value in values.items() if name != DIGEST}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

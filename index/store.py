@@ -64,9 +64,15 @@ class VectorIndex:
         folder `state`, checkpoints are written there, and a killed build of the same batches continues from the last.
         Raises ValueError for bad batches, settings or `output`.
         """
-        with replacing(Path(output)) as fresh:
+        output = Path(output)
+        with replacing(output) as fresh:
             written = write_index_folder(batches, fresh, settings, report, state)
-        return read_settled(Path(output), partial(cls._read, Path(output), written=written))
+
+        def check(manifest: Manifest) -> None:
+            if manifest != written:  # another process replaced it since
+                verify_files(output, manifest)
+
+        return read_settled(output, lambda: cls._read(output, check))
 
     @classmethod
     def load(
@@ -86,25 +92,19 @@ class VectorIndex:
         an index, or of another model.
         """
         folder = Path(folder)
-        return read_settled(folder, lambda: cls._read(folder, fingerprint, model=model, device=device, verify=verify))
+
+        def check(manifest: Manifest) -> None:
+            check_model(folder, manifest, fingerprint, model)
+            verify_files(folder, manifest, again=verify)
+
+        return read_settled(folder, lambda: cls._read(folder, check, device))
 
     @classmethod
-    def _read(
-        cls,
-        folder: Path,
-        fingerprint: str | None = None,
-        *,
-        model: str | None = None,
-        device: str = "auto",
-        verify: bool = False,
-        written: Manifest | None = None,
-    ) -> VectorIndex:
-        """Open the index in a settled folder; one that this process has just `written` is not verified."""
+    def _read(cls, folder: Path, check: Callable[[Manifest], None], device: str = "auto") -> VectorIndex:
+        """Open the index in a settled folder if its manifest passes the `check`, which raises IndexFolderError."""
         manifest = read_manifest(folder)
-        check_model(folder, manifest, fingerprint, model)
         try:
-            if manifest != written:
-                verify_files(folder, manifest, again=verify)
+            check(manifest)
             return cls(
                 engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE), manifest, device=device
             )

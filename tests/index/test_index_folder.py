@@ -154,7 +154,7 @@ def edit_manifest(folder: Path, **values: Any) -> None:
     """Change what the manifest says, its digest with it where none is given."""
     manifest = {**json.loads((folder / "manifest.json").read_text()), **values}
     kept = {key: value for key, value in manifest.items() if value != "drop" and key != "digest"}
-    digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps({**kept, "digest": None}, sort_keys=True).encode()).hexdigest()[:12]
     kept |= {"digest": digest} if values.get("digest") != "drop" else {}
     (folder / "manifest.json").write_text(json.dumps(kept))
 
