@@ -1,43 +1,18 @@
-"""Description of this machine for measurements, and peak memory."""
+"""The matrix extensions of this processor and GPU."""
 
 from __future__ import annotations
 
-import os
-import platform
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-CPU, MEMORY, OWN = Path("/proc/cpuinfo"), Path("/proc/meminfo"), Path("/proc/self")
+CPU = Path("/proc/cpuinfo")
 AMD = "AuthenticAMD"
 EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
 
 
-def describe_machine() -> dict[str, str | int]:
-    """Return processor, cores for this process, matrix extensions, memory, GPU and library versions."""
-    import torch
-    import transformers
-
-    cpu = _read(CPU)
-    name = re.search(r"^model name\s*: (.+)$", cpu, re.MULTILINE)
-    memory = re.search(r"^MemTotal:\s*(\d+) kB$", _read(MEMORY), re.MULTILINE)
-    found: dict[str, str | int] = {
-        "cpu": name[1] if name else platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        "extensions": ", ".join(extensions()) or "unknown",
-        "threads": torch.get_num_threads(),
-        "memory_gb": round(int(memory[1]) / 2**20) if memory else "unknown",
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
-    return found | ({"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {})
-
-
 def extensions() -> list[str]:
     """Return the matrix extensions of the processor; none if the system does not report them."""
-    flags = re.search(r"^flags\s*: (.+)$", _read(CPU), re.MULTILINE)
+    flags = re.search(r"^flags\s*: (.+)$", read(CPU), re.MULTILINE)
     return [shown for flag, shown in EXTENSIONS.items() if flags and flag in flags[1].split()]
 
 
@@ -50,54 +25,18 @@ def gpu_has_bf16() -> bool:
 
 def vendor() -> str | None:
     """Return the vendor id of the processor, such as `AMD`; None if the system does not report it."""
-    found = re.search(r"^vendor_id\s*: (.+)$", _read(CPU), re.MULTILINE)
+    found = re.search(r"^vendor_id\s*: (.+)$", read(CPU), re.MULTILINE)
     return found[1] if found else None
 
 
 def family() -> int:
     """Return the processor's family (of AMD's, 25 is Zen 3 and 4, 26 is Zen 5); 0 if the system does not report it."""
-    found = re.search(r"^cpu family\s*: (\d+)$", _read(CPU), re.MULTILINE)
+    found = re.search(r"^cpu family\s*: (\d+)$", read(CPU), re.MULTILINE)
     return int(found[1]) if found else 0
 
 
-def machine_line(machine: dict[str, str | int]) -> str:
-    """Return the description as one line of text."""
-    gpu = f", {machine['gpu']}" if "gpu" in machine else ""
-    return (
-        f"{machine['cpu']} ({machine['extensions']}), {machine['cores']} cores, {machine['threads']} threads, "
-        f"{machine['memory_gb']} GB{gpu}; Python {machine['python']}, torch {machine['torch']}, "
-        f"transformers {machine['transformers']}"
-    )
-
-
-def with_peak_memory(work: Callable[[], object]) -> int | None:
-    """Call `work` and return the peak memory of this process during the call in bytes; None if it is not reported.
-
-    Needs Linux, which can reset the peak (`/proc/self/clear_refs`).
-    """
-    try:
-        (OWN / "clear_refs").write_text("5")
-    except OSError:
-        work()
-        return None
-    work()
-    most = re.search(r"^VmHWM:\s*(\d+) kB$", _read(OWN / "status"), re.MULTILINE)
-    return int(most[1]) * 1024 if most else None
-
-
-def resident_memory(process: int) -> int | None:
-    """Return the resident memory of a process id in bytes; None if the system does not report it (not Linux)."""
-    found = re.search(r"^VmRSS:\s*(\d+) kB$", _read(OWN.with_name(str(process)) / "status"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
-
-
-def processor_seconds(process: int) -> float | None:
-    """Return the processor time of a process id in seconds; None if the system does not report it (not Linux)."""
-    fields = _read(OWN.with_name(str(process)) / "stat").rpartition(") ")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else None
-
-
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """Return the text of a system file; empty if it cannot be read."""
     try:
         return path.read_text()
     except OSError:

@@ -1,6 +1,6 @@
 """Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Works that are compared run in turn (`tests.bench.timing`), and every result names the machine (`cse.encoding.machine`).
+Works that are compared run in turn (`tests.bench.timing`), and every result names the machine (`tests.bench.machine`).
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def bench_index(
 
 
 def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
-    from cse.encoding.machine import describe_machine, machine_line
+    from tests.bench.machine import describe_machine, machine_line
 
     machine = describe_machine()
     if json_output:

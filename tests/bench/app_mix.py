@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from cse.encoding.machine import processor_seconds, resident_memory
 from tests.bench.app import CALL_LIMIT, PER_TOPIC, Load, call
+from tests.bench.machine import processor_seconds, resident_memory
 
 MIX = {  # how often each is asked for
     "similarity": 8, "search": 6, "tokens": 4, "words": 2, "pairs": 2, "changes": 1, "xray": 1, "template": 1,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from app_models import GOOD, serving, write_model
 
-from cse.encoding.machine import processor_seconds, resident_memory
 from tests.bench import app as app_load
 from tests.bench import app_mix
 from tests.bench.app import Load, call, measure
 from tests.bench.app_mix import Mixed, bear, in_lines, timed, to_json
+from tests.bench.machine import processor_seconds, resident_memory
 
 # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
 pytestmark = pytest.mark.filterwarnings(

@@ -6,8 +6,8 @@ import sys
 import pytest
 from conftest import ROOT
 
-from cse.encoding import machine
-from cse.encoding.machine import describe_machine, machine_line, with_peak_memory
+from tests.bench import machine
+from tests.bench.machine import describe_machine, machine_line, with_peak_memory
 from tests.bench.timing import Timing, beside_first, beside_lines, interleaved, ratio
 
 
@@ -46,7 +46,7 @@ def test_works_are_told_beside_the_first() -> None:
 
 
 PEAKS = """
-from cse.encoding.machine import with_peak_memory
+from tests.bench.machine import with_peak_memory
 print(*[with_peak_memory(lambda: len(b"x" * size)) for size in (1, 2**28, 1)])
 """
 
@@ -65,6 +65,7 @@ def test_a_machine_that_tells_nothing_is_described_all_the_same(tmp_path, monkey
     assert describe_machine()["cores"] >= 1
     for name in ("CPU", "MEMORY", "OWN"):
         monkeypatch.setattr(machine, name, tmp_path / "none" / name)
+    monkeypatch.setattr("cse.encoding.machine.CPU", tmp_path / "none" / "CPU")
     found = describe_machine()
     assert found["extensions"] == found["memory_gb"] == "unknown"
     assert f"{found['cores']} cores" in machine_line(found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from cse.encoding.machine import with_peak_memory
+from tests.bench.machine import with_peak_memory
 
 ROUNDS = 5
 

@@ -71,7 +71,7 @@ def test_the_threads_of_a_server_share_two_arenas(monkeypatch: pytest.MonkeyPatc
 HOLES = """
 import ctypes, os
 from cse.encoding.allocator import give_back
-from cse.encoding.machine import resident_memory
+from tests.bench.machine import resident_memory
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
 blocks = [libc.malloc(50_000) for _ in range(2000)]
