@@ -11,18 +11,21 @@ __all__ = ["Encoder", "load"]
 __version__ = "0.1.0"
 
 
-def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
+def load(
+    model: str, pooling: str | None = None, device: str | None = None, family: str | None = None, backend: str = "auto"
+) -> Encoder:
     """Open the `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
     `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
     is that of a plain Hugging Face model.
     A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by its family;
     give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
+    `backend` is torch, openvino (CPU inference without PyTorch), or auto: openvino on a CPU where it is installed.
     Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """
     from cse.models.loading import load as load_model
 
-    return load_model(model, pooling=pooling, device=device, family=family)
+    return load_model(model, pooling=pooling, device=device, family=family, backend=backend)
 
 
 def __getattr__(name: str) -> Any:

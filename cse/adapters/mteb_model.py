@@ -35,16 +35,15 @@ def metadata(encoder: Encoder, languages: Sequence[str]) -> ModelMeta:
         from mteb.models import ModelMeta
         from mteb.models.model_meta import ScoringFunction
 
-    weights = list(encoder.parameters())
     return ModelMeta(
         loader=None,
         name=_two_part_name(encoder.name),
         revision=encoder.fingerprint,
         release_date=None,
         languages=list(languages),
-        n_parameters=sum(tensor.numel() for tensor in weights),
-        n_embedding_parameters=encoder.model.get_input_embeddings().weight.numel(),
-        memory_usage_mb=round(sum(tensor.numel() * tensor.element_size() for tensor in weights) / 2**20, 1),
+        n_parameters=encoder.parameter_count,
+        n_embedding_parameters=encoder.word_embeddings().size,
+        memory_usage_mb=round(encoder.parameter_count * 4 / 2**20, 1),
         max_tokens=encoder.max_seq_length,
         embed_dim=encoder.get_embedding_dimension(),
         license=None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import torch
     from torch import nn
 
-    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
 
 
 class PrefixAttention(NamedTuple):
@@ -28,7 +28,7 @@ class PrefixAttention(NamedTuple):
     even: float
 
 
-def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
+def prefix_attention(encoder: TorchEncoder, sentence: str) -> PrefixAttention:
     """Measure a sentence's attention to the prefix. Raises ValueError for a model without a prefix."""
     length = prefix_length(encoder)
     template = encoder.views[0][0]
@@ -49,7 +49,7 @@ def prefix_attention(encoder: Encoder, sentence: str) -> PrefixAttention:
     return PrefixAttention(read, mean, length / (length + len(row.ids)))
 
 
-def without_prefix(encoder: Encoder, sentences: Sequence[str], layers: Collection[int]) -> np.ndarray:
+def without_prefix(encoder: TorchEncoder, sentences: Sequence[str], layers: Collection[int]) -> np.ndarray:
     """(N, d) float32 vectors of N sentences with the prefix masked in some `layers`, counted from 1.
 
     In a masked layer no token attends to the prefix. With all layers masked the prefix is removed, so that positions
@@ -78,30 +78,30 @@ def without_prefix(encoder: Encoder, sentences: Sequence[str], layers: Collectio
             _remove(hooks)
 
 
-def prefix_length(encoder: Encoder) -> int:
+def prefix_length(encoder: TorchEncoder) -> int:
     """The length of a model's prefix. Raises ValueError if it has none."""
     if not encoder.method.prefix:
         raise ValueError(f"{encoder.name} has no prefix")
     return encoder.method.prefix
 
 
-def layer_count(encoder: Encoder) -> int:
+def layer_count(encoder: TorchEncoder) -> int:
     """The number of layers of a model's backbone."""
     return int(encoder.model.config.num_hidden_layers)
 
 
-def _bare(encoder: Encoder) -> Encoder:
+def _bare(encoder: TorchEncoder) -> TorchEncoder:
     """The encoder without its prefix, truncating sentences at the same length."""
-    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
 
     method = replace(encoder.method, prefix=0)
-    bare = Encoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
+    bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
     bare.max_row_length = encoder.max_content + encoder.views[0][0].length
     return bare
 
 
 @contextmanager
-def _eager(encoder: Encoder) -> Iterator[list[nn.Module]]:
+def _eager(encoder: TorchEncoder) -> Iterator[list[nn.Module]]:
     """Yield the layers' attention modules with eager attention, as fused attention returns no weights.
 
     Raises ArtefactError for a family whose layers have no such modules.

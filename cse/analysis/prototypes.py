@@ -8,7 +8,7 @@ from cse.encoding.rows import render
 from cse.methods.method import METHODS
 from cse.vectors import cosines
 
-if TYPE_CHECKING:  # the app shows stored results before torch is imported
+if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
     from cse.methods.method import View
 
@@ -38,9 +38,8 @@ def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
     drawn = [(template, view == 0) for view, templates in enumerate(sets) for template in templates]
     templates = [encoder.views[0][0], *(render(template, encoder.tokenizer) for template, _ in drawn)]
     contents = encoder.tokenise([sentence] * len(templates), templates)
-    with encoder.inference():
-        spoken = encoder.read([template.row(ids) for template, ids in zip(templates, contents, strict=True)])
-        vectors = (spoken - encoder.bias(templates, list(map(len, contents)))).cpu().numpy()
+    spoken, alone = encoder.mask_states(contents, templates)
+    vectors = spoken - alone
     near = cosines(vectors[:1].repeat(len(drawn), 0), vectors[1:])
     found = [
         Prototype(template.text, positive, float(cosine))

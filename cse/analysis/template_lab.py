@@ -6,7 +6,6 @@ With a template that it was not trained with, a checkpoint's scores are an exper
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -51,12 +50,8 @@ def under(encoder: Encoder, template: Template) -> Encoder:
         return encoder
     if encoder.method.pooling is not Pooling.TOKEN:
         raise ValueError(f"{encoder.name} averages a sentence's tokens; templates are for models that read one token")
-    prompt, other = encoder.prompt_of(template), copy(encoder)
-    other.forget_biases()  # otherwise the encoder's cache would grow with every template
-    other.method = replace(encoder.method, views=((template,),))
-    other.views = ((prompt,),)
-    other.prompt_template, other.prompt = template, prompt
-    return other
+    encoder.prompt_of(template)  # raises
+    return encoder.with_method(replace(encoder.method, views=((template,),)))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000")  # calls between unused statistics
+    if options.backend != "auto":
+        os.environ["CSE_BACKEND"] = options.backend
     try:
         if options.precompute:
             precompute()
@@ -152,10 +154,7 @@ def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
     from cse.app.server.hosts import PROXIES, audience, served_names
-    from cse.encoding.allocator import bound_kernels, keep_memory_flat
 
-    keep_memory_flat()
-    bound_kernels()
     app = build_app(
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
         options.allow_hub,
@@ -207,6 +206,7 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
         "--model", action="append", default=[], metavar="NAME_OR_DIR",
         help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
     )  # fmt: skip
+    made.add_argument("--backend", choices=("auto", "torch", "openvino"), default="auto", help="default %(default)s")
     made.add_argument("--family", help="family of published checkpoints, if neither keys nor id show it")
     made.add_argument("--pooling", choices=UNTRAINED, help="pooling of plain backbones; default mean")
     made.add_argument(

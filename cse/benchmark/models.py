@@ -72,6 +72,7 @@ class ModelSelection:
     fit: Path | None = None
     family: str | None = None
     bare: bool = False
+    backend: str = "auto"
 
     def __post_init__(self) -> None:
         for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
@@ -106,7 +107,8 @@ class ModelSelection:
         ]
 
     def _open(self, model: str, reference: ModelReference, pooling: str | None) -> ComparedModel:
-        encoder = _bare(_encoder(reference, pooling)) if self.bare else _encoder(reference, pooling)
+        encoder = _encoder(reference, pooling, self.backend)
+        encoder = _bare(encoder) if self.bare else encoder
         known, marks = settings(reference), (self.postprocess, "bare" if self.bare else None)
         key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
         alike = None if self.postprocess else group(known, encoder)
@@ -170,9 +172,9 @@ def _bare(encoder: TextEncoder) -> TextEncoder:
     return encoder
 
 
-def _encoder(reference: ModelReference, pooling: str | None) -> TextEncoder:
+def _encoder(reference: ModelReference, pooling: str | None, backend: str) -> TextEncoder:
     if reference.kind is Kind.WORD_VECTORS:
         return glove(Path(reference.name))
     if pooling in TOP_TOKENS:
-        return top_k_tokens(open_model(resolve(reference.name, "prompt")), denoise=TOP_TOKENS[pooling])
-    return open_model(resolve(reference.name, pooling) if pooling else reference)
+        return top_k_tokens(open_model(resolve(reference.name, "prompt"), backend=backend), denoise=TOP_TOKENS[pooling])
+    return open_model(resolve(reference.name, pooling) if pooling else reference, backend=backend)

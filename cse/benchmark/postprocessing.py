@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 from cse.benchmark.representations import Representation, TextEncoder
-from cse.encoding.backbone import tensor_digest
+from cse.encoding.backbone import as_arrays
+from cse.encoding.digests import array_digest
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the next line
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch
@@ -200,4 +201,4 @@ def _followed(
     def embed(texts: list[str], batch_size: int) -> np.ndarray:
         return transform(encoder.encode(texts, batch_size=batch_size))
 
-    return Representation(f"{encoder.name}+{label}", tensor_digest(tensors, encoder.fingerprint), embed)
+    return Representation(f"{encoder.name}+{label}", array_digest(as_arrays(tensors), encoder.fingerprint), embed)

@@ -18,8 +18,6 @@ from cse.storage.writing import digest, file_digest
 from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
-    import torch
-
     from cse.encoding.encoder import Encoder
 
 # Words (with inner hyphens), English contractions split as in the Penn Treebank ("do", "n't"), and runs of one
@@ -76,23 +74,25 @@ def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], ba
     contents = encoder.tokenise(texts, [encoder.prompt] * len(texts))
     order = sorted(range(len(texts)), key=lambda number: -len(contents[number]))
     vectors = np.empty((len(texts), encoder.dim), np.float32)
-    with encoder.inference():
-        for start in range(0, len(texts), batch_size):
-            chosen = order[start : start + batch_size]
-            vectors[chosen] = _predicted(encoder, [contents[number] for number in chosen], k, denoise).cpu().numpy()
+    for start in range(0, len(texts), batch_size):
+        chosen = order[start : start + batch_size]
+        vectors[chosen] = _predicted(encoder, [contents[number] for number in chosen], k, denoise)
     return vectors
 
 
-def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, denoise: bool) -> torch.Tensor:
+def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, denoise: bool) -> np.ndarray:
     """(B, d) float32 vectors by Eq. 3 for B lists of token ids."""
-    import torch
-
-    logits = encoder.token_logits(contents, denoise)
-    logits[:, encoder.tokenizer.all_special_ids] = float("-inf")
-    best = logits.topk(k)
+    spoken, alone = encoder.mask_states(contents, [encoder.prompt] * len(contents))
+    logits = encoder.word_logits(spoken)
+    if denoise:
+        logits = logits - encoder.word_logits(alone)
+    logits[:, encoder.tokenizer.all_special_ids] = -np.inf
+    best = np.argpartition(-logits, k - 1, axis=1)[:, :k]
     # Renormalising the chosen probabilities is a softmax over the chosen logits.
-    weights, words = best.values.softmax(-1), encoder.model.get_input_embeddings().weight
-    return torch.nn.functional.embedding_bag(best.indices, words, per_sample_weights=weights, mode="sum").float()
+    chosen = np.take_along_axis(logits, best, 1)
+    weights = np.exp(chosen - chosen.max(1, keepdims=True))
+    weights /= weights.sum(1, keepdims=True)
+    return np.einsum("bk,bkd->bd", weights, encoder.word_embeddings()[best])
 
 
 def glove(path: Path) -> Representation:

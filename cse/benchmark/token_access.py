@@ -25,7 +25,7 @@ def token_access(encoder: TextEncoder, batch_size: int) -> TokenAccess | None:
         return model.tokenise(texts, [template] * len(texts))
 
     def encode_ids(contents: list[list[int]]) -> np.ndarray:
-        return model.encode_ids(contents, batch_size=batch_size).numpy()
+        return model.encode_ids(contents, batch_size=batch_size)
 
     return TokenAccess(tokenise, encode_ids, static_embeddings(encoder))
 
@@ -38,8 +38,8 @@ def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
         return plain_ids(tokenizer, texts)["input_ids"] if texts else []
 
     return StaticEmbeddings(
-        encoder.model.get_input_embeddings().weight[: len(tokenizer)].detach().cpu().numpy(),  # the rest is padding
+        encoder.word_embeddings()[: len(tokenizer)],  # the rest is padding
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))),
         tokenise,  # not the encoder's own, which puts a space before the sentence in a RoBERTa prompt
-        tuple(tokenizer("")["input_ids"]),
+        (tokenizer.cls_token_id, tokenizer.sep_token_id),
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, print_json, progress_options
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json, progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def main(
     column: Annotated[
         str | None, typer.Option(help="Column of a table that holds the sentences.", rich_help_panel=CORPUS)
     ] = None,
+    backend: Annotated[str, typer.Option(help=BACKEND, rich_help_panel=CORPUS)] = "auto",
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length.", rich_help_panel=CORPUS),
@@ -115,7 +116,8 @@ def main(
         if vectors is not None:
             source = _encoded(vectors, stream)
         else:
-            source = _encoding(_named(place, model or "", pooling, family, append), stream, batch_size, kept)
+            reference = _named(place, model or "", pooling, family, append)
+            source = _encoding(reference, stream, batch_size, kept, backend)
         if kept and not done:
             kept.begin(source.fingerprint, batch_size, vectors)
         with _progress() as report:
@@ -153,12 +155,12 @@ class Source:
 
 
 def _encoding(
-    reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None
+    reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None, backend: str
 ) -> Source:
     from cse.models.loading import open_model
     from index.building import encoded
 
-    encoder = open_model(reference)
+    encoder = open_model(reference, backend=backend)
     encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
     batches = encoded(stream, kept.keeping(encode) if kept else encode)
     return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)

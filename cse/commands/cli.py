@@ -26,6 +26,7 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "int8")  # of a checkpoint
 POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
+BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is installed."
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
 
 

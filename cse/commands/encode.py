@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, PRECISIONS, check_choice, command, log, main_process, progress_options
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    POOLING,
+    PRECISIONS,
+    check_choice,
+    command,
+    log,
+    main_process,
+    progress_options,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,9 +42,7 @@ def main(
     precision: Annotated[
         str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 if it is faster.")
     ] = "no",
-    passes: Annotated[
-        str, typer.Option(help="padded; on a GPU also packed (no padding) or compiled (packed, slow to start).")
-    ] = "padded",
+    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
     shards: Annotated[
         int | None,
@@ -52,7 +60,6 @@ def main(
     """
     import numpy as np
 
-    from cse.encoding.packed import PASSES, read_in
     from cse.encoding.precision import in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
@@ -60,21 +67,19 @@ def main(
     from cse.text.sentences import sentences
 
     check_choice("precision", precision, PRECISIONS)
-    check_choice("passes", passes, PASSES)
     reference = resolve(model, pooling, family)
     if shards is not None:
         if precision != "no":
             raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
         _encode_parts(
-            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, passes)
+            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, backend)
         )
         return
     if resume:
         raise typer.BadParameter("--resume needs --shards")
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
-    encoder = in_precision(open_model(reference), precision)
-    read_in(encoder.model, passes)
+    encoder = in_precision(open_model(reference, backend=backend), precision)
     texts = list(sentences(input, column))
     if not texts:
         raise ValueError(f"{input}: no sentence in it")
@@ -91,23 +96,21 @@ class Parts:
     resume: bool
     normalize: bool
     batch_size: int | None
-    passes: str
+    backend: str
 
 
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
-    from cse.encoding.packed import read_in
     from cse.encoding.shards import ShardPlan, encode_in_parts, processes, survey
     from cse.models.loading import open_model
 
     processes()  # sets this process's GPU before the model is loaded
-    encoder = open_model(reference)
-    read_in(encoder.model, options.passes)
+    encoder = open_model(reference, backend=options.backend)
     count, sha256 = survey(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
-        count, sha256, options.shards, options.passes, options.batch_size,
+        count, sha256, options.shards, options.batch_size,
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:

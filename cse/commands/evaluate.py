@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, check_choice, command, log, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, check_choice, command, log, print_json
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def main(
     fit: Annotated[
         Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000.", rich_help_panel=MODELS)
     ] = None,
+    backend: Annotated[str, typer.Option(help=BACKEND, rich_help_panel=MODELS)] = "auto",
     bare: Annotated[
         bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
     ] = False,
@@ -135,8 +136,8 @@ def main(
     )
     request = EvaluationRequest(
         find_task(task), given,
-        ModelSelection(model, pooling or (), postprocess, fit, family, bare), batch_size, final_period, compare,
-        keep_points=figures is not None, progress=sys.stderr.isatty(),
+        ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend),
+        batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None
     fresh = new_results(request, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))

@@ -40,11 +40,12 @@ def main(
     else:
         if (Path(model) / "manifest.json").is_file():
             raise ValueError(f"{model} is an index; give `to` as one of {', '.join(INDEX_FORMS)}")
-        from cse.models.loading import load
+        from cse.models.loading import open_by_torch
+        from cse.models.names import resolve
         from cse.publishing.export import check_output, export_model
 
         check_output(output, overwrite=overwrite)
-        export_model(load(model, pooling, device="cpu", family=family), to, output, overwrite=overwrite)
+        export_model(open_by_torch(resolve(model, pooling, family), "cpu"), to, output, overwrite=overwrite)
     log(f"{output}: {model} for {to}; README.md there shows how it is opened")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json
 
 
 def main(
@@ -28,6 +28,7 @@ def main(
     ] = None,
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
     verify: Annotated[bool, typer.Option("--verify", help="Verify the checksums of a large index again.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:
@@ -54,9 +55,9 @@ def main(
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
     reference = recorded.resolve(model, pooling, family)
 
-    from cse.models.loading import open_model  # imports torch, which takes seconds: after the checks
+    from cse.models.loading import open_model
 
-    encoder = open_model(reference)
+    encoder = open_model(reference, backend=backend)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
     hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k)
     if json_output:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json
 
 
 def main(
@@ -20,6 +20,7 @@ def main(
     k: Annotated[int, typer.Option("-k", min=1, help="Number of tokens.")] = 5,
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
     template: Annotated[
         str | None, typer.Option(help="Another prompt: text with [X] for the sentence and [MASK] for the token.")
     ] = None,
@@ -42,7 +43,7 @@ def main(
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
     prompt = None if template is None else Template(template)
-    encoder = cse.load(model, pooling, family=family)
+    encoder = cse.load(model, pooling, family=family, backend=backend)
     if file is None:
         _one(encoder.top_tokens(texts[0], k, denoise, prompt), json_output)
     else:

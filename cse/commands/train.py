@@ -25,7 +25,7 @@ from cse.methods.method import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
     from cse.training.loop import TrainingSummary
     from cse.training.recipe import Recipe
     from cse.training.run import Run
@@ -179,7 +179,7 @@ def _push(output: Path, name: str) -> str:
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 
 
-def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
+def _train(encoder: TorchEncoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
     from tqdm import tqdm
 
     from cse.training.loop import LogEntry, train

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,30 +11,26 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
 import torch
 
+from cse.encoding.digests import backbone_digest
 from cse.encoding.sizes import check_family, check_fit, check_sizes
+from cse.encoding.stored_backbone import UNUSED
 from cse.errors import ArtefactError
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
-from cse.storage.weights import find_weights, read_tensors
-from cse.storage.writing import DIGITS
+from cse.storage.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
-# Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
-# pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
-UNUSED = re.compile(
-    r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
-    r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
-)
 
 
 def load_backbone(
-    name: str | Path, revision: str | None = None, weights: Mapping[str, torch.Tensor] | None = None
+    name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Open the masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
@@ -63,7 +57,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _load(
-    name: str | Path, revision: str | None, weights: Mapping[str, torch.Tensor] | None
+    name: str | Path, revision: str | None, weights: Mapping[str, np.ndarray] | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
@@ -77,7 +71,7 @@ def _load(
         commit = hub.commit_of(str(name), revision)  # once, so that all files are from one commit
         revision = commit or revision or pinned or "main"
         source: dict[str, Any] = {"revision": revision, "local_files_only": offline, "trust_remote_code": False}
-        stored = read_tensors(find_weights(str(name), revision=revision)) if weights is None else weights
+        stored = read_arrays(find_weights(str(name), revision=revision)) if weights is None else weights
         if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
             check_sizes(file, stored)  # before transformers reads it
         config = AutoConfig.from_pretrained(place, **source)
@@ -104,7 +98,7 @@ def _load(
     return model.eval(), tokenizer
 
 
-def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[PreTrainedModel, dict[str, Any]]:
+def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTrainedModel, dict[str, Any]]:
     """Return a model of `config` with `weights`, with its masked-language-model head if complete; the loading report.
 
     transformers accepts the keys of the bare model and of one with a head, and unties a decoder that differs.
@@ -116,7 +110,8 @@ def _with_weights(config: Any, weights: Mapping[str, torch.Tensor]) -> tuple[Pre
     if config.model_type == "bert":  # PromCSE's BERT has RoBERTa's name for the head
         weights = {re.sub("^lm_head[.]", "cls.predictions.", key): tensor for key, tensor in weights.items()}
     options: dict[str, Any] = {
-        "config": config, "state_dict": dict(weights), "dtype": torch.float32, "output_loading_info": True
+        "config": config, "state_dict": {key: torch.from_numpy(array) for key, array in weights.items()},
+        "dtype": torch.float32, "output_loading_info": True,
     }  # fmt: skip
     model, info = whole[type(config)].from_pretrained(None, **options)
     if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
@@ -137,13 +132,6 @@ def set_dropout(model: PreTrainedModel, rate: float) -> None:
         if isinstance(module, torch.nn.Dropout):
             module.p = rate
     model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = rate
-
-
-def compile_blocks(model: PreTrainedModel) -> None:
-    """Compile each block of a model by itself at its first call, so that all blocks share the compiled code."""
-    encoder: Any = model.base_model.encoder
-    for block in encoder.layer:
-        block.compile()
 
 
 def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
@@ -205,20 +193,14 @@ def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
     return cache
 
 
-def tensor_digest(tensors: Mapping[str, torch.Tensor], *texts: str) -> str:
-    """Return 12 hex digits of sha256 over named tensors, sorted by name, and texts."""
-    sha = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        sha.update(name.encode())
-        sha.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
-    for text in texts:
-        sha.update(text.encode())
-    return sha.hexdigest()[:DIGITS]
-
-
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """Return the digest of a loaded backbone's weights and vocabulary."""
-    return tensor_digest(dict(model.named_parameters()), json.dumps(sorted(tokenizer.get_vocab().items())))
+    return backbone_digest(as_arrays(dict(model.named_parameters())), tokenizer.get_vocab())
+
+
+def as_arrays(tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    """Return tensors as float32 arrays on the CPU, which share the memory of float32 tensors there."""
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
 
 
 def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:

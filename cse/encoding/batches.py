@@ -9,7 +9,6 @@ import numpy as np
 TOKENS = {"cpu": 2048}  # per pass; more do not fit into a CPU's caches
 MOST_TOKENS = 65_536  # per pass on other devices
 WINDOW = 16_384  # sentences tokenised and sorted together, which limits the memory of a long list
-SPREAD = 4
 SMALLEST = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
 
 
@@ -29,22 +28,3 @@ def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = No
         size = min(room, max(alike, room // SMALLEST))
         yield order[start : start + size]
         start += size
-
-
-def plan_packed(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
-    """Yield the row numbers of each unpadded pass over N rows of `lengths` tokens, longest rows first.
-
-    A pass has at most `tokens`, but at least one row, and at most `sentences` rows. Its states, padded again to rows
-    as a mean needs them, have at most `SPREAD` times `tokens`.
-    """
-    order = np.argsort(np.negative(lengths), kind="stable")
-    falling = np.asarray(lengths)[order]
-    before = np.concatenate([[0], np.cumsum(falling)])  # tokens before each row
-    start = 0
-    while start < len(order):
-        full = int(np.searchsorted(before, before[start] + tokens, side="right")) - 1
-        spread = start + SPREAD * tokens // max(1, int(falling[start]))
-        end = max(start + 1, min(full, spread))
-        end = end if sentences is None else min(end, start + sentences)
-        yield order[start:end]
-        start = end

@@ -1,28 +1,21 @@
-"""Heads on the pooled vector: those that methods train, and those of published checkpoints."""
+"""Heads on the pooled vector as modules of PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from cse.encoding.backbone import mlm_head
-from cse.errors import ArtefactError
 from cse.methods.method import Head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 INIT_STD = 0.02  # as the backbones' own initialisation
-STORED = {  # name in the released checkpoints -> name here
-    Head.TANH: {"dense.weight": "0.weight", "dense.bias": "0.bias"},
-    Head.TRANSFORM: {
-        "dense.weight": "dense.weight", "dense.bias": "dense.bias",
-        "LayerNorm.weight": "norm.weight", "LayerNorm.bias": "norm.bias",
-    },
-}  # fmt: skip
 
 
 class TransformHead(nn.Module):
@@ -57,33 +50,9 @@ def transform_head(model: PreTrainedModel) -> TransformHead:
     return made
 
 
-def stored_head(
-    name: str, kind: Head, model: PreTrainedModel, weights: Mapping[str, torch.Tensor], places: Sequence[str]
-) -> nn.Module:
-    """Return the head in the `weights` of `name`, under the first of `places` (key prefixes) that they have.
-
-    Raises ArtefactError for a head that is missing, of another kind or of another width than the backbone.
-    """
-    place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
-    found = {key.removeprefix(place): tensor for key, tensor in weights.items() if key.startswith(place)}
-    if odd := sorted(found.keys() ^ STORED[kind].keys()):
-        key = f"{place}{odd[0]}"
-        raise ArtefactError(
-            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
-        )
-    config = model.config
-    head = (
-        tanh_head(config.hidden_size) if kind is Head.TANH else TransformHead(config.hidden_size, config.layer_norm_eps)
-    )
-    for key, parameter in head.named_parameters():
-        stored = {here: there for there, here in STORED[kind].items()}[key]
-        copy_tensor(found[stored], parameter, f"{name}: {place}{stored}")
+def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn.Module:
+    """Return the module of a head, from `stored_head`, on a backbone of this `config`."""
+    width = config.hidden_size
+    head = tanh_head(width) if kind is Head.TANH else TransformHead(width, config.layer_norm_eps)
+    head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     return head
-
-
-def copy_tensor(tensor: torch.Tensor, parameter: nn.Parameter, what: str) -> None:
-    """Copy a stored tensor into a parameter. Raises ArtefactError, beginning with `what`, for another shape."""
-    if tensor.shape != parameter.shape:
-        raise ArtefactError(f"{what} is {tuple(tensor.shape)}, not {tuple(parameter.shape)}")
-    with torch.no_grad():
-        parameter.copy_(tensor)

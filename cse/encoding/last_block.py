@@ -36,26 +36,17 @@ def _forward(
     read_at: torch.Tensor | None = None,
     **options: Any,
 ) -> torch.Tensor:
-    """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values.
-
-    With a `packing` (`cse.encoding.packed`) in the options, they are tokens of its one sequence; returns (1, B, d).
-    """
+    """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values."""
     if read_at is None:
         return type(block).forward(block, hidden, mask, *args, past_key_values=past_key_values, **options)
-    own, packing = block.attention.self, options.get("packing")
-    if packing is not None:
-        read = hidden[:, read_at]  # (1, B, d)
-    else:
-        read = hidden[torch.arange(len(hidden), device=hidden.device), read_at][:, None]  # (B, 1, d)
+    own = block.attention.self
+    read = hidden[torch.arange(len(hidden), device=hidden.device), read_at][:, None]  # (B, 1, d)
     queries, keys, values = (
         states.unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2)  # (B, heads, 1 or L, d / heads)
         for states in (own.query(read), own.key(hidden), own.value(hidden))
     )
     if past_key_values is not None:
         keys, values = past_key_values.update(keys, values, own.layer_idx)
-    if packing is not None:
-        context = packing.attend(queries, keys, values, single=True)
-        return block.feed_forward_chunk(block.attention.output(context.flatten(2), read))
     if mask is not None:  # (B, 1, L, P + L), boolean or additive, equal for all L queries
         mask = mask[:, :, :1] if mask.dtype is torch.bool else mask[:, :, :1].to(queries.dtype)
     dropout = own.dropout.p if block.training else 0.0

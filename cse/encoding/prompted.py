@@ -16,11 +16,8 @@ from cse.encoding.backbone import first_position, mlm_head, picklable, prefix_ca
 from cse.encoding.cutoff import zero_cut
 from cse.encoding.heads import INIT_STD
 from cse.encoding.last_block import FUSED, can_read_at
-from cse.encoding.overlap import to_device
-from cse.encoding.packed import PACKED, Packing, is_packed, pack
-from cse.encoding.products import quick_products
 from cse.encoding.row_groups import FORWARD_COST, row_groups
-from cse.encoding.rows import HARD, Row, TokenTemplate, render
+from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
 from cse.methods.method import Method, Pooling
 
 if TYPE_CHECKING:
@@ -52,7 +49,7 @@ class PromptedBackbone(nn.Module):
         super().__init__()
         self.model: Any = model  # untyped: its modules differ between families
         self.tokenizer, self.method = tokenizer, method
-        self.views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
+        self.views = rendered(method, tokenizer)
         self.dim = int(model.config.hidden_size)
         if method.prefix >= row_limit(model):  # before they are allocated
             raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
@@ -68,8 +65,6 @@ class PromptedBackbone(nn.Module):
 
     def _initial_slots(self) -> nn.Parameter | None:
         anchor = self.views[0][0]
-        if any(template.slot_ids and template != anchor for view in self.views for template in view):
-            raise ValueError(f"{self.method.name}: only the anchor's template may have learned slots")
         if not anchor.slot_ids:
             return None
         words = self.model.get_input_embeddings().weight.detach()
@@ -126,8 +121,8 @@ class PromptedBackbone(nn.Module):
 
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
-        pool_at = to_device(np.array([row.pool_at for row in rows]), self.device)
-        if self.reads_at and self.model.config._attn_implementation in (FUSED, PACKED):
+        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+        if self.reads_at and self.model.config._attn_implementation == FUSED:
             return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
@@ -151,26 +146,15 @@ class PromptedBackbone(nn.Module):
         if self._may_learn():
             self.forget_biases()
         tokens = self._collate(rows)
-        if is_packed(self.model) and not self._may_learn():
-            return self._run_packed(rows, tokens, layer, **read_at), tokens.mask
         inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
-        with zero_cut(self.model.base_model.embeddings, rows), quick_products(self.device, tokens.ids.numel()):
+        with zero_cut(self.model.base_model.embeddings, rows):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layer is not None, **read_at}
             output = self.model.base_model(**inputs)
         return [*(() if layer is None else (output.hidden_states[layer],)), output.last_hidden_state], tokens.mask
-
-    def _run_packed(
-        self, rows: Sequence[Row], tokens: Tokens, layer: int | None, read_at: torch.Tensor | None = None
-    ) -> list[torch.Tensor]:
-        """Return the states of `_run`, computed with all rows as one sequence."""
-        packing = Packing([len(row.ids) for row in rows], self.method.prefix, self.device)
-        packed = Tokens(*map(packing.pack, tokens))
-        prefix = None if self.prefix is None else prefix_cache(self.model, self.prefix[None])
-        return packing.run(self.model.base_model, self._embed(packed), packed.positions, prefix, layer, read_at)
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
@@ -180,13 +164,13 @@ class PromptedBackbone(nn.Module):
         def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
             filled = np.full(there.shape, fill)
             filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
-            return to_device(filled, self.device)
+            return torch.from_numpy(filled).to(self.device)
 
         return Tokens(
             ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
             slots=table((row.slots for row in rows), HARD),
             positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
-            mask=to_device(there.astype(np.int64), self.device),
+            mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
         )
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
@@ -233,10 +217,8 @@ class PromptedBackbone(nn.Module):
         return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle, and register the model's classes and attention with transformers in this process."""
+        """Restore a pickle, and register the model's class with transformers in this process."""
         super().__setstate__(state)
-        if is_packed(self.model):
-            pack(self.model)
         with torch.device("meta"):
             type(self.model)(self.model.config)  # the constructor records which states a class can return
 

@@ -7,34 +7,33 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import torch
-from torch.nn.functional import normalize
 
 from cse.encoding.card_data import ModelCardData
-from cse.encoding.devices import device_of
 from cse.encoding.encode_options import also_sentences, by_name, check_options
-from cse.encoding.prompted import PromptedBackbone
 from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
 from cse.encoding.similarity import Similarities
-from cse.vectors import quantised
+from cse.vectors import quantised, unit_rows
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    import torch
     from typing_extensions import Unpack
 
     from cse.encoding.encode_options import EncodeOptions
-    from cse.methods.method import Method
+    from cse.encoding.rows import TokenTemplate
 
 
-class SentenceModel(Prompts, Similarities, PromptedBackbone):
-    """A prompted backbone with the interface that sentence-transformers' evaluators and tools use.
+class SentenceModel(Prompts, Similarities):
+    """The interface that sentence-transformers' evaluators and tools use; PyTorch is needed only for tensors.
 
     `truncate_dim` is the default dimension of `encode`. `max_row_length` is the maximum row length in tokens, if it is
     less than the model's positions.
     """
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method, name: str) -> None:
-        super().__init__(model, tokenizer, method)
+    dim: int
+    views: tuple[tuple[TokenTemplate, ...], ...]
+
+    def _set_calls(self, name: str) -> None:
+        """Set the name, and the defaults of `encode`."""
         self.name = name
         self.prompts: dict[str, str] = {"query": "", "document": ""}
         self.truncate_dim: int | None = None
@@ -114,19 +113,19 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
         check_options(output_value, precision, kept, device, pool, others)
         before = self.named_prompt(prompt_name) if prompt is None else prompt
         if device is not None:
-            self.to(device_of(device))
+            self.to(device)
         vectors = self._encode_all([before + text for text in texts], batch_size, bool(show_progress_bar))
-        if not bool(vectors.isfinite().all()):
+        if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
-        vectors = vectors[:, :kept].contiguous()
+        vectors = np.ascontiguousarray(vectors[:, :kept])
         if normalize_embeddings:
-            vectors = normalize(vectors, dim=-1)
+            vectors = unit_rows(vectors)
         if precision is not None:
-            vectors = torch.from_numpy(quantised(vectors.numpy(), precision))
-        if not (convert_to_tensor or convert_to_numpy):
-            return vectors[0] if single else list(vectors)
-        found = vectors if convert_to_tensor else vectors.numpy()
-        return found[0] if single else found
+            vectors = quantised(vectors, precision)
+        found = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
+        if single:
+            return found[0]
+        return found if convert_to_numpy or convert_to_tensor else list(found)
 
     @overload
     def encode_query(
@@ -240,6 +239,16 @@ class SentenceModel(Prompts, Similarities, PromptedBackbone):
         finally:
             self.truncate_dim = before
 
-    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> torch.Tensor:
-        """Return (N, d) float32 vectors on the CPU, by the model's own path from text to vector."""
+    def to(self, device: Any) -> Any:
+        """Move the model to a device. Raises ValueError if it cannot run there."""
         raise NotImplementedError
+
+    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> np.ndarray:
+        """Return (N, d) float32 vectors, by the model's own path from text to vector."""
+        raise NotImplementedError
+
+
+def _tensor(vectors: np.ndarray) -> torch.Tensor:
+    import torch
+
+    return torch.from_numpy(vectors)

@@ -12,6 +12,8 @@ from cse.methods.templates import PARTS, Template
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from cse.methods.method import Method
+
 HARD = -1  # the slot of a token that is not learned
 SPECIALS = 2  # the first and the last token of every row
 
@@ -123,3 +125,14 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
         mask_index=mask_index,
         spaced=where > 0 and parts[where - 1].endswith(" "),
     )
+
+
+def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[TokenTemplate, ...], ...]:
+    """Return the templates of a method's views in `tokenizer`'s ids.
+
+    Raises ValueError if another template than the anchor's has learned slots.
+    """
+    views = tuple(tuple(render(template, tokenizer) for template in view) for view in method.views)
+    if any(template.slot_ids and template != views[0][0] for view in views for template in view):
+        raise ValueError(f"{method.name}: only the anchor's template may have learned slots")
+    return views

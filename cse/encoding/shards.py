@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accelerate import PartialState
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
-EARLIER: dict[str, Any] = {"passes": "padded", "batch_size": None}  # values of plans without these fields
+EARLIER: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
 BLOCK = 4096  # sentences encoded at a time
 CURE = "encode it again"
 
@@ -38,8 +38,8 @@ class ShardPlan:
     """The corpus, the model and the number of parts; runs of equal plans on one machine give the same bytes.
 
     `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
-    sentences, each followed by a newline. `normalized` rows have length 1. `passes` (of
-    `cse.encoding.packed.PASSES`) and `batch_size` change the last bits of the vectors.
+    sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
+    vectors.
     """
 
     model: str
@@ -51,7 +51,6 @@ class ShardPlan:
     count: int
     sha256: str
     shards: int
-    passes: str = EARLIER["passes"]
     batch_size: int | None = EARLIER["batch_size"]
     format: str = "cse-vectors"
     version: int = 1

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.nn.functional import normalize
-
 if TYPE_CHECKING:
     import numpy as np
+    import torch
 
     Vectors = np.ndarray | torch.Tensor | Sequence[Any]
 
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
 FUNCTIONS: dict[str, tuple[Function, Function]] = {
     "cosine": (lambda a, b: _unit(a) @ _unit(b).T, lambda a, b: (_unit(a) * _unit(b)).sum(-1)),
     "dot": (lambda a, b: a @ b.T, lambda a, b: (a * b).sum(-1)),
-    "euclidean": (lambda a, b: -torch.cdist(a, b), lambda a, b: -(a - b).square().sum(-1).sqrt()),
-    "manhattan": (lambda a, b: -torch.cdist(a, b, p=1), lambda a, b: -(a - b).abs().sum(-1)),
+    "euclidean": (lambda a, b: -_distances(a, b, 2), lambda a, b: -(a - b).square().sum(-1).sqrt()),
+    "manhattan": (lambda a, b: -_distances(a, b, 1), lambda a, b: -(a - b).abs().sum(-1)),
 }
 
 
@@ -54,8 +52,16 @@ class Similarities:
         return FUNCTIONS[self._similarity][1](_rows(embeddings1), _rows(embeddings2))
 
 
+def _distances(a: torch.Tensor, b: torch.Tensor, p: float) -> torch.Tensor:
+    import torch
+
+    return torch.cdist(a, b, p=p)
+
+
 def _rows(vectors: Vectors) -> torch.Tensor:
     """Return (N, d) float32 rows of an array, a tensor, or a sequence of rows."""
+    import torch
+
     if isinstance(vectors, list | tuple):
         vectors = torch.stack([torch.as_tensor(row) for row in vectors])
     return torch.atleast_2d(torch.as_tensor(vectors)).float()
@@ -63,4 +69,6 @@ def _rows(vectors: Vectors) -> torch.Tensor:
 
 def _unit(rows: torch.Tensor) -> torch.Tensor:
     """Return (N, d) rows of length 1; a zero row stays zero, so its cosine is 0."""
+    from torch.nn.functional import normalize
+
     return normalize(rows, dim=-1)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
 from cse.errors import ArtefactError
 from cse.storage.writing import read_json
@@ -25,7 +25,7 @@ MOST = 2  # parameters of a model per stored number; a file may lack the head or
 CURE = "copy the model again, with the files that belong together"
 
 
-def check_sizes(path: Path, weights: Mapping[str, torch.Tensor]) -> None:
+def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """Raise ArtefactError if a size in a config.json is larger than any dimension of the weights.
 
     Call it before transformers reads the file and creates lists of these sizes.
@@ -54,11 +54,12 @@ def check_family(config: PreTrainedConfig) -> None:
         )
 
 
-def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, torch.Tensor]) -> None:
+def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
     """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
 
     After the check of its layers, the model is built without memory (PyTorch's meta device).
     """
+    import torch
     from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
@@ -67,7 +68,7 @@ def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, torch.
         raise ArtefactError(f"{place}: its config.json asks for {wanted:,} layers, its weights have {layers}; {CURE}")
     with torch.device("meta"):
         numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
-    if numbers > MOST * (stored := sum(tensor.numel() for tensor in weights.values())):
+    if numbers > MOST * (stored := sum(tensor.size for tensor in weights.values())):
         raise ArtefactError(
             f"{place}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
         )

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
-from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
-from cse.encoding.heads import copy_tensor, tanh_head
 from cse.errors import ArtefactError
 from cse.methods.method import Method, When
 from cse.methods.serialise import from_json
+from cse.models.checkpoint import copy_array
 from cse.models.names import EXPORT_RECORD, location
-from cse.storage.weights import check_finite, find_weights, read_tensors
+from cse.storage.weights import check_finite, find_weights, read_arrays
 from cse.storage.writing import read_json
+
+if TYPE_CHECKING:
+    from cse.models.checkpoint import Engine
 
 CURE = "export it again"
 FORMAT = "cse-export"
 ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
 BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
+DENSE = {"head.0.weight": "linear.weight", "head.0.bias": "linear.bias"}
 READABLE = ("sentence-transformers", "peft")
 
 
-def load_export(folder: Path, name: str) -> Encoder:
+def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder of an export. Raises ArtefactError if it is damaged or of a kind that is not readable here."""
     record = read_json(folder / EXPORT_RECORD)
     to = record.get("to")
@@ -40,12 +42,14 @@ def load_export(folder: Path, name: str) -> Encoder:
         slots, prompts = [int(slot) for slot in record.get("slots", [])], dict(record.get("prompts", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise ArtefactError(f"{folder / EXPORT_RECORD}: damaged ({error}); {CURE}") from error
-    encoder = _of_peft(folder, record, method, name) if to == "peft" else _of_pipeline(folder, record, method, name)
-    if encoder.slots is not None:
-        words = encoder.model.get_input_embeddings().weight
-        if len(slots) != len(encoder.slots) or not all(0 <= slot < len(words) for slot in slots):
+    opened = _of_peft if to == "peft" else _of_pipeline
+    encoder = opened(folder, record, method, name, engine)
+    learned = encoder.learned_arrays()
+    if "slots" in learned:
+        words = encoder.word_embeddings()
+        if len(slots) != len(learned["slots"]) or not all(0 <= slot < len(words) for slot in slots):
             raise ArtefactError(f"{folder / EXPORT_RECORD}: its slots {slots} do not fit its template; {CURE}")
-        copy_tensor(words[slots].detach(), encoder.slots, f"{folder}: learned slots")
+        copy_array(words[slots], learned["slots"], f"{folder}: learned slots")
     encoder.max_row_length, encoder.prompts = length, prompts
     encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
     encoder.similarity_fn_name = record.get("similarity_fn_name")
@@ -53,44 +57,39 @@ def load_export(folder: Path, name: str) -> Encoder:
     return encoder
 
 
-def _of_pipeline(folder: Path, record: dict[str, Any], method: Method, name: str) -> Encoder:
-    weights = read_tensors(find_weights(str(folder)))
+def _of_pipeline(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
+    weights = read_arrays(find_weights(str(folder)))
     check_finite(weights, str(folder), CURE)
     prefix = weights.pop("prefix", None)
-    model, tokenizer = load_backbone(folder, weights=weights)
-    head = _dense(folder / str(record.get("head")), model.config.hidden_size) if _has_head(method) else None
-    return _with_prefix(Encoder(model, tokenizer, method, name=name, backbone=str(folder), head=head), prefix, folder)
+    head = _dense(folder / str(record.get("head"))) if method.head_when is When.ALWAYS else None
+    encoder = engine.open(folder, method, name=name, backbone=str(folder), weights=weights)
+    return _with_learned(encoder, {"prefix": prefix, **(head or {})}, folder)
 
 
-def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str) -> Encoder:
-    weights = read_tensors([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
+def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
+    weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
     check_finite(weights, str(folder), CURE)
     base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
-    model, tokenizer = load_backbone(location(base), revision=record.get("revision"))
-    return _with_prefix(
-        Encoder(model, tokenizer, method, name=name, backbone=base), weights.get(PROMPTS), folder
-    )  # fmt: skip
+    encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
+    return _with_learned(encoder, {"prefix": weights.get(PROMPTS)}, folder)
 
 
-def _has_head(method: Method) -> bool:
-    return method.head_when is When.ALWAYS
-
-
-def _with_prefix(encoder: Encoder, prefix: torch.Tensor | None, folder: Path) -> Encoder:
-    if (prefix is None) != (encoder.prefix is None):
+def _with_learned(encoder: Engine, stored: dict[str, np.ndarray | None], folder: Path) -> Engine:
+    learned = encoder.learned_arrays()
+    if (stored["prefix"] is None) != ("prefix" not in learned):
         raise ArtefactError(
-            f"{folder}: its weights {'lack a' if prefix is None else 'hold an unexpected'} prefix; {CURE}"
+            f"{folder}: its weights {'lack a' if stored['prefix'] is None else 'hold an unexpected'} prefix; {CURE}"
         )
-    if prefix is not None and encoder.prefix is not None:
-        copy_tensor(prefix, encoder.prefix, f"{folder}: prefix")
+    for name, array in stored.items():
+        if array is not None:
+            copy_array(array, learned[name], f"{folder}: {name}")
     return encoder
 
 
-def _dense(folder: Path, width: int) -> torch.nn.Module:
-    stored = read_tensors(find_weights(str(folder)))
-    head = tanh_head(width)
-    for key, there in {"0.weight": "linear.weight", "0.bias": "linear.bias"}.items():
+def _dense(folder: Path) -> dict[str, np.ndarray]:
+    """Return the tanh head of a sentence-transformers `Dense` module, by the names of `learned_arrays`."""
+    stored = read_arrays(find_weights(str(folder)))
+    for there in DENSE.values():
         if there not in stored:
             raise ArtefactError(f"{folder}: it has no {there}; {CURE}")
-        copy_tensor(stored[there], head.get_parameter(key), f"{folder}: {there}")
-    return head
+    return {here: stored[there] for here, there in DENSE.items()}

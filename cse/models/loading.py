@@ -2,62 +2,136 @@
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cse.encoding.backbone import load_backbone
-from cse.encoding.devices import best_device, device_of
-from cse.encoding.encoder import Encoder
-from cse.encoding.heads import copy_tensor, stored_head
+import numpy as np
+
+from cse.encoding.devices import gpu_is_possible, named_device
+from cse.encoding.head_files import stored_head
+from cse.encoding.stored_backbone import UnsupportedError
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED, When
-from cse.models.checkpoint import load_checkpoint
+from cse.models.checkpoint import copy_array, load_checkpoint
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
-from cse.models.names import Kind, ModelReference, location, resolve
+from cse.models.names import CONFIG, Kind, ModelReference, location, resolve
 from cse.models.sentence_transformers import RecordedPooling
 from cse.storage import hub
 from cse.storage.replace import read_settled
-from cse.storage.weights import find_weights, read_tensors
+from cse.storage.weights import find_weights, read_arrays
+from cse.storage.writing import read_json
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.models.checkpoint import Engine
+
+AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 
 
-def load(model: str, pooling: str | None = None, device: str | None = None, family: str | None = None) -> Encoder:
+def load(
+    model: str, pooling: str | None = None, device: str | None = None, family: str | None = None, backend: str = AUTO
+) -> Encoder:
     """Open the encoder of a bundled name, a checkpoint, or a masked language model's folder or hub id."""
-    return read_settled(Path(str(model)), lambda: open_model(resolve(model, pooling, family), device))
+    return read_settled(Path(str(model)), lambda: open_model(resolve(model, pooling, family), device, backend))
 
 
-def open_model(reference: ModelReference, device: str | None = None) -> Encoder:
-    """Open the encoder of a reference on `device`, by default that of `best_device`.
+def open_model(reference: ModelReference, device: str | None = None, backend: str = AUTO) -> Encoder:
+    """Open the encoder of a reference on `device`, by default the one that CSE_DEVICE names, else a GPU, else the CPU.
 
+    `backend` auto is the one that CSE_BACKEND names, else OpenVINO on a CPU if it is installed and can run the model,
+    else PyTorch.
     Raises ArtefactError for a damaged model and for a file of word vectors, which is no encoder; ValueError for an
-    unknown or missing device.
+    unknown or missing device or backend, and for a model that the `backend` cannot run.
     """
-    place = device_of(device) if device else best_device()
+    if backend == AUTO:
+        backend = os.environ.get("CSE_BACKEND") or AUTO
+    if backend not in BACKENDS:
+        raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
-    encoder = read_settled(Path(location(reference.name)), lambda: _read(reference))
-    return encoder.to(place)
+    place = named_device(device)
+    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(place)):
+        try:
+            return _open_by_openvino(reference, place)
+        except UnsupportedError as error:
+            if backend == OPENVINO:
+                raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
+    return open_by_torch(reference, place)
 
 
-def _read(reference: ModelReference) -> Encoder:
+def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
+    """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
+    from cse.encoding.devices import best_device, device_of
+    from cse.encoding.torch_encoder import TorchEncoder
+
+    place = device_of(device) if device else best_device()
+    return _settled(reference, TorchEncoder).to(place)
+
+
+def on_torch(encoder: Encoder) -> TorchEncoder:
+    """Return an encoder on PyTorch: itself, or the same model opened again."""
+    from cse.encoding.torch_encoder import TorchEncoder
+
+    if isinstance(encoder, TorchEncoder):
+        return encoder
+    reference = getattr(encoder, "reference", None)
+    if reference is None:
+        raise ValueError(f"{encoder.name} was not opened by `cse.load`; open it with `backend` torch")
+    return open_by_torch(reference, "cpu")
+
+
+def _on_cpu(device: str | None) -> bool:
+    """True unless the model belongs on a GPU; PyTorch is asked only where there may be one."""
+    if device is not None:
+        return device == "cpu"
+    if not gpu_is_possible():
+        return True
+    from cse.encoding.devices import best_device
+
+    return best_device().type == "cpu"
+
+
+def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
+    if find_spec("openvino") is None:
+        raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
+    from cse.encoding.openvino_encoder import OpenVinoEncoder
+
+    encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")
+    encoder.reference = reference
+    return encoder
+
+
+def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
+    return read_settled(Path(location(reference.name)), lambda: _read(reference, engine))
+
+
+def _read(reference: ModelReference, engine: type[Engine]) -> Engine:
     if reference.kind is Kind.CHECKPOINT:
-        return load_checkpoint(hub.model_folder(location(reference.name)), name=reference.label)
+        return load_checkpoint(hub.model_folder(location(reference.name)), reference.label, engine)
     if reference.kind is Kind.EXPORT:
-        return load_export(hub.model_folder(location(reference.name)), name=reference.label)
-    return _published(reference, FAMILIES[reference.family]) if reference.family else _untrained(reference)
+        return load_export(hub.model_folder(location(reference.name)), reference.label, engine)
+    if reference.family:
+        return _published(reference, FAMILIES[reference.family], engine)
+    return _untrained(reference, engine)
 
 
-def _untrained(reference: ModelReference) -> Encoder:
+def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
     recorded = reference.recorded
     method = UNTRAINED[recorded.pooling if recorded else str(reference.pooling)]
-    weights = read_tensors(find_weights(location(reference.name)))
-    model, tokenizer = load_backbone(location(reference.name), weights=weights)
+    weights = read_arrays(find_weights(location(reference.name)))
     head = None
     if method.head_when is When.ALWAYS:
-        places = (f"{model.base_model_prefix}.pooler.", "pooler.")
+        places = tuple(f"{base}pooler." for base in ("bert.", "roberta.", ""))
         if not any(key.startswith(places) for key in weights):
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
-        head = stored_head(reference.name, method.head, model, weights, places)
-    encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=reference.name, head=head)
+        head = stored_head(reference.name, method.head, _width(reference.name), weights, places)
+    encoder = engine.open(
+        location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
+    )
     if recorded:
         _call_as(recorded, encoder)
     if encoder.max_content < 1:
@@ -81,19 +155,32 @@ def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
         raise ArtefactError(f"{encoder.backbone}: its own {error}") from error
 
 
-def _published(reference: ModelReference, family: Family) -> Encoder:
+def _published(reference: ModelReference, family: Family, engine: type[Engine]) -> Engine:
     """Open a published checkpoint; check and copy every tensor that its family's encoding reads."""
     name = reference.name
-    weights = read_tensors(find_weights(location(name)))
+    weights = read_arrays(find_weights(location(name)))
     learned = weights.pop(family.tensor, None) if family.tensor else None
     if family.tensor and learned is None:
         raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
-    if learned is not None and (learned.dim() != 2 or not len(learned)):
-        raise ArtefactError(f"{name}: its {family.tensor} is {tuple(learned.shape)}, not a matrix")
-    model, tokenizer = load_backbone(location(name), weights=weights)
-    method = family.reading("roberta" in model.config.model_type, rows=0 if learned is None else len(learned))
-    head = stored_head(name, method.head, model, weights, HEADS) if method.head_when is When.ALWAYS else None
-    encoder = Encoder(model, tokenizer, method, name=reference.label, backbone=name, head=head)
+    if learned is not None and (learned.ndim != 2 or not len(learned)):
+        raise ArtefactError(f"{name}: its {family.tensor} is {learned.shape}, not a matrix")
+    method = family.reading(
+        "roberta" in str(_config(name).get("model_type")), rows=0 if learned is None else len(learned)
+    )
+    head = None
+    if method.head_when is When.ALWAYS:
+        head = stored_head(name, method.head, _width(name), weights, HEADS)
+    encoder = engine.open(location(name), method, name=reference.label, backbone=name, weights=weights, head=head)
     if learned is not None:
-        copy_tensor(learned, getattr(encoder, family.learned), f"{name}: {family.tensor}")
+        copy_array(np.asarray(learned), encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")
     return encoder
+
+
+def _config(name: str) -> dict[str, Any]:
+    """Return a model's config.json; empty if it has none."""
+    file = hub.cached_file(location(name), CONFIG)
+    return {} if file is None else read_json(file)
+
+
+def _width(name: str) -> int:
+    return int(_config(name).get("hidden_size", 0))

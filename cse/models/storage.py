@@ -6,10 +6,10 @@ Training changes a weight by far less than its magnitude, so 8 bits per weight f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
-import torch
+import numpy as np
 
 from cse.errors import ArtefactError
 
@@ -25,41 +25,43 @@ class Storage(str, Enum):
     INT8 = "int8"  # matrices as differences from the backbone, with a scale per row; the rest as float16
 
 
-def pack(
-    learned: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor], storage: Storage
-) -> dict[str, torch.Tensor]:
-    """Return the tensors to store for `learned`; `start` holds the backbone's by the same names, used only for int8.
+def pack(learned: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], storage: Storage) -> dict[str, np.ndarray]:
+    """Return the arrays to store for `learned`; `start` holds the backbone's by the same names, used only for int8.
 
     A matrix (n, m) of the backbone becomes its difference (n, m) int8 and scales (n, 1) float32, the largest
-    difference of each row over 127. Tensors that the backbone lacks, such as a prefix or a head, are stored directly.
+    difference of each row over 127. Arrays that the backbone lacks, such as a prefix or a head, are stored directly.
     """
-    stored: dict[str, torch.Tensor] = {}
-    for name, tensor in learned.items():
-        value = tensor.detach().cpu()
-        if storage is Storage.INT8 and name in start and value.dim() == 2:
-            difference = value.float() - start[name].detach()
-            scale = difference.abs().amax(1, keepdim=True) / LEVELS
-            levels = torch.where(scale > 0, difference / scale, 0.0).round()
-            stored |= {name + DIFFERENCE: levels.to(torch.int8), name + SCALE: scale}
+    stored: dict[str, np.ndarray] = {}
+    for name, array in learned.items():
+        if storage is Storage.INT8 and name in start and array.ndim == 2:
+            difference = array - start[name]
+            scale = np.abs(difference).max(1, keepdims=True) / np.float32(LEVELS)
+            levels = np.rint(np.divide(difference, scale, out=np.zeros_like(difference), where=scale > 0))
+            stored |= {name + DIFFERENCE: levels.astype(np.int8), name + SCALE: scale}
         else:
-            half = storage is not Storage.FLOAT32
-            stored[name] = value.to(torch.float16 if half else torch.float32).contiguous()
+            stored[name] = array.astype(np.float32 if storage is Storage.FLOAT32 else np.float16)
     return stored
 
 
-def unpack(stored: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the learned tensors from those of `pack`, in any storage; `start` holds the backbone's by name.
+def unpack(
+    stored: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], place: str
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the name and the learned array of each of `pack`'s, in any storage; `start` holds the backbone's by name.
 
-    Raises ArtefactError for a difference that lacks its scale or fits no tensor of `start`.
+    Raises ArtefactError, beginning with `place`, for a difference that lacks its scale or fits no array of `start`.
     """
-    learned: dict[str, torch.Tensor] = {}
-    for key, tensor in stored.items():
+    for key, array in stored.items():
         name = key.removesuffix(DIFFERENCE)
         if name != key:
             origin, scale = start.get(name), stored.get(name + SCALE)
-            if origin is None or scale is None or origin.shape != tensor.shape or scale.shape != (len(tensor), 1):
-                raise ArtefactError(f"{key} does not fit its backbone or its scale")
-            learned[name] = origin.detach().cpu() + tensor.float() * scale
+            if origin is None or scale is None or origin.shape != array.shape or scale.shape != (len(array), 1):
+                raise ArtefactError(f"{place}: {key} does not fit its backbone or its scale; train it again")
+            yield name, origin + array.astype(np.float32) * scale
         elif key.removesuffix(SCALE) + DIFFERENCE not in stored:
-            learned[key] = tensor
-    return learned
+            yield key, array
+
+
+def stored_names(stored: Mapping[str, np.ndarray]) -> set[str]:
+    """Return the names of the learned arrays in those of `pack`."""
+    scales = {key.removesuffix(DIFFERENCE) + SCALE for key in stored if key.endswith(DIFFERENCE)}
+    return {key.removesuffix(DIFFERENCE) for key in stored.keys() - scales}

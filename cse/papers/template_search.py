@@ -165,15 +165,12 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     Vectors are read at [MASK], with `denoise` minus the template's bias. `final_period` appends a full stop as
     PromptBERT's released evaluation does. The function raises ValueError if the pairs have no correlation.
     """
-    from cse.encoding.encoder import Encoder
-
     prompt = replace(UNTRAINED["prompt"], denoise=When.ALWAYS if denoise else When.NEVER)
     if final_period:
         pairs = [(grade, with_final_period(first), with_final_period(second)) for grade, first, second in pairs]
 
     def score(template: Template) -> float:
-        method = replace(prompt, views=((template,),))
-        prompted = Encoder(encoder.model, encoder.tokenizer, method, name=template.text)
+        prompted = encoder.with_method(replace(prompt, views=((template,),)))
         name = f"the template {template.text!r}"
         return round(spearman(lambda texts: prompted.encode(texts, batch_size=128), pairs, name), 2)
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from cse.encoding.backbone import row_limit
-from cse.encoding.products import quick_products
 from cse.encoding.rows import render
 from cse.methods.templates import PLAIN
 from cse.pretraining.batches import MaskedBatch, masked_inputs
@@ -33,7 +32,7 @@ def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: 
     inputs, labels = masked_inputs(text, render(PLAIN, tokenizer), tokenizer, generator)
     losses, accuracies = [], []
     model.eval()
-    with torch.no_grad(), quick_products(model.device, EVAL_BATCH * length):
+    with torch.no_grad():
         for rows in MaskedBatch(inputs, labels, 0, text).split(EVAL_BATCH):
             batch = rows.to(model.device)
             logits, _ = forward_logits(model, batch, bag=False)

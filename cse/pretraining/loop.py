@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from cse.encoding.backbone import backbone_tensors, describe, row_limit
-from cse.encoding.products import quick_products
 from cse.models.names import resolve_backbone
 from cse.pretraining.batches import BatchSampler
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
@@ -153,7 +152,7 @@ def take_step(training: Training, step: int) -> torch.Tensor:
     batch = training.sampler.batch(step).to(accelerator.device)
     masked_lm = torch.zeros((), device=accelerator.device)
     for micro_batch in batch.split(-(-len(batch.inputs) // config.accumulate)):
-        with accelerator.autocast(), quick_products(accelerator.device, micro_batch.inputs.numel()):
+        with accelerator.autocast():
             share, loss = _losses(training, micro_batch, batch)
         masked_lm += share.detach()
         accelerator.backward(loss)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.encoding.backbone import HEADS, backbone_tensors, compile_blocks
+from cse.encoding.backbone import HEADS, backbone_tensors
 from cse.errors import ArtefactError
 from cse.pretraining.word_vectors import word_vectors
 
@@ -130,4 +130,6 @@ def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:
     if device.type == "cpu":
         model.set_attn_implementation("eager")
     if device.type == "cuda":
-        compile_blocks(model)
+        blocks: Any = model.base_model.encoder
+        for block in blocks.layer:  # by itself, so that all blocks share the compiled code
+            block.compile()

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from safetensors.torch import load_file
+
 from cse.encoding.backbone import set_dropout
 from cse.models.names import location
 from cse.pretraining.config import MODEL_FOLDER
 from cse.storage.checksums import write_checksums
 from cse.storage.parts import save_parts
 from cse.storage.replace import sweep
-from cse.storage.weights import SINGLE, read_tensors
+from cse.storage.weights import SINGLE
 from cse.storage.writing import read_json, write_folder, write_json
 from cse.training.state import STATE_FOLDER, check_folder, check_resume
 
@@ -120,7 +122,7 @@ def save_model(
         model.half().save_pretrained(folder)
         if request.file_size is not None:
             whole = folder / SINGLE
-            save_parts(read_tensors([whole]), folder, request.file_size * MEGABYTE)
+            save_parts(load_file(whole), folder, request.file_size * MEGABYTE)
             whole.unlink()
         tokenizer.save_pretrained(folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1))

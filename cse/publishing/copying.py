@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cse.encoding.backbone import fingerprint, load_backbone
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, CheckpointConfig
@@ -99,7 +100,7 @@ def copy_export(source: Path, target: Path) -> None:
     Raises ValueError if the folder has other files, ArtefactError if it does not open.
     """
     EXPORT.check_replaceable(source)
-    load_export(source, source.name)
+    load_export(source, source.name, TorchEncoder)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.publishing import onnx, peft, sentence_transformers
 from cse.publishing.export_card import NO_BASE, export_card
 from cse.publishing.export_files import EXPORT
 from cse.storage.writing import write_folder
 
-FILLS: dict[str, Callable[[Encoder, Path], None]] = {
+FILLS: dict[str, Callable[[TorchEncoder, Path], None]] = {
     module.NAME: module.fill for module in (sentence_transformers, peft, onnx)
 }
 
 
-def export_model(encoder: Encoder, to: str, output: Path, *, overwrite: bool = False) -> None:
+def export_model(encoder: TorchEncoder, to: str, output: Path, *, overwrite: bool = False) -> None:
     """Write an encoder to the folder `output` in one of `FILLS`' forms, with a README.
 
     Raises ValueError for an unknown form, for an encoder that the form does not support, and if `output` is not empty;

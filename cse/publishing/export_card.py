@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.card import BUNDLED_LICENCE, base_model
 from cse.models.names import BACKBONE, START
 from cse.publishing.plain import Reading, plain_model
@@ -17,7 +17,7 @@ NO_BASE: Base = ("", None)
 LIBRARIES = {"sentence-transformers": "sentence-transformers", "peft": "peft", "onnx": "onnx"}
 
 
-def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
+def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
     title = f"# {encoder.name} for {LIBRARIES[to]}"
     what = (
@@ -36,13 +36,13 @@ def export_card(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
     return "\n".join([*_front_matter(encoder, to), title, "", what, "", *code, "", *made, *bundled, ""])
 
 
-def snippet(encoder: Encoder, to: str, base: Base = NO_BASE) -> str:
+def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """Code that opens the export in `THIS_FOLDER` and prints the product of two vectors."""
     opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
     return opening(encoder, base)
 
 
-def _of_sentence_transformers(encoder: Encoder, base: Base) -> str:
+def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
     code = ", trust_remote_code=True" if encoder.prefix is not None else ""
     return "\n".join([
         "from sentence_transformers import SentenceTransformer", "", SENTENCES,
@@ -50,7 +50,7 @@ def _of_sentence_transformers(encoder: Encoder, base: Base) -> str:
     ])  # fmt: skip
 
 
-def _of_peft(encoder: Encoder, base: Base) -> str:
+def _of_peft(encoder: TorchEncoder, base: Base) -> str:
     name, commit = base
     place = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
     return "\n".join([
@@ -63,7 +63,7 @@ def _of_peft(encoder: Encoder, base: Base) -> str:
     ])  # fmt: skip
 
 
-def _of_onnx(encoder: Encoder, base: Base) -> str:
+def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
     spaced = plain_model(encoder).spaced
     return "\n".join([
         "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
@@ -74,7 +74,7 @@ def _of_onnx(encoder: Encoder, base: Base) -> str:
     ])  # fmt: skip
 
 
-def _warnings(encoder: Encoder, to: str) -> list[str]:
+def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
     found = []
     if to == "sentence-transformers":
         if plain_model(encoder).reading is Reading.MASK:
@@ -93,11 +93,11 @@ def _warnings(encoder: Encoder, to: str) -> list[str]:
     return found
 
 
-def _licence(encoder: Encoder) -> str:
+def _licence(encoder: TorchEncoder) -> str:
     return BUNDLED_LICENCE if encoder.backbone == BACKBONE else "that of the backbone and of the training data"
 
 
-def _front_matter(encoder: Encoder, to: str) -> list[str]:
+def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
     from huggingface_hub import ModelCardData
 
     data = ModelCardData(

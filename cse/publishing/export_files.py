@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import When
 from cse.methods.serialise import to_json
 from cse.models.exported import FORMAT
@@ -40,7 +40,7 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-def write_record(target: Path, to: str, encoder: Encoder, **facts: Any) -> None:
+def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> None:
     """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
     method = encoder.method
     kept = When.ALWAYS if method.head_when is When.ALWAYS else When.NEVER
@@ -54,7 +54,7 @@ def write_record(target: Path, to: str, encoder: Encoder, **facts: Any) -> None:
     write_json(target / EXPORT_RECORD, {**record, **facts})
 
 
-def write_tokenizer(target: Path, encoder: Encoder, tokenizer: dict[str, Any]) -> None:
+def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, Any]) -> None:
     """Write a tokenizer, with its post-processor, that reads typed special tokens as text and truncates like cse."""
     source = encoder.tokenizer
     specials = {name: str(token) for name in SPECIALS if (token := getattr(source, name, None)) is not None}

@@ -12,7 +12,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from cse.encoding.backbone import first_position, prefix_cache
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.publishing.export_files import write_record, write_tokenizer
 from cse.publishing.plain import PlainModel, Reading, plain_model
 
@@ -54,7 +54,7 @@ class Graph(torch.nn.Module):
         return (states * weights).sum(1) / weights.sum(1)
 
 
-def fill(encoder: Encoder, target: Path) -> None:
+def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")

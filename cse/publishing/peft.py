@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.exported import ADAPTER, BASE, PROMPTS
 from cse.models.names import location
 from cse.publishing.export_files import write_json, write_record, write_tokenizer, write_weights
@@ -16,7 +16,7 @@ from cse.storage.weights import find_weights
 NAME = "peft"
 
 
-def fill(encoder: Encoder, target: Path) -> None:
+def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError unless it is a prefix on a frozen backbone."""
     from safetensors.torch import save_file
 
@@ -44,7 +44,7 @@ def fill(encoder: Encoder, target: Path) -> None:
     write_record(target, NAME, encoder, base=base, revision=revision)
 
 
-def base_of(encoder: Encoder) -> tuple[str, str | None]:
+def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
     place = location(encoder.backbone)
     own_files = Path(place).is_dir() or any(path.name.startswith("parts") for path in find_weights(place))

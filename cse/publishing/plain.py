@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.encoding.encoder import Encoder
 from cse.encoding.rows import HARD, TokenTemplate
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import Head, Pooling, When
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class PlainModel:
     slots. If `spaced`, a space must be put before each sentence, as it changes the tokens.
     """
 
-    encoder: Encoder
+    encoder: TorchEncoder
     tensors: dict[str, torch.Tensor]
     words: str
     tokenizer: dict[str, Any]
@@ -60,7 +60,7 @@ class PlainModel:
         return self.encoder.head if self.encoder.method.head_when is When.ALWAYS else None
 
 
-def check_exportable(encoder: Encoder) -> None:
+def check_exportable(encoder: TorchEncoder) -> None:
     """Raise ValueError, with the reason, for an encoder that other tools cannot represent."""
     method = encoder.method
     if method.denoise is When.ALWAYS:
@@ -76,7 +76,7 @@ def check_exportable(encoder: Encoder) -> None:
     raise ValueError(f"{encoder.name} {reason}, which no export supports; use it with cse")
 
 
-def plain_model(encoder: Encoder) -> PlainModel:
+def plain_model(encoder: TorchEncoder) -> PlainModel:
     """The parts of an encoder. Raises ValueError for one that `check_exportable` refuses."""
     from tokenizers import Tokenizer
 
@@ -104,7 +104,7 @@ def _add_tokens(backend: Tokenizer, names: list[str]) -> list[int]:
     return [number for name in names if (number := backend.token_to_id(name)) is not None]
 
 
-def _tensors(encoder: Encoder, slots: list[int]) -> tuple[dict[str, torch.Tensor], str]:
+def _tensors(encoder: TorchEncoder, slots: list[int]) -> tuple[dict[str, torch.Tensor], str]:
     base: Any = encoder.model.base_model
     table = base.get_input_embeddings().weight
     words = next(name for name, tensor in base.named_parameters() if tensor is table)
@@ -118,7 +118,7 @@ def _tensors(encoder: Encoder, slots: list[int]) -> tuple[dict[str, torch.Tensor
 
 
 def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int]) -> dict[str, Any]:
-    """The tokenizer with the template as its special tokens; NUL is read as a space, as in `Encoder.tokenise`."""
+    """The tokenizer with the template as its special tokens; NUL is read as a space, as in `TorchEncoder.tokenise`."""
     value = json.loads(backend.to_str())
     pieces: dict[str, Any] = {}
     sides = {BEFORE: (template.before, template.before_slots), AFTER: (template.after, template.after_slots)}
@@ -143,6 +143,6 @@ def _vocabulary(backend: Tokenizer, rows: int) -> list[str]:
     return [known.get(number, f"[unused row {number}]") for number in range(rows)]
 
 
-def _sees_spaces(encoder: Encoder) -> bool:
+def _sees_spaces(encoder: TorchEncoder) -> bool:
     plain, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
     return plain != spaced

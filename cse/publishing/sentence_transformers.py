@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.publishing.export_files import copy_code, write_json, write_record, write_tokenizer, write_weights
 from cse.publishing.plain import PlainModel, Reading, plain_model
 
@@ -17,7 +17,7 @@ SPACE = "sentence"  # name of the prompt that is only a space
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 
 
-def fill(encoder: Encoder, target: Path) -> None:
+def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder."""
     from safetensors.torch import save_file
 
@@ -48,7 +48,7 @@ def fill(encoder: Encoder, target: Path) -> None:
     write_record(target, NAME, encoder, slots=plain.slots, head=paths[-1] if plain.head is not None else None)
 
 
-def prefixed_class(encoder: Encoder) -> str:
+def prefixed_class(encoder: TorchEncoder) -> str:
     """The class in `modeling_prefix.py` for an encoder's family. Raises ValueError for an unsupported family."""
     family = encoder.model.config.model_type
     if family not in PREFIXED:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cse.errors import ArtefactError
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 PATTERN = "parts{suffix}.safetensors"
@@ -43,25 +44,25 @@ def split(tensors: Mapping[str, torch.Tensor], limit: int) -> dict[str, torch.Te
     return parts
 
 
-def join(parts: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Join the parts of `split` into tensors. Raises ArtefactError if a part before another is missing."""
-    import torch
+def join(parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Join the parts of `split` into arrays. Raises ArtefactError if a part before another is missing."""
+    import numpy as np
 
-    tensors: dict[str, torch.Tensor] = {}
-    runs: dict[str, dict[int, torch.Tensor]] = {}
-    for name, tensor in parts.items():
+    arrays: dict[str, np.ndarray] = {}
+    runs: dict[str, dict[int, np.ndarray]] = {}
+    for name, array in parts.items():
         if match := PART.fullmatch(name):
-            runs.setdefault(match[1], {})[int(match[2])] = tensor
+            runs.setdefault(match[1], {})[int(match[2])] = array
         else:
-            tensors[name] = tensor
+            arrays[name] = array
     for name, run in runs.items():
         row = 0
         for first, part in sorted(run.items()):
             if first != row:
                 raise ArtefactError(f"{name}: rows {row} to {first} are missing; copy or train it again")
             row += len(part)
-        tensors[name] = torch.cat([part for _, part in sorted(run.items())])
-    return tensors
+        arrays[name] = np.concatenate([part for _, part in sorted(run.items())])
+    return arrays
 
 
 def whole_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Weight files of models: their tensors and the names of these. No code in a file is executed."""
+"""Weight files of models: their tensors as numpy arrays, and the names of these. No code in a file is executed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pickle
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
 from cse.storage import hub, parts
 from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
-    import torch
+    import numpy as np
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = "model-?????-of-?????.safetensors"
@@ -46,29 +46,27 @@ def stored_keys(paths: Iterable[Path]) -> frozenset[str]:
     return frozenset(parts.whole_name(key) for path in paths for key in _keys(path))
 
 
-def read_tensors(paths: Iterable[Path]) -> dict[str, torch.Tensor]:
-    """Return the tensors of weight files by name, in their stored dtype, on the CPU.
+def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
+    """Return the tensors of weight files by name, in their stored dtype; bfloat16, which numpy lacks, as float32.
 
     A pickle is opened only by `torch.load(weights_only=True)`. Raises ArtefactError for a file that is damaged or
     holds anything but named tensors.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    tensors: dict[str, torch.Tensor] = {}
+    arrays: dict[str, np.ndarray] = {}
     for path in paths:
-        try:
-            tensors |= load_file(path) if path.suffix == ".safetensors" else _unpickled(path)
-        except SafetensorError as error:
-            raise _damaged(path, error) from error
-    return parts.join(tensors)
+        arrays |= _stored(path) if path.suffix == ".safetensors" else _unpickled(path)
+    return parts.join(arrays)
 
 
-def check_finite(tensors: Mapping[str, torch.Tensor], place: str, cure: str) -> None:
-    """Raise ArtefactError, beginning with `place` and ending with `cure`, for the first tensor with NaN or infinity."""
-    for name, tensor in tensors.items():
+def check_finite(arrays: Mapping[str, np.ndarray], place: str, cure: str) -> None:
+    """Raise ArtefactError, beginning with `place` and ending with `cure`, for the first array with NaN or infinity."""
+    import numpy as np
+
+    for name, array in arrays.items():
         # A finite sum, the cheaper test, has finite terms; the sum of large finite numbers may be infinite.
-        if tensor.is_floating_point() and not tensor.sum().isfinite() and not tensor.isfinite().all():
+        with np.errstate(invalid="ignore", over="ignore"):
+            is_sum_finite = array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float32))
+        if not is_sum_finite and not np.isfinite(array).all():
             raise ArtefactError(f"{place}: {name} holds a number that is not finite; {cure}")
 
 
@@ -97,7 +95,35 @@ def _keys(path: Path) -> Iterable[str]:
         raise _damaged(path, error) from error
 
 
-def _unpickled(path: Path) -> dict[str, torch.Tensor]:
+def _stored(path: Path) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            if all(file.get_slice(name).get_dtype() != "BF16" for name in file.keys()):  # noqa: SIM118  no mapping
+                return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return _with_bfloat16(path)
+    except SafetensorError as error:
+        raise _damaged(path, error) from error
+
+
+def _with_bfloat16(path: Path) -> dict[str, np.ndarray]:
+    import numpy as np
+    from safetensors import deserialize
+
+    halves = dict(deserialize(path.read_bytes()))
+    numbers = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "I8": np.int8}
+    arrays = {}
+    for name, stored in halves.items():
+        if stored["dtype"] == "BF16":  # the upper half of a float32
+            values = (np.frombuffer(stored["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
+        else:
+            values = np.frombuffer(stored["data"], numbers.get(stored["dtype"], np.uint8)).copy()
+        arrays[name] = values.reshape(stored["shape"])
+    return arrays
+
+
+def _unpickled(path: Path) -> dict[str, np.ndarray]:
     import torch
 
     try:
@@ -112,7 +138,13 @@ def _unpickled(path: Path) -> dict[str, torch.Tensor]:
     named = isinstance(value, dict) and all(isinstance(key, str) for key in value)
     if not named or not all(isinstance(tensor, torch.Tensor) for tensor in value.values()):
         raise ArtefactError(f"{path}: holds something other than named tensors; give the model in safetensors")
-    return dict(value)
+    return {name: _array(tensor) for name, tensor in value.items()}
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """Return a tensor of PyTorch as an array."""
+    plain = tensor.detach()
+    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
 
 
 def _damaged(path: Path, error: Exception) -> ArtefactError:

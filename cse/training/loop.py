@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 import torch
 
-from cse.encoding.encoder import Encoder
-from cse.encoding.overlap import beside
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG, read_start, save
 from cse.models.config import DevScores, TrainingRecord
 from cse.models.storage import Storage
@@ -73,7 +72,7 @@ Report = Callable[[LogEntry], None]
 
 
 def train(
-    encoder: Encoder,
+    encoder: TorchEncoder,
     run: Run,
     output: Path,
     *,
@@ -111,7 +110,7 @@ def train(
 class TrainingLoop:
     """A run in progress: its `encoder`, also wrapped by accelerate (`model`), the folder `work`, queue and state."""
 
-    encoder: Encoder
+    encoder: TorchEncoder
     run: Run
     work: Path
     accelerator: Accelerator
@@ -121,7 +120,7 @@ class TrainingLoop:
     state: TrainingState
 
     @classmethod
-    def start(cls, encoder: Encoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
+    def start(cls, encoder: TorchEncoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
         """The loop before its first step. Raises ValueError if the processes cannot share a batch evenly."""
         config = run.config
         if config.batch_size % accelerator.num_processes:
@@ -159,7 +158,7 @@ class TrainingLoop:
         run, state, first = self.run, self.state, self.accelerator.is_main_process
         steps, started = range(state["step"], run.steps), time.perf_counter()
         with open_log(self.work, state, first) as log:
-            for step, data in zip(steps, beside(self.accelerator.device, map(self.data, steps)), strict=True):
+            for step, data in zip(steps, map(self.data, steps), strict=True):
                 entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
                 improved = due and self.evaluate(step + 1)

@@ -12,8 +12,8 @@ from torch.func import functional_call
 from cse.methods.method import When
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
     from cse.encoding.rows import TokenTemplate
+    from cse.encoding.torch_encoder import TorchEncoder
 
 KEPT = 0.995  # momentum per step; ESimCSE, section 3.2
 HEAD = "head."
@@ -27,13 +27,13 @@ class MomentumQueue:
     encoder's own.
     """
 
-    encoder: Encoder
+    encoder: TorchEncoder
     weights: dict[str, torch.Tensor]
     vectors: torch.Tensor
     count: torch.Tensor
 
     @classmethod
-    def start(cls, encoder: Encoder) -> MomentumQueue:
+    def start(cls, encoder: TorchEncoder) -> MomentumQueue:
         """An empty queue as long as the method of `encoder` says, and a copy of the learned parameters."""
         learned = {name: tensor for name, tensor in encoder.named_parameters() if tensor.requires_grad}
         weights = {name: tensor.detach().clone() for name, tensor in learned.items() if not name.startswith(HEAD)}

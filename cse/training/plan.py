@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.settings import METHOD_SETTINGS
 from cse.training.run import Run
 from cse.training.step import step_inputs, step_rows, view_texts
@@ -38,7 +38,7 @@ class RunPlan:
     settings: dict[str, Any]
 
 
-def plan(encoder: Encoder, run: Run) -> RunPlan:
+def plan(encoder: TorchEncoder, run: Run) -> RunPlan:
     """The plan of training `encoder` in `run`."""
     config = replace(run.config, batch_size=min(SHOWN_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset
@@ -88,7 +88,7 @@ class Run:
         """Linear decay to zero without warm-up, as in the released scripts."""
         return self.config.learning_rate * (1 - step / self.steps)
 
-    def recipe(self, encoder: Encoder) -> dict[str, Any]:
+    def recipe(self, encoder: TorchEncoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
@@ -109,7 +109,7 @@ class Run:
         return self.examples[order[within * size : (within + 1) * size].tolist()]
 
 
-def dev_score(encoder: Encoder, run: Run, step: int) -> float:
+def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
     """Spearman x 100 on the run's dev pairs after `step` steps, rounded to three decimals.
 
     Raises ValueError if the correlation is undefined.
@@ -132,7 +132,7 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
-def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: None) -> tuple[Encoder, Run]:
+def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: None) -> tuple[TorchEncoder, Run]:
     """The encoder and the run of a request; `note` gets a line if there are too few examples for a batch.
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
@@ -150,6 +150,6 @@ def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: No
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")
     torch.manual_seed(config.seed)  # the new head, prefix and slots
-    encoder = Encoder(model, tokenizer, method, name=request.method, backbone=name)
+    encoder = TorchEncoder(model, tokenizer, method, name=request.method, backbone=name)
     encoder.select_learned(config.freeze_embeddings)
     return encoder, Run(config, examples, dev, request.data)

@@ -7,6 +7,7 @@ tensors and its number, and a resumed run repeats the uninterrupted one.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from cse.encoding.allocator import bound_kernels, keep_freed_memory
 from cse.encoding.machine import gpu_has_bf16
 from cse.errors import ArtefactError
 from cse.storage.checksums import check_checksums, write_checksums
@@ -32,8 +32,8 @@ STATE_FOLDER = "state"
 def start_accelerator(precision: str) -> Accelerator:
     """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
 
-    Accelerate keeps one precision per process, so that of an earlier run is reset. From here on the process keeps freed
-    memory and caches fewer kernels (`cse.encoding.allocator`).
+    Accelerate keeps one precision per process, so that of an earlier run is reset. oneDNN compiles a kernel for every
+    new shape, of a megabyte and more in bfloat16, and keeps 1,024; here at most 256, unless the environment says so.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -41,8 +41,7 @@ def start_accelerator(precision: str) -> Accelerator:
     if precision == "auto":
         precision = "bf16" if gpu_has_bf16() else "no"
     AcceleratorState._reset_state()
-    bound_kernels()
-    keep_freed_memory()
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     return Accelerator(mixed_precision=precision)
 
 
@@ -106,7 +105,11 @@ def load_state(
     except (FileNotFoundError, SafetensorError, json.JSONDecodeError) as error:
         raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
     for stored in (learned, moments):
-        check_finite(stored, f"{folder}: damaged state", "delete it and start again")
+        check_finite(
+            {name: tensor.numpy() for name, tensor in stored.items()},
+            f"{folder}: damaged state",
+            "delete it and start again",
+        )
     different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
     if different:
         shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)

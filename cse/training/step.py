@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from cse.encoding.backbone import mlm_head, row_limit, set_dropout
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
 from cse.training.augmentation import augmented
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 
 
-def set_up(encoder: Encoder, config: TrainConfig) -> None:
+def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
     """Set the encoder's dropout and `chunk` for training, and which of its parameters have gradients."""
     if config.dropout is not None:
         set_dropout(encoder.model, config.dropout)
@@ -33,7 +33,7 @@ def set_up(encoder: Encoder, config: TrainConfig) -> None:
     encoder.select_learned(config.freeze_embeddings)
 
 
-def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]:
+def view_texts(encoder: TorchEncoder, batch: dict[str, list[str]]) -> list[list[str]]:
     """The texts of each view: the columns of supervised data, the same sentences for every view otherwise.
 
     Raises ValueError when supervised data has fewer than two columns.
@@ -46,14 +46,14 @@ def view_texts(encoder: Encoder, batch: dict[str, list[str]]) -> list[list[str]]
     return columns
 
 
-def draw_templates(encoder: Encoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
+def draw_templates(encoder: TorchEncoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
     """One template per sentence, drawn uniformly from the view's set (ConPVP 3.1), which may have only one."""
     choices = encoder.views[view]
     return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
 
 
 def step_inputs(
-    encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int
+    encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int
 ) -> tuple[list[list[list[int]]], list[list[TokenTemplate]]]:
     """Token ids and templates of every view of a batch."""
     rng = np.random.default_rng((config.seed, step, 1))
@@ -67,7 +67,7 @@ def step_inputs(
 
 
 def step_rows(
-    encoder: Encoder,
+    encoder: TorchEncoder,
     contents: Sequence[Sequence[Sequence[int]]],
     templates: Sequence[Sequence[TokenTemplate]],
     config: TrainConfig,
@@ -91,7 +91,7 @@ class StepData(NamedTuple):
     rows: list[list[Row]]
 
 
-def step_data(encoder: Encoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
+def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
     """The inputs of a step: a function of the seed and the step alone."""
     contents, templates = step_inputs(encoder, batch, config, step)
     return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
@@ -128,7 +128,7 @@ def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
 
 
 def masked_rows(
-    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+    encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> tuple[list[Row], list[list[tuple[int, int]]]]:
     """Rows with 15 % of their sentence tokens masked (80/10/10), and the place and id of each of these tokens."""
     rows, wanted = [], []
@@ -141,7 +141,7 @@ def masked_rows(
 
 
 def masked_language_loss(
-    encoder: Encoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+    encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
     rows, wanted = masked_rows(encoder, contents, templates)

@@ -8,7 +8,8 @@ import cse
 from cse.analysis.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
 from cse.analysis.notes import foreign_share, input_notes
 from cse.app.models.state import open_state
-from cse.encoding.encoder import Encoder
+from cse.encoding.tokenising import plain_ids
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.names import BUNDLED_NAMES
 
 
@@ -67,7 +68,7 @@ def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Encoder:
+def encoder() -> TorchEncoder:
     return cse.load("simcse")
 
 
@@ -81,13 +82,13 @@ def encoder() -> Encoder:
         ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],
 )
-def test_notes_say_what_was_not_read(encoder: Encoder, text: str, wanted: list[str]) -> None:
+def test_notes_say_what_was_not_read(encoder: TorchEncoder, text: str, wanted: list[str]) -> None:
     assert input_notes(encoder, text) == wanted
 
 
-def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: Encoder) -> None:
+def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: TorchEncoder) -> None:
     german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
-    each = len(encoder.tokenizer.tokenize(german)) / 9  # eight words and a full stop
+    each = len(plain_ids(encoder.tokenizer, german)["input_ids"]) / 9  # eight words and a full stop
     assert each > 1.6
     [note] = input_notes(encoder, german)
     assert note.startswith(f"its words break into {each:.1f} pieces each: rare words, or a language")

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import cse
 from cse.analysis.template_lab import Question, compare, template_of, under
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.templates import Template
 from cse.vectors import cosines
 
@@ -20,14 +20,14 @@ PAIRS = [(float(i % 4), SENTENCES[i], SENTENCES[(3 * i + 1) % 7]) for i in range
 
 
 @pytest.fixture(scope="module")
-def encoders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, Encoder]:
+def encoders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, TorchEncoder]:
     root, names = tmp_path_factory.mktemp("lab"), ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt")
-    return {name: cse.load(str(write_model(root / name, bert_folder, name))) for name in names}
+    return {name: cse.load(str(write_model(root / name, bert_folder, name)), backend="torch") for name in names}
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "optiprompt"])
 def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
-    encoders: dict[str, Encoder], name: str
+    encoders: dict[str, TorchEncoder], name: str
 ) -> None:
     encoder = encoders[name]
     stored = encoder.encode(SENTENCES)
@@ -38,7 +38,7 @@ def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
     np.testing.assert_array_equal(encoder.encode(SENTENCES), stored)  # the model itself is as it was
 
 
-def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoders: dict[str, Encoder]) -> None:
+def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoders: dict[str, TorchEncoder]) -> None:
     encoder = encoders["promptbert"]
     inputs = encoder.tokenizer('"the dog was running" is a [MASK] one', return_tensors="pt")
     with torch.no_grad():
@@ -48,7 +48,7 @@ def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoder
     np.testing.assert_allclose(found, hidden[int(at)].numpy(), atol=1e-6)
 
 
-def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, Encoder]) -> None:
+def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, TorchEncoder]) -> None:
     encoder = encoders["promptbert"]
     encoder.top_tokens(SENTENCES[0], 2)
     remembered = set(encoder._biases)
@@ -58,7 +58,7 @@ def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str
     assert set(encoder._biases) == remembered
 
 
-def test_a_prefix_stays_under_another_template(encoders: dict[str, Encoder]) -> None:
+def test_a_prefix_stays_under_another_template(encoders: dict[str, TorchEncoder]) -> None:
     encoder, plain = encoders["dcpcse"], under(encoders["dcpcse"], OTHER)
     with_prefix = plain.encode(SENTENCES)
     kept = encoder.prefix.detach().clone()
@@ -68,7 +68,7 @@ def test_a_prefix_stays_under_another_template(encoders: dict[str, Encoder]) -> 
         encoder.prefix.copy_(kept)
 
 
-def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, Encoder]) -> None:
+def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, TorchEncoder]) -> None:
     encoder = encoders["promptbert"]
     first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
     compared = compare(encoder, OTHER, Question(PAIRS, SENTENCES[0], 4))
@@ -92,11 +92,11 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
         ("[X] [MASK]" + " the" * 90, "leaves no position for the sentence; shorten it"),
     ],
 )
-def test_a_bad_template_is_one_line(encoders: dict[str, Encoder], text: str, message: str) -> None:
+def test_a_bad_template_is_one_line(encoders: dict[str, TorchEncoder], text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         under(encoders["promptbert"], template_of(encoders["promptbert"], text))
 
 
 def test_a_model_that_averages_tokens_has_no_template_to_change(bert_folder: Path) -> None:
     with pytest.raises(ValueError, match="averages a sentence's tokens"):
-        under(cse.load(str(bert_folder), "mean"), OTHER)
+        under(cse.load(str(bert_folder), "mean", backend="torch"), OTHER)

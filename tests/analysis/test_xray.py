@@ -11,22 +11,22 @@ from conftest import SENTENCES
 import cse
 from cse.analysis.prefix import prefix_attention, without_prefix
 from cse.analysis.prototypes import has_prototypes, prototypes
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import NEGATIVE, POSITIVE
 
 SENTENCE = SENTENCES[2]
 
 
 @pytest.fixture
-def prefixed(tmp_path: Path, backbone: str) -> Encoder:
+def prefixed(tmp_path: Path, backbone: str) -> TorchEncoder:
     """A DCPCSE model of either family whose prefix is large enough to matter."""
-    encoder = cse.load(str(write_model(tmp_path / "dcpcse", Path(backbone), "dcpcse")))
+    encoder = cse.load(str(write_model(tmp_path / "dcpcse", Path(backbone), "dcpcse")), backend="torch")
     with torch.no_grad():
         encoder.prefix.mul_(20)
     return encoder
 
 
-def plain(encoder: Encoder, sentence: str, off: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
+def plain(encoder: TorchEncoder, sentence: str, off: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
     """The first token's last state, and each layer's attention (heads, L, P + L), layer by layer."""
     model, length = encoder.model.base_model, encoder.method.prefix
     ids = torch.tensor([encoder.tokenizer(sentence)["input_ids"]])
@@ -48,7 +48,7 @@ def plain(encoder: Encoder, sentence: str, off: tuple[int, ...]) -> tuple[np.nda
 
 
 @torch.no_grad()
-def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: Encoder) -> None:
+def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
     found, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
     length = prefixed.method.prefix
     for layer, shares in enumerate(weights):
@@ -62,7 +62,7 @@ def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: Encoder)
 
 @torch.no_grad()
 @pytest.mark.parametrize("off", [(), (1,), (2,), (1, 2)])
-def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: Encoder, off: tuple[int, ...]) -> None:
+def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: TorchEncoder, off: tuple[int, ...]) -> None:
     """Two sentences at once, so that one of them is padded."""
     found = without_prefix(prefixed, [SENTENCE, SENTENCES[5]], off)
     for row, sentence in zip(found, (SENTENCE, SENTENCES[5]), strict=True):
@@ -70,25 +70,25 @@ def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: Encode
     assert (np.abs(found - prefixed.encode([SENTENCE, SENTENCES[5]])).max() > 1e-3) == bool(off)
 
 
-def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: Encoder, backbone: str) -> None:
+def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: TorchEncoder, backbone: str) -> None:
     long = " ".join(["guitar"] * 200)
     kept = prefixed.tokenizer.decode(prefixed.tokenise([long], prefixed.views[0])[0])
-    untrained = cse.load(backbone, "cls").encode([SENTENCE, kept])
+    untrained = cse.load(backbone, "cls", backend="torch").encode([SENTENCE, kept])
     np.testing.assert_allclose(without_prefix(prefixed, [SENTENCE, long], {1, 2}), untrained, atol=1e-5)
 
 
-def test_what_has_no_prefix_or_layer_is_refused(prefixed: Encoder, backbone: str) -> None:
+def test_what_has_no_prefix_or_layer_is_refused(prefixed: TorchEncoder, backbone: str) -> None:
     with pytest.raises(ValueError, match="no layer 3; choose from 1 to 2"):
         without_prefix(prefixed, [SENTENCE], [1, 3])
     with pytest.raises(ValueError, match="no prefix"):
-        prefix_attention(cse.load(backbone), SENTENCE)
+        prefix_attention(cse.load(backbone, backend="torch"), SENTENCE)
     with pytest.raises(ValueError, match="without prototypes"):
         prototypes(prefixed, SENTENCE)
 
 
 @torch.no_grad()
 def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder) -> None:
-    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")))
+    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
     found = {prototype.template: prototype for prototype in prototypes(encoder, SENTENCE)}
     assert set(found) == {template.text for template in (*POSITIVE, *NEGATIVE)}
     assert [p.cosine for p in found.values()] == sorted((p.cosine for p in found.values()), reverse=True)
@@ -121,8 +121,8 @@ def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone
 def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_path, bert_folder) -> None:
     from cse.models.families import FAMILIES
 
-    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")))
+    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
     whole = prototypes(encoder, SENTENCE)
     encoder.method = FAMILIES["conpvp"].reading(roberta=False, rows=4)
     assert prototypes(encoder, SENTENCE) == whole
-    assert not has_prototypes(cse.load(str(bert_folder)))
+    assert not has_prototypes(cse.load(str(bert_folder), backend="torch"))

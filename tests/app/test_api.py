@@ -278,7 +278,7 @@ def test_models_describe_themselves(client, encoders):
     assert "damaged" in found["broken"]["error"]
     for name, encoder in encoders.items():
         assert found[name]["fingerprint"] == encoder.fingerprint
-        assert found[name]["learned"] == sum(tensor.numel() for tensor in encoder.learned().values())
+        assert found[name]["learned"] == encoder.learned_count
     assert found["simcse"]["pooling"] == "at the first token"
     assert found["promptbert"]["pooling"] == "at [MASK]"
     assert found["dcpcse"]["learned"] == 4 * 2 * 2 * 32  # prefix x (key, value) x layers x width

@@ -36,7 +36,7 @@ def test_an_xray_is_what_the_library_says_and_json_keeps_it(state: AppState) -> 
     assert opened_xray(json.loads(json.dumps(plain_xray(found["dcpcse"])))) == found["dcpcse"]
     assert plain_xray(found["simcse"]).keys() == {"cosine"}
     assert found["conpvp"].prototypes == prototypes(cse.load(state.models.columns[2].model), PAIR[0])
-    encoder = cse.load(state.models.columns[1].model)
+    encoder = cse.load(state.models.columns[1].model, backend="torch")
     assert found["dcpcse"].attention == prefix_attention(encoder, PAIR[0])
     assert [row.layers for row in found["dcpcse"].ablations] == [(1,), (2,), (1, 2)]
     median = np.median(random_cosines(encoder.encode(state.demo.sentences[::6])))

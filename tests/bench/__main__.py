@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import POOLING, PRECISIONS, check_choice, commands, log, print_json
+from cse.commands.cli import BACKEND, POOLING, PRECISIONS, check_choice, commands, log, print_json
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -24,9 +24,11 @@ def bench_encode(
     input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     sentences: Annotated[int, typer.Option(min=1, help="The most of them.")] = 4096,
-    against: Annotated[str | None, typer.Option(help="sentence-transformers: its same vectors too.")] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(help="Peers: sentence-transformers, openvino, onnxruntime; repeatable.")
+    ] = None,
     precision: Annotated[str, typer.Option(help="bf16 (or auto, where it is fast) measures a copy in it too.")] = "no",
-    passes: Annotated[str, typer.Option(help="packed or compiled, as in scripts.encode: copies of it too.")] = "padded",
+    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
     rounds: Annotated[int, typer.Option(min=1)] = 5,
     cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
     json_output: Json = False,
@@ -39,15 +41,14 @@ def bench_encode(
     from dataclasses import asdict
 
     import cse
-    from cse.encoding.packed import PASSES
     from tests.bench.encode import PEERS, lines, measure_encoding, texts_of
 
     check_choice("precision", precision, PRECISIONS)
-    check_choice("passes", passes, PASSES)
-    check_choice("against", against, PEERS)
+    for peer in against or ():
+        check_choice("against", peer, PEERS)
     texts = texts_of(input, column, sentences)
     speed = measure_encoding(
-        cse.load(model, pooling), texts, against=against, precision=precision, passes=passes, rounds=rounds,
+        cse.load(model, pooling, backend=backend), texts, against=against or (), precision=precision, rounds=rounds,
         clock=time.process_time if cpu_time else time.perf_counter,
     )  # fmt: skip
     _print(json_output, asdict(speed), lines(speed))

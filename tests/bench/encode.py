@@ -1,37 +1,41 @@
-"""How fast an encoder is: sentences and tokens a second, its share of the matrix rate, and sentence-transformers' same.
+"""How fast an encoder is: sentences and tokens a second, its share of the matrix rate, and those of its peers.
 
-The peer is given what the encoder has, the same weights, tokenizer, sentences and pooling, and its own defaults; both
-give the same vectors, which is checked.
+A peer is given the same weights, tokenizer, sentences and pooling. sentence-transformers has its own defaults; OpenVINO
+and ONNX Runtime run the exported graph over the same length-sorted batches. All vectors must be the same.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
-from cse.encoding.packed import read_in
 from cse.encoding.precision import computes_in_bf16, in_precision
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.evaluation.classification import labelled_rows
 from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN
+from cse.models.loading import on_torch
 from cse.models.names import BUNDLED
+from cse.publishing.export import export_model
 from cse.text.sentences import sentences as sentences_of
 from tests.bench.flops import encoding_flops, matrix_rate
 from tests.bench.timing import ROUNDS, Clock, Timing, interleaved, ratio
 
-SENTENCE_TRANSFORMERS = "sentence-transformers"
-PEERS = (SENTENCE_TRANSFORMERS,)
-OURS, OURS_BF16 = "cse", "cse, bf16"
+OURS, OURS_BF16, OURS_TORCH = "cse", "cse, bf16", "cse, torch"
 SAME = 1e-4  # numbers of vectors from the same float32 model that were added in another order
 NO_MATCH = "sentence-transformers has no such method; give a model read by mean or cls, without prefix or head"
 
@@ -65,30 +69,33 @@ def measure_encoding(
     encoder: Encoder,
     sentences: Sequence[str],
     *,
-    against: str | None = None,
+    against: Sequence[str] = (),
     precision: str = "no",
-    passes: str = "padded",
     rounds: int = ROUNDS,
     clock: Clock = time.perf_counter,
 ) -> EncodingSpeed:
-    """The speed of an encoder over sentences in turn with copies in bf16, where `precision` means that, and `passes`.
+    """Measure an encoder over sentences in turn with a copy in bf16, if `precision` means that, and with peers.
 
-    With `against` sentence-transformers takes its turn too. Raises ValueError for a peer that is unknown, not installed
-    or without such a method, or whose vectors are others, and where `cse.encoding.packed.read_in` does.
+    An encoder on OpenVINO also takes its turn on PyTorch. Raises ValueError for a peer that is unknown, not installed
+    or without such a method, or whose vectors differ.
     """
-    texts, copies = list(sentences), _copies(encoder, precision, passes)
-    works: dict[str, Encode] = {name: copy.encode for name, copy in copies.items()}
-    if against is not None:
-        works[against] = _peer(encoder, against)
-        if not np.allclose(encoder.encode(texts[:64]), works[against](texts[:64]), atol=SAME):
-            raise ValueError(f"{encoder.name}: {against} gives other vectors, so it does other work; {NO_MATCH}")
-    types = {name: copies[name].model.dtype if name in copies else torch.float32 for name in works}
-    before = {each: matrix_rate(encoder.device, each, clock) for each in set(types.values())}
+    texts, ours = list(sentences), on_torch(encoder)
+    works: dict[str, Encode] = {OURS: encoder.encode}
+    if computes_in_bf16(precision, str(encoder.device)):
+        works[OURS_BF16] = in_precision(deepcopy(encoder), "bf16").encode
+    if ours is not encoder:
+        works[OURS_TORCH] = ours.encode
+    for name in against:
+        works[name] = _peer(ours, name)
+        if not np.allclose(encoder.encode(texts[:64]), works[name](texts[:64]), atol=SAME):
+            raise ValueError(f"{encoder.name}: {name} gives other vectors, so it does other work; {NO_MATCH}")
+    types = {name: torch.bfloat16 if name == OURS_BF16 else torch.float32 for name in works}
+    before = {each: matrix_rate(ours.device, each, clock) for each in set(types.values())}
     timings = interleaved({name: partial(encode, texts) for name, encode in works.items()}, rounds, clock)
-    rates = {each: max(rate, matrix_rate(encoder.device, each, clock)) for each, rate in before.items()}
+    rates = {each: max(rate, matrix_rate(ours.device, each, clock)) for each, rate in before.items()}
     template = encoder.views[0][0]
     lengths = [template.length + len(ids) for ids in encoder.tokenise(texts, [template] * len(texts))]
-    flops = encoding_flops(encoder.model, lengths, encoder.method.prefix)
+    flops = encoding_flops(ours.model, lengths, encoder.method.prefix)
 
     def figures(name: str, timing: Timing) -> dict[str, Any]:
         return {
@@ -103,40 +110,84 @@ def measure_encoding(
     )  # fmt: skip
 
 
-def _copies(encoder: Encoder, precision: str, passes: str) -> dict[str, Encoder]:
-    """The encoder and its copies by name: in bf16 where `precision` means that, and each of them in such `passes`."""
-    found = {OURS: encoder}
-    if computes_in_bf16(precision, encoder.device):
-        found[OURS_BF16] = in_precision(deepcopy(encoder), "bf16")
-    if passes != "padded":
-        others = {f"{name}, {passes}": deepcopy(copy) for name, copy in found.items()}
-        for copy in others.values():
-            read_in(copy.model, passes)
-        found |= others
-    return found
+def _peer(encoder: TorchEncoder, name: str) -> Encode:
+    """Return `encode` of a peer with an encoder's weights."""
+    if name not in PEERS:
+        raise ValueError(f"`against` is {name!r}; choose from {', '.join(PEERS)}")
+    try:
+        return PEERS[name](encoder)
+    except ImportError as error:
+        raise ValueError(f"{name} is not installed; install it or leave out `against`") from error
 
 
-def _peer(encoder: Encoder, name: str) -> Encode:
-    """`encode` of a `SentenceTransformer` made of an encoder's weights."""
+def _sentence_transformers(encoder: TorchEncoder) -> Encode:
     method = encoder.method
     pooling = {Pooling.MEAN: "mean", Pooling.TOKEN: "cls"}.get(method.pooling)
     beside = method.prefix or When.ALWAYS in (method.denoise, method.head_when)
-    if name not in PEERS:
-        raise ValueError(f"`against` is {name!r}; choose from {', '.join(PEERS)}")
     if pooling is None or beside or method.template != PLAIN:
         raise ValueError(f"{encoder.name}: {NO_MATCH}")
-    try:
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Pooling as PeerPooling
-        from sentence_transformers.sentence_transformer.modules import Transformer
-    except ImportError as error:
-        raise ValueError(f"{name} is not installed; install it or leave out `against`") from error
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PeerPooling
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
     with tempfile.TemporaryDirectory() as folder:
         encoder.model.base_model.save_pretrained(folder)
         encoder.tokenizer.save_pretrained(folder)
         backbone = Transformer(folder, max_seq_length=encoder.max_seq_length)
         peer = SentenceTransformer(modules=[backbone, PeerPooling(encoder.dim, pooling)], device=str(encoder.device))
     return lambda texts: peer.encode(texts, show_progress_bar=False)
+
+
+def _plain_openvino(encoder: TorchEncoder) -> Encode:
+    import openvino
+
+    with exported(encoder) as file:
+        settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        if "OMP_NUM_THREADS" in os.environ:  # which PyTorch reads
+            settings["INFERENCE_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
+        request = openvino.Core().compile_model(str(file), "CPU", settings).create_infer_request()
+    return _sorted_batches(encoder, lambda ids, mask: request.infer([ids, mask])[0])
+
+
+def _onnxruntime(encoder: TorchEncoder) -> Encode:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", 0))
+    with exported(encoder) as file:
+        session = onnxruntime.InferenceSession(file, options, ["CPUExecutionProvider"])
+    return _sorted_batches(encoder, lambda ids, mask: session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+
+
+@contextmanager
+def exported(encoder: TorchEncoder) -> Iterator[Path]:
+    """Yield the ONNX file of an encoder."""
+    with tempfile.TemporaryDirectory() as folder:
+        export_model(encoder, "onnx", Path(folder) / "onnx")
+        yield Path(folder) / "onnx" / "model.onnx"
+
+
+def _sorted_batches(encoder: TorchEncoder, run: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Encode:
+    """Return an `encode` that gives a graph batches of the lengths that `cse` gives its own."""
+    template = encoder.views[0][0]
+
+    def encode(texts: list[str]) -> np.ndarray:
+        rows = [template.row(ids).ids for ids in encoder.tokenise(texts, [template] * len(texts))]
+        vectors = np.empty((len(texts), encoder.dim), np.float32)
+        for chosen in plan_batches([len(row) for row in rows], TOKENS["cpu"]):
+            lengths = np.array([len(rows[i]) for i in chosen])
+            mask = np.arange(lengths.max()) < lengths[:, None]
+            ids = np.full(mask.shape, encoder.tokenizer.pad_token_id)
+            ids[mask] = np.concatenate([rows[i] for i in chosen])
+            vectors[chosen] = run(ids, mask.astype(np.int64))
+        return vectors
+
+    return encode
+
+
+PEERS: dict[str, Callable[[TorchEncoder], Encode]] = {
+    "sentence-transformers": _sentence_transformers, "openvino": _plain_openvino, "onnxruntime": _onnxruntime,
+}  # fmt: skip
 
 
 def lines(speed: EncodingSpeed) -> list[str]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.encoding.overlap import beside
 from cse.training.loop import TrainingLoop
 from cse.training.run import TrainRequest, prepare
 from cse.training.state import start_accelerator
@@ -25,7 +24,7 @@ from tests.bench.flops import contrastive_flops, step_rate
 from tests.bench.timing import ROUNDS, interleaved, ratio
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
     from cse.training.run import Run
 
 PEER = "sentence-transformers"
@@ -79,13 +78,13 @@ def step_flops(loop: TrainingLoop, steps: int) -> float:
 
 
 def _steps(loop: TrainingLoop) -> Iterator[float]:
-    """The losses of a run's steps, begun anew after the last; their data come as `TrainingLoop.run_steps` has them."""
+    """The losses of a run's steps, begun anew after the last."""
     numbers = cycle(range(loop.run.steps))
-    for number, data in beside(loop.accelerator.device, ((number, loop.data(number)) for number in numbers)):
-        yield loop.step(number, data)
+    for number in numbers:
+        yield loop.step(number, loop.data(number))
 
 
-def peer_steps(encoder: Encoder, run: Run, precision: str) -> Iterator[float]:
+def peer_steps(encoder: TorchEncoder, run: Run, precision: str) -> Iterator[float]:
     """Optimiser steps of sentence-transformers' trainer on the backbone and the sentences of a run; their losses."""
     try:
         from datasets import Dataset

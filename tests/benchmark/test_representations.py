@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.benchmark.representations import glove, top_k_tokens, word_tokens
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED
 
 K = 7
@@ -28,7 +28,7 @@ def eq3(probabilities: np.ndarray, words: np.ndarray, special: set[int]) -> np.n
 
 
 def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: str) -> None:
-    encoder = cse.load(backbone, "prompt")
+    encoder = cse.load(backbone, "prompt", backend="torch")
     tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
     vectors = top_k_tokens(encoder, k=K).encode(SENTENCES, batch_size=3)
     words = model.get_input_embeddings().weight.detach().numpy()
@@ -42,7 +42,7 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
 
 
 def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
     biases = encoder.bias([encoder.prompt] * len(SENTENCES), list(map(len, contents)))
     filled, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
@@ -55,15 +55,15 @@ def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path)
 
 
 def test_an_encoder_without_mask_is_prompted_as_its_top_tokens_are(backbone: str) -> None:
-    encoder = cse.load(backbone, "mean")
+    encoder = cse.load(backbone, "mean", backend="torch")
     prompted = replace(UNTRAINED["prompt"], views=((encoder.prompt_template,),))
-    same = Encoder(*load_backbone(backbone), prompted, name="prompted")
+    same = TorchEncoder(*load_backbone(backbone), prompted, name="prompted")
     expected = top_k_tokens(same, k=K).encode(SENTENCES)
     np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)
 
 
 def test_names_and_fingerprints_tell_the_representations_apart(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     made = [top_k_tokens(encoder, k=5), top_k_tokens(encoder, k=6), top_k_tokens(encoder, k=5, denoise=True)]
     assert [one.name for one in made] == ["bert-prompt+top5", "bert-prompt+top6", "bert-prompt+top5-denoised"]
     assert len({one.fingerprint for one in made} | {encoder.fingerprint}) == 4

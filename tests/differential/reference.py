@@ -18,7 +18,7 @@ from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity, gelu, layer_norm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.training.step import contrast, step_inputs
 
 TEXTS = [SENTENCES[0], "dog " * 40, SENTENCES[5]]
@@ -30,7 +30,7 @@ Vector = Callable[["Reference", str, str, bool], torch.Tensor]  # of a template,
 class Reference:
     """A backbone opened by transformers alone, without dropout, and copies of the parts an encoder learns beside it."""
 
-    def __init__(self, folder: str, encoder: Encoder) -> None:
+    def __init__(self, folder: str, encoder: TorchEncoder) -> None:
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         no_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
         self.model = AutoModelForMaskedLM.from_pretrained(folder, **no_dropout)
@@ -103,7 +103,7 @@ def info_nce(views: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(terms).mean()
 
 
-def pair(folder: str, name: str, supervised: bool = False) -> tuple[Encoder, Reference]:
+def pair(folder: str, name: str, supervised: bool = False) -> tuple[TorchEncoder, Reference]:
     """An encoder of the project without dropout, its learned parts far from where they start, and its reference."""
     encoder = make(folder, name, supervised)
     torch.manual_seed(11)

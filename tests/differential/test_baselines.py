@@ -11,13 +11,13 @@ from reference import QUERY, TEXTS, Reference, info_nce, pair
 from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
 
-from cse.encoding.encoder import Encoder
 from cse.encoding.rows import Row
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.training.step import contrast, step_inputs, step_rows
 
 
-def step(encoder: Encoder, reference: Reference) -> tuple[list[list[Row]], torch.Tensor]:
+def step(encoder: TorchEncoder, reference: Reference) -> tuple[list[list[Row]], torch.Tensor]:
     """The rows of both views and their vectors; the rows are those of the tokenizer but for what a method changes."""
     encoder.train()
     contents, templates = step_inputs(encoder, {"0": TEXTS}, replace(CONFIG, batch_size=3, max_length=32), 0)
@@ -40,7 +40,7 @@ def holds_once_or_twice(ids: Sequence[int], plain: Sequence[int]) -> bool:
     return place == len(ids)
 
 
-def same_gradient(encoder: Encoder, reference: Reference, loss: torch.Tensor, slow: torch.Tensor) -> None:
+def same_gradient(encoder: TorchEncoder, reference: Reference, loss: torch.Tensor, slow: torch.Tensor) -> None:
     torch.testing.assert_close(loss, slow, atol=2e-4, rtol=1e-4)
     loss.backward()
     slow.backward()

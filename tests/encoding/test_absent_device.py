@@ -6,7 +6,6 @@ as it does on a GPU. Values cannot be read and a backward pass does not run, so 
 
 import ctypes
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,14 +22,13 @@ from test_training import CONFIG as TRAINING
 from test_training import run_of
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError, FakeTensorMode, unset_fake_temporarily
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
-from cse.encoding import encoder as encoder_module
-from cse.encoding import packed, prompted
-from cse.encoding.encoder import Encoder
+from cse.encoding import prompted
+from cse.encoding.backbone import mlm_head
 from cse.encoding.rows import Row
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, Contrast
 from cse.pretraining import loop as pretraining
 from cse.pretraining.batches import ROUNDED, MaskedBatch
@@ -53,7 +51,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the registry ha
 
 
 @pytest.fixture
-def mode(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTensorMode]:
+def mode() -> Iterator[FakeTensorMode]:
     """A mode in which tensors can be made on `GPU`, to be entered for what a GPU is to compute.
 
     A CPU build of PyTorch has no guard that switches between GPUs, without which a tensor on one cannot be indexed;
@@ -62,7 +60,6 @@ def mode(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTensorMode]:
     guards = (ctypes.c_void_p * (META + 1)).in_dll(ctypes.CDLL(torch._C.__file__), GUARDS)
     before = guards[CUDA]
     guards[CUDA] = before or guards[META]
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
     yield FakeTensorMode()
     guards[CUDA] = before
 
@@ -119,9 +116,9 @@ def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable
 
     monkeypatch.setattr(step, "masked_rows", masked_outside)
     monkeypatch.setattr(MomentumQueue, "negatives", lambda queue: queue.vectors.clone())
-    monkeypatch.setattr(Encoder, "to", lambda encoder, device: on_gpu(encoder, mode))
+    monkeypatch.setattr(TorchEncoder, "to", lambda encoder, device: on_gpu(encoder, mode))
 
-    def loss(encoder: Encoder, **settings: Any) -> torch.Tensor:
+    def loss(encoder: TorchEncoder, **settings: Any) -> torch.Tensor:
         with mode:
             loop = TrainingLoop.start(encoder, run_of(encoder, **settings), Path(), accelerator(mode))
         data = loop.data(0)
@@ -138,16 +135,16 @@ def open_backbone(bert_folder: Path, roberta_folder: Path) -> Callable[[str], st
     return lambda family: str({"bert": bert_folder, "roberta": roberta_folder}[family])
 
 
-def encode(encoder: Encoder, mode: FakeTensorMode) -> torch.Tensor:
-    """Vectors of `SENTENCES`, encoded on `GPU`."""
+def encode(encoder: TorchEncoder, mode: FakeTensorMode) -> torch.Tensor:
+    """Vectors of `SENTENCES` on `GPU`."""
     contents = encoder.tokenise(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
     on_gpu(encoder, mode)
-    with mode:
-        return encoder.encode_ids(contents, 4)
+    with mode, encoder.inference():
+        return encoder(contents, [encoder.views[0][0]] * len(contents))
 
 
 def check_vectors(vectors: torch.Tensor) -> None:
-    assert (vectors.device.type, *vectors.shape) == ("cpu", len(SENTENCES), 32)
+    assert (vectors.device, *vectors.shape) == (GPU, len(SENTENCES), 32)
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), CASES)
@@ -162,46 +159,15 @@ def test_every_pooling_encodes(backbone: str, pooling: str, mode: FakeTensorMode
     check_vectors(encode(reading(backbone, UNTRAINED[pooling]), mode))
 
 
-@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
-@pytest.mark.usefixtures("mode")
-def test_packed_rows_are_encoded(bert_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """No kernel for nested tensors takes fake ones."""
-        assert (query.device, key.device, value.device) == (GPU, GPU, GPU)
-        return query
-
-    monkeypatch.setattr(packed, "scaled_dot_product_attention", attend)
-    encoder = make(str(bert_folder), name)
-    packed.pack(encoder.model)
-    lengths_vary = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
-    check_vectors(encode(encoder, lengths_vary))
-
-
-def test_a_long_list_is_tokenised_ahead(
-    bert_folder: Path, mode: FakeTensorMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder, in_main = on_gpu(make(str(bert_folder), "simcse"), mode), []
-    tokenise = encoder.tokenise
-
-    def seen(*arguments: Any) -> list[list[int]]:
-        in_main.append(threading.current_thread() is threading.main_thread())
-        return tokenise(*arguments)
-
-    monkeypatch.setattr(encoder, "tokenise", seen)
-    monkeypatch.setattr(encoder_module, "WINDOW", 5)
-    with mode:
-        vectors = encoder._encode_all(SENTENCES * 3, None, False)  # what `encode` reads the values of
-    assert vectors.shape == (3 * len(SENTENCES), 32)
-    assert set(in_main) == {False}
-
-
 @pytest.mark.parametrize("denoise", [False, True])
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
 def test_words_at_the_mask_are_predicted(bert_folder: Path, name: str, denoise: bool, mode: FakeTensorMode) -> None:
     encoder = on_gpu(make(str(bert_folder), name), mode)
     contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
     with mode, encoder.inference():
-        logits = encoder.token_logits(contents, denoise)
+        templates = [encoder.prompt] * len(contents)
+        states = encoder.read([encoder.prompt.row(ids) for ids in contents])
+        logits = mlm_head(encoder.model)(encoder.bias(templates, list(map(len, contents))) if denoise else states)
     assert (logits.device, *logits.shape) == (GPU, len(SENTENCES), encoder.model.config.vocab_size)
 
 
@@ -261,24 +227,27 @@ def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tenso
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
 
 
-def rows_stay(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompted, "to_device", lambda values, device: torch.from_numpy(values))
+def rows_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def collate(rows: list[Row]) -> prompted.Tokens:
+        return prompted.Tokens(*(tensor.cpu() for tensor in TorchEncoder._collate(encoder, rows)))
+
+    monkeypatch.setattr(encoder, "_collate", collate)
 
 
-def bias_stays(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def bias_stays(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     bias = encoder.bias
     monkeypatch.setattr(encoder, "bias", lambda *arguments: bias(*arguments).cpu())
 
 
-def positions_stay(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def positions_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     def collate(rows: list[Row]) -> prompted.Tokens:
-        tokens = Encoder._collate(encoder, rows)
+        tokens = TorchEncoder._collate(encoder, rows)
         return tokens._replace(positions=tokens.positions.cpu())
 
     monkeypatch.setattr(encoder, "_collate", collate)
 
 
-def labels_stay(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def labels_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "cross_entropy", lambda logits, labels: cross_entropy(logits, labels.cpu()))
 
 

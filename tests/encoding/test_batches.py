@@ -1,11 +1,9 @@
 """Which sentences share a pass: all of them once, within the budget, and with hardly any padding."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from cse.encoding.batches import SMALLEST, SPREAD, plan_batches, plan_packed
+from cse.encoding.batches import SMALLEST, plan_batches
 
 RNG = np.random.default_rng(5)
 LENGTHS = {
@@ -34,25 +32,3 @@ def test_a_pass_is_padded_only_where_its_rows_were_few() -> None:
         assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALLEST
     plan = list(plan_batches(lengths, 1000))
     assert sum(len(rows) * lengths[rows].max() for rows in plan) < 1.02 * lengths.sum()
-
-
-@pytest.mark.parametrize("name", LENGTHS)
-@pytest.mark.parametrize(("tokens", "sentences"), [(64, None), (1000, None), (1000, 7), (1, 1)])
-def test_a_pass_without_padding_is_full_of_rows_of_any_length(name: str, tokens: int, sentences: int | None) -> None:
-    lengths = np.array(LENGTHS[name], dtype=int)
-    plan = list(plan_packed(lengths, tokens, sentences))
-    together = np.concatenate([np.empty(0, int), *plan]).astype(int)
-    assert sorted(together) == list(range(len(lengths)))
-    assert list(lengths[together]) == sorted(lengths, reverse=True)
-    assert all(len(rows) == 1 or lengths[rows].sum() <= tokens for rows in plan)
-    assert all(len(rows) == 1 or len(rows) * lengths[rows[0]] <= SPREAD * tokens for rows in plan)
-    for rows, following in pairwise(plan):
-        one_more = (len(rows) + 1) * lengths[rows[0]] > SPREAD * tokens
-        assert lengths[rows].sum() + lengths[following[0]] > tokens or len(rows) == sentences or one_more
-
-
-def test_one_long_row_among_short_ones_does_not_spread_them_all() -> None:
-    lengths = np.array([512] + [8] * 8000)
-    plan = list(plan_packed(lengths, 65_536))
-    assert max(len(rows) * lengths[rows].max() for rows in plan) <= SPREAD * 65_536
-    assert len(plan) == 2

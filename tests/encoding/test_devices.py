@@ -8,7 +8,7 @@ import torch
 
 import cse
 from cse.encoding.devices import available, best_device, device_of
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 
 
@@ -33,10 +33,10 @@ def test_a_gpu_that_is_there_is_chosen(
     assert best_device() == torch.device(expected)
     assert available() == ["cpu", *([kind] if kind else [])]
     places = []
-    monkeypatch.setattr(Encoder, "to", lambda self, place: places.append(place))
-    cse.load(str(bert_folder))
+    monkeypatch.setattr(TorchEncoder, "to", lambda self, place: places.append(place))
+    cse.load(str(bert_folder), backend="torch")
     monkeypatch.setenv("CSE_DEVICE", "cpu")
-    cse.load(str(bert_folder))
+    cse.load(str(bert_folder), backend="torch")
     assert places == [torch.device(expected), torch.device("cpu")]
 
 
@@ -52,9 +52,9 @@ def test_a_device_that_is_not_there_is_refused_in_a_line(accelerator: Any, bert_
     accelerator(None)
     message = f"^`device` is '{device}', which is not available; choose from cpu$"
     with pytest.raises(ValueError, match=message):
-        cse.load(str(bert_folder), device=device)
+        cse.load(str(bert_folder), device=device, backend="torch")
     with pytest.raises(ValueError, match=message):
-        cse.load(str(bert_folder), device="cpu").encode("a dog", device=device)
+        cse.load(str(bert_folder), device="cpu", backend="torch").encode("a dog", device=device)
 
 
 def test_a_wrong_variable_is_named(accelerator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +67,8 @@ def test_a_wrong_variable_is_named(accelerator: Any, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("model", [3, None, ["simcse"], b"simcse"])
 def test_what_is_no_name_is_refused_with_the_choices(model: Any) -> None:
     with pytest.raises(ArtefactError, match=r"^model is .*, not a name; choose simcse, .* or a hub id$"):
-        cse.load(model)
+        cse.load(model, backend="torch")
 
 
 def test_a_path_is_a_name(bert_folder: Path) -> None:
-    assert cse.load(Path(bert_folder)).name == cse.load(str(bert_folder)).name  # type: ignore[arg-type]
+    assert cse.load(Path(bert_folder), backend="torch").name == cse.load(str(bert_folder), backend="torch").name  # type: ignore[arg-type]

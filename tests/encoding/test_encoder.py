@@ -13,8 +13,8 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import cse
 from cse.analysis.notes import input_notes
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
 from cse.encoding.tokenising import plain_ids, readable
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
@@ -22,15 +22,15 @@ from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
 
-def make(backbone: str, name: str, supervised: bool = False) -> Encoder:
+def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
     model, tokenizer = load_backbone(backbone)
     method, _ = preset(name, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
     torch.manual_seed(3)
-    return Encoder(model, tokenizer, method, name=name, backbone=backbone)
+    return TorchEncoder(model, tokenizer, method, name=name, backbone=backbone)
 
 
-def reading(backbone: str, method: Method) -> Encoder:
-    return Encoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
+def reading(backbone: str, method: Method) -> TorchEncoder:
+    return TorchEncoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
 
 
 def plain_hidden(backbone: str, text: str, layer: int = -1) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,7 +66,9 @@ def test_poolings_are_their_definitions(backbone: str) -> None:
             "static": words[ids].mean(0),
         }
         for pooling, vector in expected.items():
-            np.testing.assert_allclose(cse.load(backbone, pooling).encode(sentence), vector, atol=1e-5, err_msg=pooling)
+            np.testing.assert_allclose(
+                cse.load(backbone, pooling, backend="torch").encode(sentence), vector, atol=1e-5, err_msg=pooling
+            )
 
 
 def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
@@ -79,7 +81,9 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
-    np.testing.assert_allclose(cse.load(str(tmp_path), "static-output").encode(SENTENCES[0]), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0]), expected, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
@@ -155,7 +159,7 @@ def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
 
 
 def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     tokenizer, model = (
         AutoTokenizer.from_pretrained(bert_folder),
         AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
@@ -176,16 +180,16 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
 
 def test_a_share_of_the_template_may_be_subtracted(bert_folder: str) -> None:
     """None of it is the sentence's own words, all of it the denoised ones; the template alone knows no sentence."""
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     spoken, alone = encoder.mask_logits("the dog")
     assert encoder.likeliest(spoken, 4) == encoder.top_tokens("the dog", 4, denoise=False)
     assert encoder.likeliest(spoken - alone, 4) == encoder.top_tokens("the dog", 4)
-    torch.testing.assert_close(alone, encoder.mask_logits("a cat")[1])
-    assert not torch.allclose(spoken, encoder.mask_logits("a cat")[0])
+    np.testing.assert_allclose(alone, encoder.mask_logits("a cat")[1], atol=1e-6)
+    assert not np.allclose(spoken, encoder.mask_logits("a cat")[0])
 
 
 def test_top_tokens_take_another_template(bert_folder: str) -> None:
-    encoder = cse.load(str(bert_folder), "mean")
+    encoder = cse.load(str(bert_folder), "mean", backend="torch")
     tokenizer, model = (
         AutoTokenizer.from_pretrained(bert_folder),
         AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
@@ -211,13 +215,15 @@ def test_top_tokens_take_another_template(bert_folder: str) -> None:
 )
 def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        cse.load(str(bert_folder)).top_tokens("the dog", template=Template(text))
+        cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
 
 
 def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:
-    expected = cse.load(str(bert_folder), "prompt").top_tokens("the dog is sad", k=4)
+    expected = cse.load(str(bert_folder), "prompt", backend="torch").top_tokens("the dog is sad", k=4)
     for pooling in ("mean", "cls", "first-last", "static"):
-        assert cse.load(str(bert_folder), pooling).top_tokens("the dog is sad", k=4) == expected, pooling
+        assert cse.load(str(bert_folder), pooling, backend="torch").top_tokens("the dog is sad", k=4) == expected, (
+            pooling
+        )
 
 
 def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
@@ -228,7 +234,7 @@ def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
 
 
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     template = encoder.prompt
     (ids,) = encoder.tokenise(["the dog"], [template])
     with torch.no_grad():

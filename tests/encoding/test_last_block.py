@@ -7,10 +7,10 @@ import torch
 from conftest import SENTENCES
 from test_encoder import make
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 
 
-def states(encoder: Encoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
     template = encoder.views[0][0]
     contents = encoder.tokenise(SENTENCES, [template] * len(SENTENCES))
     rows = [template.row(ids) for ids in contents]

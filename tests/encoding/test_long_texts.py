@@ -10,7 +10,7 @@ import pytest
 
 import cse
 from cse.encoding import long_texts
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 from tests.conftest import SENTENCES, WORDS
 
@@ -88,8 +88,8 @@ def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
 @pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])
 def test_a_model_reads_the_same_ids_of_a_long_text_as_of_the_whole(backbone: str, method: str, monkeypatch) -> None:
     monkeypatch.setattr(long_texts, "SHORTEST", 300)
-    source = cse.load(backbone)
-    encoder = Encoder(source.model, source.tokenizer, METHODS[method], name="long")
+    source = cse.load(backbone, backend="torch")
+    encoder = TorchEncoder(source.model, source.tokenizer, METHODS[method], name="long")
     for view in encoder.views:
         for name, text in odd_texts(3000).items():
             spaced = f" {text}" if view[0].spaced else text
@@ -104,7 +104,11 @@ def test_the_beginning_for_a_limit_has_the_same_ids_by_any_fast_tokenizer(
 ) -> None:
     monkeypatch.setattr(long_texts, "SHORTEST", 150)
     ours = kind in ("bert", "roberta")
-    tokenizer = cse.load(str(request.getfixturevalue(f"{kind}_folder"))).tokenizer if ours else other_tokenizer(kind)
+    tokenizer = (
+        cse.load(str(request.getfixturevalue(f"{kind}_folder")), backend="torch").tokenizer
+        if ours
+        else other_tokenizer(kind)
+    )
     cut = set()
     for name, text in odd_texts(2500).items():
         whole = uncut(tokenizer, text, len(text))
@@ -117,7 +121,7 @@ def test_the_beginning_for_a_limit_has_the_same_ids_by_any_fast_tokenizer(
 
 
 def test_a_tokenizer_that_keeps_the_end_reads_the_whole_text(bert_folder) -> None:
-    encoder = cse.load(str(bert_folder))
+    encoder = cse.load(str(bert_folder), backend="torch")
     encoder.tokenizer.truncation_side = "left"
     text = "the cat " * 10_000 + "is sad"
     assert encoder.tokenise([text], [encoder.views[0][0]]) == [uncut(encoder.tokenizer, text, encoder.max_content)]
@@ -138,7 +142,7 @@ def lengths_read(encoder: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_line_of_megabytes_is_not_read_by_the_tokenizer(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(backbone)
+    encoder = cse.load(backbone, backend="torch")
     text = "the man is playing guitar, and a woman runs in the park. " * 50_000
     read = lengths_read(encoder, monkeypatch)
     assert len(text) > 2_000_000
@@ -151,7 +155,7 @@ def test_a_line_of_megabytes_is_not_read_by_the_tokenizer(backbone: str, monkeyp
 def test_of_a_text_without_a_place_to_cut_little_is_read_by_berts_tokenizer(
     bert_folder: str, piece: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encoder = cse.load(str(bert_folder))
+    encoder = cse.load(str(bert_folder), backend="torch")
     text = "the cat " + piece * (200_000 // len(piece)) + " sat"
     whole = uncut(encoder.tokenizer, text, encoder.max_content)
     read = lengths_read(encoder, monkeypatch)
@@ -160,7 +164,7 @@ def test_of_a_text_without_a_place_to_cut_little_is_read_by_berts_tokenizer(
 
 
 def test_long_words_are_squeezed_for_berts_tokenizer_alone(bert_folder: str, roberta_folder: str) -> None:
-    bert, roberta = (cse.load(str(folder)).tokenizer for folder in (bert_folder, roberta_folder))
+    bert, roberta = (cse.load(str(folder), backend="torch").tokenizer for folder in (bert_folder, roberta_folder))
     text = "a" * 99 + " " + "b" * 105 + "\n \t" + "c" * 500 + "-d"
     assert long_texts.collapsed(text, roberta) == text
     assert long_texts.collapsed(text, bert) == "a" * 99 + " " + "b" * 101 + "\n" + "c" * 101 + "-d"
@@ -170,7 +174,7 @@ def test_long_words_are_squeezed_for_berts_tokenizer_alone(bert_folder: str, rob
 
 
 def test_a_text_of_usual_length_reaches_the_tokenizer_once(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(backbone)
+    encoder = cse.load(backbone, backend="torch")
     read = lengths_read(encoder, monkeypatch)
     texts = [*SENTENCES, "the dog " * 2400]
     encoder.encode(texts)

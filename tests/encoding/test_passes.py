@@ -9,7 +9,8 @@ from conftest import SENTENCES, WORDS
 from test_encoder import ALL, make, reading
 
 from cse.encoding import encoder as encoder_module
-from cse.encoding.encoder import Encoder
+from cse.encoding import torch_encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, When
 
 TEXTS = [
@@ -18,7 +19,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def plain(encoder: Encoder, texts: list[str]) -> np.ndarray:
+def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
     """(N, d) vectors of a pass for each text, in which every layer is computed everywhere."""
     template = encoder.views[0][0]
     with pytest.MonkeyPatch.context() as patch, encoder.inference():
@@ -42,7 +43,7 @@ def test_every_pooling_gives_the_vectors_of_the_plain_path(backbone: str, name: 
     np.testing.assert_allclose(encoder.encode(TEXTS), plain(encoder, TEXTS), atol=1e-5)
 
 
-def counted_queries(encoder: Encoder) -> list[int]:
+def counted_queries(encoder: TorchEncoder) -> list[int]:
     """The positions that the last layer's attention asks from, of every pass from now on."""
     seen: list[int] = []
     query = encoder.model.base_model.encoder.layer[-1].attention.self.query
@@ -77,7 +78,7 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     texts = (TEXTS * 5)[:200]
     expected = encoder.encode(texts)
     monkeypatch.setattr(encoder_module, "WINDOW", 32)
-    monkeypatch.setattr(encoder_module, "TOKENS", {"cpu": 120})
+    monkeypatch.setattr(torch_encoder, "TOKENS", {"cpu": 120})
     windows, passes = [], []
     tokenise, collate = encoder.tokenise, encoder._collate
 

@@ -16,10 +16,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 import cse
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
-from cse.encoding.packed import pack
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 
+ENGINES = ("torch", "openvino")
 OPEN = """
 import sys, joblib, numpy as np
 *encoders, pipeline = joblib.load(sys.argv[1])
@@ -27,9 +27,9 @@ np.savez(sys.argv[2], *[encoder.encode(sys.argv[3:]) for encoder in encoders], p
 """
 
 
-def changed(bert_folder: Path, name: str) -> Encoder:
+def changed(bert_folder: Path, name: str) -> TorchEncoder:
     """An encoder whose learned numbers are in no file."""
-    encoder = Encoder(*load_backbone(bert_folder), METHODS[name], name=name, backbone=str(bert_folder))
+    encoder = TorchEncoder(*load_backbone(bert_folder), METHODS[name], name=name, backbone=str(bert_folder))
     with torch.no_grad():
         for tensor in encoder.learned().values():
             tensor.add_(0.01 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(4)))
@@ -53,9 +53,10 @@ def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path,
 
 
 def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder: Path, tmp_path: Path) -> None:
-    packed = cse.load(str(bert_folder), "prompt-denoised")
-    pack(packed.model)
-    encoders = [changed(bert_folder, "conpvp"), cse.load(str(bert_folder), "first-last"), packed]
+    encoders = [
+        changed(bert_folder, "conpvp"),
+        *(cse.load(str(bert_folder), "first-last", backend=name) for name in ENGINES),
+    ]
     encoders[1].encode(SENTENCES)  # states of all layers, for which transformers leaves hooks
     pipeline = make_pipeline(FunctionTransformer(encoders[0].encode), LogisticRegression())
     pipeline.fit(SENTENCES, [number % 2 for number in range(len(SENTENCES))])

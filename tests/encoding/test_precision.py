@@ -14,7 +14,7 @@ from cse.encoding import precision
 from cse.encoding.precision import computes_in_bf16, in_precision
 from cse.training.state import start_accelerator
 
-CPU = torch.device("cpu")
+CPU = "cpu"
 
 
 def test_auto_is_bf16_where_the_processor_is_fast_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_auto_is_bf16_on_a_gpu_that_has_it_and_not_on_one_that_emulates_it(
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(major=generation))
     monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
     monkeypatch.setattr("accelerate.Accelerator", SimpleNamespace)
-    device = torch.device("cuda")
+    device = "cuda:0"
     assert [computes_in_bf16(word, device) for word in ("auto", "no", "bf16")] == [fast, False, True]
     chosen = [start_accelerator(word).mixed_precision for word in ("auto", "no", "bf16")]
     assert chosen == ["bf16" if fast else "no", "no", "bf16"]

@@ -11,7 +11,7 @@ from test_encoder import make, reading
 
 import cse
 from cse.encoding.backbone import first_position, load_backbone, set_dropout
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS, UNTRAINED, When
 from cse.methods.templates import OPTI, Template
 
@@ -95,7 +95,7 @@ def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, t
     )
 
 
-def counting_reads(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def counting_reads(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of rows of every pass through the backbone from now on."""
     sizes: list[int] = []
     run = encoder._run
@@ -109,7 +109,7 @@ def counting_reads(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[in
 
 
 def test_a_template_bias_is_computed_once_for_many_calls(bert_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     sizes = counting_reads(encoder, monkeypatch)
     first = [encoder.top_tokens("the dog", k=3) for _ in range(3)]
     assert sizes == [1, 1, 1, 1]  # three sentences and one bias
@@ -130,9 +130,9 @@ def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> No
     np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
 
 
-def forget(encoder: Encoder) -> Encoder:
+def forget(encoder: TorchEncoder) -> TorchEncoder:
     """A fresh copy without anything remembered."""
-    fresh = Encoder(encoder.model, encoder.tokenizer, encoder.method, name="fresh")
+    fresh = TorchEncoder(encoder.model, encoder.tokenizer, encoder.method, name="fresh")
     fresh.load_state_dict(encoder.state_dict())
     return fresh
 

@@ -13,8 +13,8 @@ import torch
 from conftest import ROOT, SENTENCES
 
 import cse
-from cse.encoding.encoder import Encoder
 from cse.encoding.protocol import SentenceModel
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
 from cse.text.sentences import scored_pairs
@@ -35,8 +35,8 @@ PROMPTS = {"query": "a dog : ", "document": "the ", "sad": "it is sad : "}
 
 
 @pytest.fixture
-def encoder(bert_folder: Path) -> Encoder:
-    encoder = cse.load(str(bert_folder), "mean", device="cpu")
+def encoder(bert_folder: Path) -> TorchEncoder:
+    encoder = cse.load(str(bert_folder), "mean", device="cpu", backend="torch")
     encoder.prompts = dict(PROMPTS)
     return encoder
 
@@ -70,7 +70,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
     ids=str,
 )
 def test_arguments_mean_what_they_mean_in_sentence_transformers(
-    encoder: Encoder, theirs: SentenceTransformer, options: dict
+    encoder: TorchEncoder, theirs: SentenceTransformer, options: dict
 ) -> None:
     for sentences in (SENTENCES, SENTENCES[0]):
         found, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
@@ -80,7 +80,7 @@ def test_arguments_mean_what_they_mean_in_sentence_transformers(
 
 @pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
 def test_arguments_have_the_order_and_names_of_sentence_transformers(
-    encoder: Encoder, theirs: SentenceTransformer, name: str
+    encoder: TorchEncoder, theirs: SentenceTransformer, name: str
 ) -> None:
     ours, reference = getattr(encoder, name), getattr(theirs, name)
     wanted = [each for each in inspect.signature(reference).parameters if each != "kwargs"]
@@ -96,7 +96,9 @@ def test_arguments_have_the_order_and_names_of_sentence_transformers(
         ours()
 
 
-def test_nothing_and_lists_come_back_as_in_sentence_transformers(encoder: Encoder, theirs: SentenceTransformer) -> None:
+def test_nothing_and_lists_come_back_as_in_sentence_transformers(
+    encoder: TorchEncoder, theirs: SentenceTransformer
+) -> None:
     assert encoder.encode([], convert_to_numpy=False) == theirs.encode([], convert_to_numpy=False) == []
     assert encoder.encode([]).shape == (0, 32)
     assert encoder.encode([], convert_to_tensor=True).shape == (0, 32)
@@ -107,7 +109,7 @@ def test_nothing_and_lists_come_back_as_in_sentence_transformers(encoder: Encode
     torch.testing.assert_close(alone, found[0], atol=1e-6, rtol=0)
 
 
-def test_a_default_prompt_is_put_before_what_has_no_other(encoder: Encoder, theirs: SentenceTransformer) -> None:
+def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
     plain = encoder.fingerprint
     encoder.default_prompt_name = "sad"
     expected = copy(theirs)
@@ -122,7 +124,7 @@ def test_a_default_prompt_is_put_before_what_has_no_other(encoder: Encoder, thei
         encoder.encode(SENTENCES)
 
 
-def test_vectors_are_cut_where_the_model_says(encoder: Encoder) -> None:
+def test_vectors_are_cut_where_the_model_says(encoder: TorchEncoder) -> None:
     rows = encoder.encode(SENTENCES)
     with encoder.truncate_embeddings(9):
         np.testing.assert_array_equal(encoder.encode(SENTENCES), rows[:, :9])
@@ -140,13 +142,15 @@ def test_a_saved_model_is_called_as_it_says(bert_folder: Path, tmp_path: Path) -
     )  # fmt: skip
     saved.max_seq_length = 9
     saved.save(str(tmp_path / "model"), create_model_card=False)
-    found = cse.load(str(tmp_path / "model"))
+    found = cse.load(str(tmp_path / "model"), backend="torch")
     for name in ("encode", "encode_query", "encode_document"):
         np.testing.assert_allclose(getattr(found, name)(SENTENCES), getattr(saved, name)(SENTENCES), atol=1e-6)
     rows = found.encode(SENTENCES)
     torch.testing.assert_close(found.similarity(rows, rows), saved.similarity(rows, rows), atol=1e-5, rtol=1e-5)
-    alone = cse.load(str(tmp_path / "model"), "cls")
-    np.testing.assert_array_equal(alone.encode(SENTENCES), cse.load(str(bert_folder), "cls").encode(SENTENCES))
+    alone = cse.load(str(tmp_path / "model"), "cls", backend="torch")
+    np.testing.assert_array_equal(
+        alone.encode(SENTENCES), cse.load(str(bert_folder), "cls", backend="torch").encode(SENTENCES)
+    )
     config = tmp_path / "model" / "config_sentence_transformers.json"
     for changes, message in (
         ({"similarity_fn_name": "maxsim"}, "`similarity_fn_name` is 'maxsim'; choose from cosine"),
@@ -156,11 +160,11 @@ def test_a_saved_model_is_called_as_it_says(bert_folder: Path, tmp_path: Path) -
         before = json.loads(config.read_text())
         config.write_text(json.dumps({**before, **changes}))
         with pytest.raises(ArtefactError, match=message):
-            cse.load(str(tmp_path / "model"))
+            cse.load(str(tmp_path / "model"), backend="torch")
         config.write_text(json.dumps(before))
 
 
-def test_queries_and_documents_have_their_prompts(encoder: Encoder, theirs: SentenceTransformer) -> None:
+def test_queries_and_documents_have_their_prompts(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
     for name in ("encode_query", "encode_document"):
         ours, reference = getattr(encoder, name), getattr(theirs, name)
         for options in ({}, {"prompt_name": "sad"}, {"prompt": "big "}, {"truncate_dim": 7}):
@@ -172,7 +176,7 @@ def test_queries_and_documents_have_their_prompts(encoder: Encoder, theirs: Sent
     np.testing.assert_array_equal(encoder.encode_query(SENTENCES), encoder.encode(SENTENCES))
 
 
-def test_other_names_are_those_of_sentence_transformers(encoder: Encoder, theirs: SentenceTransformer) -> None:
+def test_other_names_are_those_of_sentence_transformers(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
     assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 32
     for name in ("similarity_fn_name", "device"):
         assert getattr(encoder, name) == getattr(theirs, name), name
@@ -180,7 +184,7 @@ def test_other_names_are_those_of_sentence_transformers(encoder: Encoder, theirs
 
 
 def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "prompt")
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     fits = "dog " * (encoder.max_seq_length - encoder.views[0][0].length - 1)
     assert np.abs(encoder.encode(fits + "cat") - encoder.encode(fits + "dog")).max() > 1e-3
     np.testing.assert_array_equal(encoder.encode(fits + "dog cat"), encoder.encode(fits + "dog"))
@@ -202,7 +206,7 @@ def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_precisions_are_those_of_quantize_embeddings(encoder: Encoder, precision: str) -> None:
+def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, precision: str) -> None:
     rows = encoder.encode([text for _, *pair in PAIRS for text in pair][:100], truncate_dim=21)
     rows[:, 3] = 0.25  # no range to divide
     found = quantised(rows, precision)
@@ -230,13 +234,13 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: Encoder, precision
         ({"prompt_name": 32}, "`prompt_name` is 32; `prompts` of this model has query, document, sad$"),
     ],
 )
-def test_what_is_not_supported_is_refused_in_a_line(encoder: Encoder, options: dict, message: str) -> None:
+def test_what_is_not_supported_is_refused_in_a_line(encoder: TorchEncoder, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encoder.encode(SENTENCES[:1], **options)
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan", None, SimilarityFunction.EUCLIDEAN])
-def test_similarities_are_those_of_their_name(encoder: Encoder, theirs: SentenceTransformer, name: Any) -> None:
+def test_similarities_are_those_of_their_name(encoder: TorchEncoder, theirs: SentenceTransformer, name: Any) -> None:
     first, second = encoder.encode(SENTENCES[:3]).astype(np.float64), encoder.encode(SENTENCES[4:]).astype(np.float64)
     by_hand = {
         "cosine": cosine,
@@ -256,14 +260,14 @@ def test_similarities_are_those_of_their_name(encoder: Encoder, theirs: Sentence
 
 
 @pytest.mark.parametrize("name", ["rubbish", "maxsim", "Cosine", 3, ""])
-def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: Encoder, name: Any) -> None:
+def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: TorchEncoder, name: Any) -> None:
     message = f"^`similarity_fn_name` is {name!r}; choose from cosine, dot, euclidean, manhattan$"
     with pytest.raises(ValueError, match=message):
         encoder.similarity_fn_name = name
     assert encoder.similarity_fn_name == "cosine"
 
 
-def test_similarities_are_cosines(encoder: Encoder, theirs: SentenceTransformer) -> None:
+def test_similarities_are_cosines(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
     first, second = (
         encoder.encode(SENTENCES[:3]),
         np.vstack([encoder.encode(SENTENCES[3:5]), np.zeros((1, 32), np.float32)]),
@@ -277,7 +281,7 @@ def test_similarities_are_cosines(encoder: Encoder, theirs: SentenceTransformer)
 
 
 @pytest.mark.parametrize("options", [{}, {"prompt": "the ", "truncate_dim": 9}, {"prompt_name": "sad"}], ids=str)
-def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: Encoder, options: dict) -> None:
+def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: TorchEncoder, options: dict) -> None:
     before = options.get("prompt", PROMPTS.get(options.get("prompt_name", ""), ""))
     rows = [encoder.encode(before + text)[: options.get("truncate_dim")] for text in SENTENCES]
     pairs = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
@@ -287,7 +291,7 @@ def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: Encoder, opti
     np.testing.assert_allclose([score for score, *_ in found], [score for score, *_ in expected], atol=1e-6)
 
 
-def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: Encoder) -> None:
+def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
     grades, first, second = map(list, zip(*PAIRS, strict=True))
     scores = EmbeddingSimilarityEvaluator(first, second, grades, name="demo")(encoder)
     assert 100 * scores["demo_spearman_cosine"] == pytest.approx(spearman(encoder.encode, PAIRS), abs=1e-9)
@@ -296,7 +300,7 @@ def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: Encoder)
     assert 100 * quarter["spearman_cosine"] == pytest.approx(short, abs=0.01)  # ties in float32 may fall either way
 
 
-def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: Encoder) -> None:
+def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: TorchEncoder) -> None:
     queries = {"q1": "dog", "q2": "a happy woman", "q3": "big kitchen"}
     corpus = {f"d{number}": text for number, text in enumerate(SENTENCES)}
     relevant = {"q1": {"d1", "d5"}, "q2": {"d3"}, "q3": {"d5", "d6", "d0"}}

@@ -10,8 +10,8 @@ from test_encoder import make
 from test_training import OneProcess, run_of
 
 from cse.encoding.backbone import set_dropout
-from cse.encoding.encoder import Encoder
 from cse.encoding.row_groups import row_groups
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.training.run import Run
 from cse.training.step import contrast, masked_language_loss, set_up, step_inputs, step_rows
 
@@ -38,7 +38,7 @@ def test_no_group_has_more_rows_than_asked_for_and_short_ones_come_first() -> No
     assert [lengths[row] for group in groups for row in group] == sorted(lengths)
 
 
-def gradients(encoder: Encoder, run: Run, chunk: int | None) -> dict[str, torch.Tensor]:
+def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, torch.Tensor]:
     """Of the whole loss of one step, the random state as a step has it."""
     set_up(encoder, replace(run.config, chunk=chunk))
     encoder.train().zero_grad()
@@ -84,7 +84,7 @@ def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: p
     assert any(float((calm[key] - tensor).abs().max()) > 1e-3 for key, tensor in chunked.items())
 
 
-def kept_bytes(encoder: Encoder, run: Run, chunk: int | None) -> int:
+def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
     """What the forward of a step keeps for the backward pass, apart from the parameters."""
     set_up(encoder, replace(run.config, chunk=chunk))
     encoder.train()

@@ -166,26 +166,22 @@ def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> 
         encode_in_parts(tmp_path / "new", PLAN, TEXTS[:-1], encode, False, lambda rows: None)
 
 
-@pytest.mark.parametrize("other", [{"passes": "packed"}, {"batch_size": 8}])
-def test_other_passes_and_batch_sizes_are_refused_and_plans_that_do_not_say_them_are_of_padded_ones(
-    tmp_path: Path, other: dict[str, str | int]
-) -> None:
+def test_another_batch_size_is_refused_and_plans_of_earlier_versions_resume(tmp_path: Path) -> None:
     def forget(path: Path) -> None:
         values = json.loads(path.read_text())
-        assert (values.pop("passes"), values.pop("batch_size")) == ("padded", None)
-        path.write_text(json.dumps(values))
+        assert values.pop("batch_size") is None
+        path.write_text(json.dumps({**values, "passes": "padded"}))
 
     with pytest.raises(KeyboardInterrupt):
         run_parts(tmp_path / "v", stop)
     forget(tmp_path / "v" / "plan.json")
-    name = next(iter(other))
-    with pytest.raises(ValueError, match=f"begun with {name} .*, not {other[name]!r}; repeat its options"):
-        run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, **other))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="begun with batch_size None, not 8; repeat its options"):
+        run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, batch_size=8))
     run_parts(tmp_path / "v", resume=True)
     forget(tmp_path / "v" / "manifest.json")
     assert read_plan(tmp_path / "v") == PLAN
-    run_parts(tmp_path / "w", plan=replace(PLAN, **other))  # type: ignore[arg-type]
-    assert read_plan(tmp_path / "w") == replace(PLAN, **other)  # type: ignore[arg-type]
+    run_parts(tmp_path / "w", plan=replace(PLAN, batch_size=8))
+    assert read_plan(tmp_path / "w") == replace(PLAN, batch_size=8)
 
 
 @pytest.mark.parametrize("texts", [TEXTS[:-1], [*TEXTS, "one more"], ["another", *TEXTS[1:]]])
@@ -209,8 +205,7 @@ def test_the_command_encodes_in_parts_what_it_encodes_at_once(bert_folder: Path,
         np.concatenate(list(read_blocks(tmp_path / "v"))), np.load(tmp_path / "v.npy"), atol=1e-6
     )
     refused(run(*given, "--output", tmp_path / "v", "--shards", 3, "--resume"), 3, "is finished", "--output")
-    packed = (*given, "--output", tmp_path / "p", "--shards", 3, "--passes", "packed", "--batch-size", 2)
-    assert run(*packed).exit_code == 0
-    assert (read_plan(tmp_path / "p").passes, read_plan(tmp_path / "p").batch_size) == ("packed", 2)
+    assert run(*given, "--output", tmp_path / "p", "--shards", 3, "--batch-size", 2).exit_code == 0
+    assert read_plan(tmp_path / "p").batch_size == 2
     refused(run(*given, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
     refused(run(*given, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")

@@ -126,7 +126,7 @@ def test_a_lower_cased_vocabulary_is_not_cut_again() -> None:
 def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
     import cse
 
-    encoder = cse.load(str(bert_folder), pooling="static")
+    encoder = cse.load(str(bert_folder), pooling="static", backend="torch")
     tokenizer, count = encoder.tokenizer, len(encoder.tokenizer)
     static = StaticEmbeddings(
         encoder.model.get_input_embeddings().weight.detach().numpy(),

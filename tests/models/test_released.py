@@ -58,7 +58,7 @@ def test_tensors_that_are_missing_misshapen_or_unknown_are_refused_by_name(
     backbone = {"bert": bert_folder, "roberta": roberta_folder}[kind]
     folder = write(tmp_path / "model", backbone, change(trainer_keys(backbone, family)))
     with pytest.raises(ArtefactError, match=message):
-        cse.load(str(folder), family=family)
+        cse.load(str(folder), family=family, backend="torch")
 
 
 def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp
 def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp_path: Path, converted: bool) -> None:
     folder = str(release(tmp_path / "model", bert_folder, "simcse", converted=converted))
     with pytest.raises(ArtefactError, match=r"its (mlp|pooler)\.dense\.bias may be a trained head.*give `family`"):
-        cse.load(folder)
-    mean = cse.load(folder, "mean").encode(SENTENCES)
-    np.testing.assert_allclose(mean, cse.load(str(bert_folder)).encode(SENTENCES), atol=1e-6)
+        cse.load(folder, backend="torch")
+    mean = cse.load(folder, "mean", backend="torch").encode(SENTENCES)
+    np.testing.assert_allclose(mean, cse.load(str(bert_folder), backend="torch").encode(SENTENCES), atol=1e-6)
 
 
 def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Path, tmp_path: Path) -> None:
@@ -96,12 +96,17 @@ def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Pa
     tensors = dict(AutoModelForMaskedLM.from_pretrained(bert_folder).state_dict())
     tensors |= linear("bert.pooler", WIDTH, 3) | {"cls.seq_relationship.weight": noise(4, 2, WIDTH)}
     tensors |= {"bert.embeddings.position_ids": torch.arange(80)[None]}
-    expected = cse.load(str(bert_folder)).encode(SENTENCES)
+    expected = cse.load(str(bert_folder), backend="torch").encode(SENTENCES)
     for binary in (False, True):
-        encoder = cse.load(str(write(tmp_path / f"plain-{binary}", bert_folder, tensors, binary=binary)))
+        encoder = cse.load(
+            str(write(tmp_path / f"plain-{binary}", bert_folder, tensors, binary=binary)), backend="torch"
+        )
         assert encoder.method.name == "mean"
         np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
-        words = [[token for token, _ in one.top_tokens("the dog")] for one in (encoder, cse.load(str(bert_folder)))]
+        words = [
+            [token for token, _ in one.top_tokens("the dog")]
+            for one in (encoder, cse.load(str(bert_folder), backend="torch"))
+        ]
         assert words[0] == words[1]
 
 
@@ -112,23 +117,27 @@ def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -
         bert_folder, tmp_path / "bert", ignore=shutil.ignore_patterns("model*", "config*"), dirs_exist_ok=True
     )
     model = AutoModel.from_pretrained(tmp_path / "bert").eval()
-    encoder = cse.load(str(tmp_path / "bert"), "pooler")
+    encoder = cse.load(str(tmp_path / "bert"), "pooler", backend="torch")
     inputs = [encoder.tokenizer(text, return_tensors="pt") for text in SENTENCES]
     with torch.no_grad():
         expected = np.stack([model(**one).pooler_output[0].numpy() for one in inputs])
     np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=1), expected, atol=1e-6)
     assert not encoder.learned(training=True)
-    assert encoder.fingerprint != cse.load(str(tmp_path / "bert"), "cls").fingerprint
+    assert encoder.fingerprint != cse.load(str(tmp_path / "bert"), "cls", backend="torch").fingerprint
     moved = {**model.state_dict(), "pooler.dense.bias": model.state_dict()["pooler.dense.bias"] + 0.1}
-    other = cse.load(str(write(tmp_path / "moved", bert_folder, moved)), "pooler")
-    assert other.fingerprint != encoder.fingerprint == cse.load(str(tmp_path / "bert"), "pooler").fingerprint
+    other = cse.load(str(write(tmp_path / "moved", bert_folder, moved)), "pooler", backend="torch")
+    assert (
+        other.fingerprint
+        != encoder.fingerprint
+        == cse.load(str(tmp_path / "bert"), "pooler", backend="torch").fingerprint
+    )
     supervised = str(release(tmp_path / "sup", bert_folder, "simcse-supervised", converted=True))
     np.testing.assert_array_equal(
-        cse.load(supervised, "pooler").encode(SENTENCES),
-        cse.load(supervised, family="simcse-supervised").encode(SENTENCES),
+        cse.load(supervised, "pooler", backend="torch").encode(SENTENCES),
+        cse.load(supervised, family="simcse-supervised", backend="torch").encode(SENTENCES),
     )
     with pytest.raises(ArtefactError, match="its files hold no pooler; give another `pooling`"):
-        cse.load(str(bert_folder), "pooler")
+        cse.load(str(bert_folder), "pooler", backend="torch")
 
 
 def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(
@@ -141,11 +150,15 @@ def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(
         head = {key.replace(start, "lm_head."): value.clone() for key, value in state.items() if key.startswith(start)}
         head["lm_head.decoder.weight"] = noise(11, *head["lm_head.decoder.weight"].shape)
         name = backbone.name
-        whole = cse.load(str(write(tmp_path / f"{name}-whole", backbone, tensors | head)), family="promcse")
+        whole = cse.load(
+            str(write(tmp_path / f"{name}-whole", backbone, tensors | head)), family="promcse", backend="torch"
+        )
         torch.testing.assert_close(whole.model.get_output_embeddings().weight.data, head["lm_head.decoder.weight"])
         assert len(whole.top_tokens("the dog", 3)) == 3
         part = {key: value for key, value in head.items() if "dense" not in key}
-        without = cse.load(str(write(tmp_path / f"{name}-part", backbone, tensors | part)), family="promcse")
+        without = cse.load(
+            str(write(tmp_path / f"{name}-part", backbone, tensors | part)), family="promcse", backend="torch"
+        )
         np.testing.assert_array_equal(whole.encode(SENTENCES), without.encode(SENTENCES))
         with pytest.raises(ArtefactError, match="no masked-language-model head"):
             without.top_tokens("the dog")
@@ -167,36 +180,36 @@ def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
     ):  # fmt: skip
         torch.save(content, file)
         with pytest.raises(ArtefactError, match=message):
-            cse.load(str(folder), family="simcse")
+            cse.load(str(folder), family="simcse", backend="torch")
     file.write_bytes(pickle.dumps(Harmful(), protocol=2))  # as files were before torch 1.6
     with pytest.raises(ArtefactError, match="holds more than tensors"):
-        cse.load(str(folder), family="simcse")
+        cse.load(str(folder), family="simcse", backend="torch")
     assert "this ran" not in capsys.readouterr().out
     for damaged in (b"", b"cut off"):
         file.write_bytes(damaged)
         with pytest.raises(ArtefactError, match=r"pytorch_model\.bin: (damaged|holds more)"):
-            cse.load(str(folder), family="simcse")
+            cse.load(str(folder), family="simcse", backend="torch")
     file.unlink()
     with pytest.raises(ArtefactError, match=r"no safetensors file or pytorch_model\.bin in it"):
-        cse.load(str(folder), family="simcse")
+        cse.load(str(folder), family="simcse", backend="torch")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ArtefactError, match=r"no config\.json in it"):
-        cse.load(str(tmp_path / "empty"), family="simcse")
+        cse.load(str(tmp_path / "empty"), family="simcse", backend="torch")
 
 
 def test_shards_of_both_formats_are_one_model(bert_folder: Path, tmp_path: Path) -> None:
     tensors = trainer_keys(bert_folder, "conpvp")
-    expected = cse.load(str(write(tmp_path / "whole", bert_folder, tensors))).encode(SENTENCES)
+    expected = cse.load(str(write(tmp_path / "whole", bert_folder, tensors)), backend="torch").encode(SENTENCES)
     folder = write(tmp_path / "shards", bert_folder, {}, binary=True)
     (folder / "pytorch_model.bin").unlink()
     names = {key: f"part-{number % 2}.bin" for number, key in enumerate(tensors)}
     for name in set(names.values()):
         torch.save({key: tensors[key] for key in names if names[key] == name}, folder / name)
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
-    np.testing.assert_array_equal(cse.load(str(folder)).encode(SENTENCES), expected)
+    np.testing.assert_array_equal(cse.load(str(folder), backend="torch").encode(SENTENCES), expected)
     (folder / "part-1.bin").unlink()
     with pytest.raises(ArtefactError, match=r"no part-1\.bin"):
-        cse.load(str(folder))
+        cse.load(str(folder), backend="torch")
 
 
 def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
@@ -205,12 +218,15 @@ def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
     tensors = trainer_keys(bert_folder, "conpvp")
     longer = {**tensors, "endp": noise(12, 6, WIDTH)}
     first, second = (
-        cse.load(str(write(tmp_path / name, bert_folder, each))) for name, each in (("4", tensors), ("6", longer))
+        cse.load(str(write(tmp_path / name, bert_folder, each)), backend="torch")
+        for name, each in (("4", tensors), ("6", longer))
     )
     assert second.method.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
     assert first.fingerprint != second.fingerprint
     moved = {**tensors, "endp": tensors["endp"] + 1e-3}
-    assert cse.load(str(write(tmp_path / "moved", bert_folder, moved))).fingerprint != first.fingerprint
+    assert (
+        cse.load(str(write(tmp_path / "moved", bert_folder, moved)), backend="torch").fingerprint != first.fingerprint
+    )
 
 
 def test_what_is_a_backbone_beside_its_head_can_be_trained_and_a_prompt_cannot(

@@ -16,6 +16,7 @@ from cse.benchmark.published import TEMPLATES
 from cse.commands.search_templates import app
 from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, When
 from cse.methods.templates import MEANS, Template
 from cse.papers.template_search import (
@@ -79,7 +80,7 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone: str, denoise: 
     template = Template("[X] means [MASK] .")
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
     when = When.ALWAYS if denoise else When.NEVER
-    prompted = Encoder(
+    prompted = TorchEncoder(
         *load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name=""
     )
     stop = "." if final_period else ""

@@ -12,7 +12,7 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse import adapters
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.text.sentences import scored_pairs
 
@@ -22,14 +22,14 @@ PAIRS = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
 
 
 @pytest.fixture
-def encoder(bert_folder: Path) -> Encoder:
+def encoder(bert_folder: Path) -> TorchEncoder:
     encoder = cse.load(str(bert_folder), "prompt", device="cpu")
     encoder.prompts = {"query": "a dog : ", "document": "the "}
     return encoder
 
 
 @with_packages
-def test_langchain_gets_the_numbers_of_encode(encoder: Encoder, bert_folder: Path) -> None:
+def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder: Path) -> None:
     from langchain_core.embeddings import Embeddings
     from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -50,7 +50,7 @@ def test_langchain_gets_the_numbers_of_encode(encoder: Encoder, bert_folder: Pat
 
 
 @with_packages
-def test_adapters_come_back_from_a_pickle(encoder: Encoder) -> None:
+def test_adapters_come_back_from_a_pickle(encoder: TorchEncoder) -> None:
     from mteb.types import PromptType
 
     found = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
@@ -88,7 +88,7 @@ def demo_task() -> Any:
 
 
 @with_packages
-def test_a_task_of_mteb_gives_this_projects_spearman(encoder: Encoder) -> None:
+def test_a_task_of_mteb_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
     import mteb
     from mteb.models import EncoderProtocol
 
@@ -103,11 +103,11 @@ def test_a_task_of_mteb_gives_this_projects_spearman(encoder: Encoder) -> None:
 
 
 @with_packages
-def test_mtebs_metadata_are_the_encoders(encoder: Encoder) -> None:
+def test_mtebs_metadata_are_the_encoders(encoder: TorchEncoder) -> None:
     meta = adapters.mteb(encoder, languages=["deu-Latn"]).mteb_model_meta
     assert meta.name == f"cse/{encoder.name.rpartition('/')[2]}"
     assert (meta.embed_dim, meta.max_tokens, meta.languages) == (32, encoder.max_seq_length, ["deu-Latn"])
-    assert meta.n_parameters == sum(tensor.numel() for tensor in encoder.parameters())
+    assert meta.n_parameters == encoder.parameter_count
     assert meta.similarity_fn_name.value == "cosine"
     assert meta.use_instructions
     encoder.name = "princeton-nlp/unsup-simcse-bert-base-uncased"
@@ -115,7 +115,7 @@ def test_mtebs_metadata_are_the_encoders(encoder: Encoder) -> None:
 
 
 @with_packages
-def test_mteb_prompts_queries_and_documents(encoder: Encoder) -> None:
+def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
     from mteb.types import PromptType
 
     model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
@@ -127,7 +127,7 @@ def test_mteb_prompts_queries_and_documents(encoder: Encoder) -> None:
 
 @pytest.mark.parametrize(("adapter", "package"), [("mteb", "mteb"), ("langchain", "langchain-core")])
 def test_a_missing_package_is_named_with_the_command(
-    monkeypatch: pytest.MonkeyPatch, encoder: Encoder, adapter: str, package: str
+    monkeypatch: pytest.MonkeyPatch, encoder: TorchEncoder, adapter: str, package: str
 ) -> None:
     real, missing = builtins.__import__, package.replace("-", "_")
 

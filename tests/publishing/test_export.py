@@ -18,7 +18,7 @@ from huggingface_hub import ModelCard
 
 import cse
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
 from cse.publishing.export import export_model
@@ -30,7 +30,7 @@ NAMES = (*METHOD_NAMES, "optiprompt")
 ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="has no wheel below Python 3.11")
 
 
-def encoder_of(folder: str | Path, method: str, name: str = "mine") -> Encoder:
+def encoder_of(folder: str | Path, method: str, name: str = "mine") -> TorchEncoder:
     """A method on a backbone, everything that it learns beside that made random, as training would."""
     model, tokenizer = load_backbone(folder)
     value = {**METHODS, **UNTRAINED, "supervised": SUPERVISED["simcse"]}[method]
@@ -39,7 +39,7 @@ def encoder_of(folder: str | Path, method: str, name: str = "mine") -> Encoder:
     if value.prefix:
         value = replace(value, prefix=5)
     torch.manual_seed(3)
-    encoder = Encoder(model, tokenizer, value, name=name, backbone=str(folder))
+    encoder = TorchEncoder(model, tokenizer, value, name=name, backbone=str(folder))
     for learned in (encoder.prefix, encoder.slots):
         if learned is not None:
             torch.nn.init.normal_(learned, std=0.5)
@@ -62,7 +62,7 @@ def run_card(folder: Path) -> float:
     return float(out.getvalue())
 
 
-def product(encoder: Encoder) -> float:
+def product(encoder: TorchEncoder) -> float:
     first, second = encoder.encode(["A man is playing a guitar.", "Someone plays an instrument."])
     return float(first @ second)
 
@@ -85,7 +85,7 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
 
 @pytest.mark.parametrize("name", METHOD_NAMES)
 def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name: str, tmp_path: Path) -> None:
-    encoder = cse.load(name, device="cpu")
+    encoder = cse.load(name, device="cpu", backend="torch")
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     assert run_card(tmp_path / "out") == pytest.approx(product(encoder), rel=1e-5)
     assert product(cse.load(str(tmp_path / "out"))) == pytest.approx(product(encoder), rel=1e-5)
@@ -147,7 +147,7 @@ def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(
     check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", space=" ")
 
 
-def check_onnx(encoder: Encoder, folder: Path, space: str = "") -> None:
+def check_onnx(encoder: TorchEncoder, folder: Path, space: str = "") -> None:
     import onnxruntime
     from transformers import AutoTokenizer
 

@@ -30,10 +30,10 @@ def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert
     expected = encoder.encode(SENTENCES)
     shutil.copytree(tmp_path / "old", tmp_path / "both")
     shutil.copytree(tmp_path / "new", tmp_path / "both", dirs_exist_ok=True)
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "both")).encode(SENTENCES), expected)
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "both"), backend="torch").encode(SENTENCES), expected)
     copy_checkpoint(tmp_path / "both", tmp_path / "copy")
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"config.json", "model.safetensors", "backbone"}
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy")).encode(SENTENCES), expected)
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy"), backend="torch").encode(SENTENCES), expected)
 
 
 def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_folder: Path, tmp_path: Path) -> None:
@@ -45,7 +45,9 @@ def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_fol
     shutil.rmtree(base)
     copy_checkpoint(tmp_path / "copy", tmp_path / "again")
     for name in ("copy", "again"):
-        np.testing.assert_array_equal(cse.load(str(tmp_path / name)).encode(SENTENCES), encoder.encode(SENTENCES))
+        np.testing.assert_array_equal(
+            cse.load(str(tmp_path / name), backend="torch").encode(SENTENCES), encoder.encode(SENTENCES)
+        )
 
 
 @pytest.mark.parametrize(
@@ -54,10 +56,10 @@ def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_fol
 )
 def test_an_export_travels_whole_and_names_no_place(bert_folder: Path, tmp_path: Path, method: str, to: str) -> None:
     export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
-    expected = cse.load(str(tmp_path / "out"))
+    expected = cse.load(str(tmp_path / "out"), backend="torch")
     copy_model(resolve(str(tmp_path / "out")), tmp_path / "copy")
     (tmp_path / "out").rename(tmp_path / "elsewhere")
-    found = cse.load(str(tmp_path / "copy"))
+    found = cse.load(str(tmp_path / "copy"), backend="torch")
     np.testing.assert_array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))
     assert found.fingerprint == expected.fingerprint
     texts = [path.read_bytes() for path in (tmp_path / "copy").rglob("*") if path.is_file()]

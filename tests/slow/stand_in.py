@@ -18,8 +18,8 @@ from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
 from cse.encoding.similarity import FUNCTIONS
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED
 from cse.models.names import location
 
@@ -33,7 +33,7 @@ def _backbone() -> tuple[Any, Any]:
     return load_backbone(BACKBONE)
 
 
-class SentenceTransformer(Encoder):
+class SentenceTransformer(TorchEncoder):
     """The bundled backbone, whatever name is given, with the settings of sentence-transformers' constructor."""
 
     SUPPORTED_SIMILARITY_FN_NAMES = tuple(FUNCTIONS)

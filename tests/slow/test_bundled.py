@@ -10,7 +10,7 @@ import pytest
 from conftest import DATA, ROOT
 
 import cse
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.models.names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location
 from cse.text.sentences import scored_pairs
@@ -51,7 +51,7 @@ def test_a_bundled_model_tells_related_pairs_from_unrelated_ones(name: str) -> N
     assert (related > np.quantile(unrelated, 0.9)).mean() > 0.8
 
 
-def same_topic_share(encoder: Encoder) -> float:
+def same_topic_share(encoder: TorchEncoder) -> float:
     """How often a demo sentence's five nearest neighbours have its topic; chance is 0.08."""
     topics, texts = np.array(CORPUS).T
     vectors = encoder.encode(texts.tolist(), normalize_embeddings=True)

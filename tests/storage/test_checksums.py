@@ -18,7 +18,7 @@ from test_training_output import Killed, kill_after, killed_run
 
 import cse.models.names
 from cse.encoding.backbone import load_backbone
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.loading import load
@@ -33,7 +33,7 @@ DEV = [(float(grade), SENTENCES[grade], SENTENCES[(3 * grade + 1) % 7]) for grad
 
 
 @pytest.fixture
-def encoder(bert_folder: Path) -> Encoder:
+def encoder(bert_folder: Path) -> TorchEncoder:
     return make(str(bert_folder), "dcpcse")
 
 
@@ -83,7 +83,7 @@ def test_one_changed_bit_of_any_file_of_weights_is_refused(bert_folder: Path, tm
     assert load(str(tmp_path / "model"))
 
 
-def test_a_checkpoint_with_a_nan_is_refused_and_the_tensor_named(encoder: Encoder, tmp_path: Path) -> None:
+def test_a_checkpoint_with_a_nan_is_refused_and_the_tensor_named(encoder: TorchEncoder, tmp_path: Path) -> None:
     save(encoder, tmp_path / "model", {})
     forget(tmp_path / "model")
     poison(tmp_path / "model" / "model.safetensors", "prefix")
@@ -107,7 +107,7 @@ def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["learned.safetensors", "optimizer.safetensors", "meta.json", "checksums.json"])
-def test_a_damaged_state_is_not_gone_on_from(encoder: Encoder, name: str, tmp_path: Path) -> None:
+def test_a_damaged_state_is_not_gone_on_from(encoder: TorchEncoder, name: str, tmp_path: Path) -> None:
     state = killed_run(encoder, tmp_path / "out", 4) / "state"
     flip(state / name, at=-3)
     with pytest.raises(ArtefactError, match=r"out\.partial/state/.*damaged") as caught:
@@ -116,7 +116,7 @@ def test_a_damaged_state_is_not_gone_on_from(encoder: Encoder, name: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["learned", "optimizer"])
-def test_a_state_of_an_earlier_version_is_searched_for_nan(encoder: Encoder, name: str, tmp_path: Path) -> None:
+def test_a_state_of_an_earlier_version_is_searched_for_nan(encoder: TorchEncoder, name: str, tmp_path: Path) -> None:
     state = killed_run(encoder, tmp_path / "out", 4) / "state"
     (state / "checksums.json").unlink()
     key = sorted(load_file(state / f"{name}.safetensors"))[0]
@@ -127,7 +127,9 @@ def test_a_state_of_an_earlier_version_is_searched_for_nan(encoder: Encoder, nam
 
 
 @pytest.mark.parametrize("damage", ["two lines", "a line within", "all", "not JSON"])
-def test_a_log_that_does_not_reach_the_saved_state_is_noticed(encoder: Encoder, damage: str, tmp_path: Path) -> None:
+def test_a_log_that_does_not_reach_the_saved_state_is_noticed(
+    encoder: TorchEncoder, damage: str, tmp_path: Path
+) -> None:
     log = killed_run(encoder, tmp_path / "out", 4) / "train_log.jsonl"
     lines = log.read_text().splitlines(keepends=True)
     kept = {
@@ -158,14 +160,14 @@ def test_damaged_tokens_are_not_trained_on(name: str, tmp_path: Path) -> None:
 
 def test_large_finite_numbers_are_no_damage() -> None:
     """Their sum is infinite in the tensor's own type."""
-    check_finite({"large": torch.full((9,), 6e4, dtype=torch.float16)}, "x", "y")
+    check_finite({"large": np.full(9, 6e4, np.float16)}, "x", "y")
     for value in (torch.nan, torch.inf, -torch.inf):
         with pytest.raises(ArtefactError, match="x: odd holds a number that is not finite; y"):
-            check_finite({"whole": torch.arange(3), "odd": torch.tensor([0.0, value, -value])}, "x", "y")
+            check_finite({"whole": np.arange(3), "odd": np.array([0.0, value, -value])}, "x", "y")
 
 
 def test_a_changed_setting_in_a_checkpoints_config_is_noticed_and_a_moved_backbone_is_not(
-    encoder: Encoder, bert_folder: Path, tmp_path: Path
+    encoder: TorchEncoder, bert_folder: Path, tmp_path: Path
 ) -> None:
     save(encoder, tmp_path / "model", {})
     vectors = load(str(tmp_path / "model")).encode(SENTENCES)

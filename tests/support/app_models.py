@@ -14,12 +14,14 @@ GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
     from cse.encoding.backbone import load_backbone
-    from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
     from cse.methods.presets import preset
     from cse.models.checkpoint import save
 
     torch.manual_seed(seed)
-    encoder = Encoder(*load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone))
+    encoder = TorchEncoder(
+        *load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone)
+    )
     with torch.no_grad():
         for tensor in encoder.learned().values():
             tensor.add_(torch.randn_like(tensor) * 0.02)  # two models of one method differ

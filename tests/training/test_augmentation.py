@@ -11,8 +11,8 @@ from test_encoder import make
 from test_training import CONFIG, TEXTS
 
 from cse.encoding.backbone import first_position
-from cse.encoding.encoder import Encoder
 from cse.encoding.rows import HARD, Row
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.training.augmentation import augmented, cut_off, repeated, shuffled
 from cse.training.step import step_inputs, step_rows
 
@@ -60,12 +60,12 @@ def test_a_repeated_row_has_consecutive_positions_keeps_its_place_of_reading_and
     assert repeated(row, 0.5, 30, rng) == row
 
 
-def read(encoder: Encoder, rows: list[Row]) -> torch.Tensor:
+def read(encoder: TorchEncoder, rows: list[Row]) -> torch.Tensor:
     with torch.no_grad():
         return encoder.hidden(rows)
 
 
-def by_hand(encoder: Encoder, row: Row) -> torch.Tensor:
+def by_hand(encoder: TorchEncoder, row: Row) -> torch.Tensor:
     """(L, d) last hidden states of one row by the blocks of transformers, its dimensions cut in a loop."""
     base = encoder.model.base_model
     positions = torch.tensor([row.positions]) + first_position(encoder.model)
@@ -80,7 +80,7 @@ def by_hand(encoder: Encoder, row: Row) -> torch.Tensor:
     return embedded.view(len(row.ids), -1)
 
 
-def rows_of(encoder: Encoder) -> list[Row]:
+def rows_of(encoder: TorchEncoder) -> list[Row]:
     template = encoder.views[0][0]
     return [template.row(ids) for ids in encoder.tokenise(SENTENCES, [template] * len(SENTENCES))]
 

@@ -12,13 +12,13 @@ from test_losses import slow_info_nce
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
 from cse.encoding.backbone import set_dropout
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.training.loop import train
 from cse.training.momentum import MomentumQueue
 from cse.training.step import contrast, step_inputs, step_rows
 
 
-def esimcse(folder: object, queue: int = 6) -> Encoder:
+def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
     encoder = make(str(folder), "esimcse")
     encoder.method = replace(encoder.method, queue=queue)
     return encoder

@@ -18,8 +18,7 @@ from datasets import Dataset
 from test_encoder import ALL, make
 
 from cse.encoding.backbone import set_dropout
-from cse.encoding.encoder import Encoder
-from cse.encoding.overlap import ahead
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
 from cse.storage.writing import partial_folder
@@ -37,7 +36,7 @@ class OneProcess:
     num_processes = 1
 
 
-def run_of(encoder: Encoder, dev: object = None, **changes: object) -> Run:
+def run_of(encoder: TorchEncoder, dev: object = None, **changes: object) -> Run:
     columns = {"0": TEXTS, "1": TEXTS[::-1], "2": TEXTS[3:] + TEXTS[:3]} if encoder.method.supervised else {"0": TEXTS}
     return Run(replace(CONFIG, **changes), Dataset.from_dict(columns), dev, "texts")
 
@@ -208,10 +207,14 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
     summary = train(encoder, run_of(encoder, DEV, learning_rate=0.01), tmp_path / "dev")
     scores = [json.loads(line).get("dev") for line in (tmp_path / "dev" / "train_log.jsonl").read_text().splitlines()]
     assert summary["best"] == max(score for score in scores if score is not None)
-    assert spearman(cse.load(str(tmp_path / "dev")).encode, DEV) == pytest.approx(summary["best"], abs=1e-3)
+    assert spearman(cse.load(str(tmp_path / "dev"), backend="torch").encode, DEV) == pytest.approx(
+        summary["best"], abs=1e-3
+    )
     blind = make(str(bert_folder), "simcse")
     train(blind, run_of(blind), tmp_path / "blind")
-    np.testing.assert_array_equal(cse.load(str(tmp_path / "blind")).encode(SENTENCES), blind.encode(SENTENCES))
+    np.testing.assert_array_equal(
+        cse.load(str(tmp_path / "blind"), backend="torch").encode(SENTENCES), blind.encode(SENTENCES)
+    )
     assert "nothing was selected" in (tmp_path / "blind" / "config.json").read_text()
 
 
@@ -230,7 +233,7 @@ def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_fol
 
     encoder = make(str(bert_folder), "promptbert")
     summary = train(encoder, run_of(encoder, DEV), tmp_path / "out", precision="bf16")
-    loaded = cse.load(str(tmp_path / "out"))
+    loaded = cse.load(str(tmp_path / "out"), backend="torch")
     assert spearman(loaded.encode, DEV) == pytest.approx(summary["best"], abs=1e-3)
     vectors = torch.randn(8, 5, generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", torch.bfloat16):
@@ -246,16 +249,6 @@ def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
     assert losses(tmp_path / "a") != losses(tmp_path / "c")
 
 
-def test_batches_prepared_ahead_give_the_same_run(
-    bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("in-turn", "ahead"):
-        encoder = make(str(bert_folder), "conpvp")
-        train(encoder, run_of(encoder, DEV), tmp_path / name)
-        monkeypatch.setattr(training, "beside", lambda device, items: ahead(items))  # as for a GPU
-    assert losses(tmp_path / "ahead") == losses(tmp_path / "in-turn")
-
-
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:
     import cse
 
@@ -263,7 +256,7 @@ def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_pat
     words = encoder.model.get_input_embeddings().weight.detach().clone()
     train(encoder, run_of(encoder, freeze_embeddings=True), tmp_path / "out")
     assert torch.equal(encoder.model.get_input_embeddings().weight, words)
-    loaded = cse.load(str(tmp_path / "out"))
+    loaded = cse.load(str(tmp_path / "out"), backend="torch")
     np.testing.assert_array_equal(loaded.encode(SENTENCES), encoder.encode(SENTENCES))
     assert not any("word_embeddings" in name for name in loaded.learned())
 

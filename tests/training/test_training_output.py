@@ -7,7 +7,7 @@ import pytest
 from test_encoder import make
 from test_training import Killed, losses, run_of
 
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import LOG
 from cse.storage.replace import Replacement
@@ -16,7 +16,7 @@ from cse.training.loop import train
 
 
 @pytest.fixture
-def encoder(bert_folder: Path) -> Encoder:
+def encoder(bert_folder: Path) -> TorchEncoder:
     return make(str(bert_folder), "dcpcse")
 
 
@@ -32,7 +32,7 @@ def kill_after(step: int) -> object:
     return report
 
 
-def killed_run(encoder: Encoder, output: Path, step: int) -> Path:
+def killed_run(encoder: TorchEncoder, output: Path, step: int) -> Path:
     """The unfinished run of 7 steps, killed after `step`; it saves a state every third."""
     with pytest.raises(Killed):
         train(encoder, run_of(encoder), output, report=kill_after(step))
@@ -40,7 +40,7 @@ def killed_run(encoder: Encoder, output: Path, step: int) -> Path:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_foreign_folder_is_refused_before_any_work(encoder: Encoder, tmp_path: Path, overwrite: bool) -> None:
+def test_a_foreign_folder_is_refused_before_any_work(encoder: TorchEncoder, tmp_path: Path, overwrite: bool) -> None:
     steps: list[dict] = []
     for folder in ("out", "other.partial"):
         (tmp_path / folder).mkdir()
@@ -53,7 +53,7 @@ def test_a_foreign_folder_is_refused_before_any_work(encoder: Encoder, tmp_path:
     assert (tmp_path / "other.partial" / "thesis.txt").exists()
 
 
-def test_a_backbone_is_never_overwritten(encoder: Encoder, bert_folder: Path, tmp_path: Path) -> None:
+def test_a_backbone_is_never_overwritten(encoder: TorchEncoder, bert_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(bert_folder, tmp_path / "out")
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
     with pytest.raises(ValueError, match="no part of a checkpoint"):
@@ -61,7 +61,7 @@ def test_a_backbone_is_never_overwritten(encoder: Encoder, bert_folder: Path, tm
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 
 
-def test_an_unfinished_run_is_kept_until_told_to_go_on_or_to_drop_it(encoder: Encoder, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_kept_until_told_to_go_on_or_to_drop_it(encoder: TorchEncoder, tmp_path: Path) -> None:
     work = killed_run(encoder, tmp_path / "out", 4)
     with pytest.raises(
         ValueError, match=r"out\.partial holds an unfinished run; pass `resume` to go on or `overwrite`"
@@ -74,7 +74,7 @@ def test_an_unfinished_run_is_kept_until_told_to_go_on_or_to_drop_it(encoder: En
     assert not work.exists()
 
 
-def test_a_finished_checkpoint_is_replaced_only_with_overwrite(encoder: Encoder, tmp_path: Path) -> None:
+def test_a_finished_checkpoint_is_replaced_only_with_overwrite(encoder: TorchEncoder, tmp_path: Path) -> None:
     output = tmp_path / "out"
     train(encoder, run_of(encoder), output)
     with pytest.raises(ValueError, match="already holds something; give another `output` or pass `overwrite`"):
@@ -90,7 +90,7 @@ def test_a_finished_checkpoint_is_replaced_only_with_overwrite(encoder: Encoder,
 
 @pytest.mark.parametrize("place", ["out", "out.partial"])
 def test_what_appears_while_a_run_works_is_left_and_the_run_can_still_be_published(
-    encoder: Encoder, tmp_path: Path, place: str
+    encoder: TorchEncoder, tmp_path: Path, place: str
 ) -> None:
     def disturb(entry: dict) -> None:
         if entry["step"] == 7:
@@ -105,7 +105,7 @@ def test_what_appears_while_a_run_works_is_left_and_the_run_can_still_be_publish
     assert len(losses(tmp_path / "out")) == 7
 
 
-def test_what_a_hard_kill_leaves_of_a_half_written_state_is_no_obstacle(encoder: Encoder, tmp_path: Path) -> None:
+def test_what_a_hard_kill_leaves_of_a_half_written_state_is_no_obstacle(encoder: TorchEncoder, tmp_path: Path) -> None:
     work = killed_run(encoder, tmp_path / "out", 4)
     for name in (".state.new-123", ".best.old-123"):
         (work / name).mkdir()
@@ -115,7 +115,7 @@ def test_what_a_hard_kill_leaves_of_a_half_written_state_is_no_obstacle(encoder:
     assert not work.exists()
 
 
-def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: Encoder, tmp_path: Path) -> None:
+def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: TorchEncoder, tmp_path: Path) -> None:
     killed_run(encoder, tmp_path / "out", 1)
     entries: list[dict] = []
     train(encoder, run_of(encoder), tmp_path / "out", resume=True, report=entries.append)
@@ -126,7 +126,7 @@ def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: E
 
 @pytest.mark.parametrize("left", ["all", "half", "mark", "nothing"])
 def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed(
-    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+    encoder: TorchEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
     output, work = tmp_path / "out", tmp_path / "out.partial"
     with monkeypatch.context() as patched:
@@ -154,7 +154,7 @@ def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed
 
 @pytest.mark.parametrize("old", [False, True])
 def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
-    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+    encoder: TorchEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
 ) -> None:
     output = tmp_path / "out"
     if old:
@@ -172,13 +172,13 @@ def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
     assert '"temperature": 0.07' in (output / "config.json").read_text()
 
 
-def test_nothing_begun_is_nothing_to_resume(encoder: Encoder, tmp_path: Path) -> None:
+def test_nothing_begun_is_nothing_to_resume(encoder: TorchEncoder, tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
         train(encoder, run_of(encoder), tmp_path / "out", resume=True)
     assert not any(tmp_path.iterdir())
 
 
-def test_a_loss_that_is_no_number_names_the_parameter(encoder: Encoder, tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_names_the_parameter(encoder: TorchEncoder, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="lower `learning_rate`"):
         train(encoder, run_of(encoder, temperature=float("nan")), tmp_path / "out")
 

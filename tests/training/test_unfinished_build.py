@@ -14,7 +14,7 @@ from index_corpus import FACTORIES, in_batches
 from typer.testing import CliRunner, Result
 
 from cse.commands import build_index, encode
-from cse.encoding.encoder import Encoder
+from cse.encoding.torch_encoder import TorchEncoder
 from cse.storage.replace import Replacement
 from cse.training.unfinished_build import UnfinishedBuild
 from index import BuildSettings, VectorIndex, engine, states
@@ -139,15 +139,15 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The batches of sentences given to a model; "stop" as the first one interrupts the model."""
     given: list[str] = []
-    really = Encoder.encode
+    really = TorchEncoder.encode
 
-    def encoding(self: Encoder, texts: list[str], **options: Any) -> Any:
+    def encoding(self: TorchEncoder, texts: list[str], **options: Any) -> Any:
         if given[:1] == ["stop"] and len(given) > int(given[1]) * BLOCK + 1:
             raise KeyboardInterrupt
         given.extend(texts)
         return really(self, texts, **options)
 
-    monkeypatch.setattr(Encoder, "encode", encoding)
+    monkeypatch.setattr(TorchEncoder, "encode", encoding)
     monkeypatch.setattr("index.building.BLOCK", BLOCK)
     return given
 

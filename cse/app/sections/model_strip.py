@@ -64,8 +64,8 @@ def description(column: Column, encoder: Encoder) -> Description:
     weights = sum(path.stat().st_size for path in folder.glob("model*.safetensors")) if folder.is_dir() else 0
     return Description(
         method=method.name, summary=method.summary, citation=method.citation,
-        learned=sum(tensor.numel() for tensor in encoder.learned().values()),
-        parameters=sum(tensor.numel() for tensor in encoder.parameters()),
+        learned=encoder.learned_count,
+        parameters=encoder.parameter_count,
         megabytes=round(weights / 1e6, 2), added=encoder.views[0][0].length + method.prefix,
         dimension=encoder.dim, pooling=where_read(method), template=method.template.text,
         fingerprint=fingerprint_of(encoder), start=START if encoder.backbone == BACKBONE else "",

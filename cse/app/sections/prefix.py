@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cse.analysis.prefix import PrefixAttention
     from cse.analysis.prototypes import Prototype
     from cse.encoding.encoder import Encoder
+    from cse.encoding.torch_encoder import TorchEncoder
 
 PAIRS = {
     "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),
@@ -69,6 +70,7 @@ def xrays(
     def look(column: Column, encoder: Encoder) -> XRay:
         from cse.analysis.prefix import prefix_attention
         from cse.analysis.prototypes import has_prototypes, prototypes
+        from cse.models.loading import on_torch
         from cse.vectors import cosines
 
         vectors = encoder.encode(pair)
@@ -77,12 +79,13 @@ def xrays(
         if not encoder.method.prefix:
             return XRay(cosine, None, [], found)
         reference = state.demo.random_cosines(encoder)
-        return XRay(cosine, prefix_attention(encoder, pair[0]), ablations(encoder, pair, chosen, reference), found)
+        inside = on_torch(encoder)
+        return XRay(cosine, prefix_attention(inside, pair[0]), ablations(inside, pair, chosen, reference), found)
 
     return state.models.apply(look, report=report)
 
 
-def ablations(encoder: Encoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
+def ablations(encoder: TorchEncoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
     """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
     from cse.analysis.calibration import displacement
     from cse.analysis.prefix import layer_count, without_prefix

@@ -1,0 +1,281 @@
+"""The encoder on OpenVINO: CPU inference without PyTorch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.encoding.batches import TOKENS, plan_batches
+from cse.encoding.encoder import Encoder, Report
+from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
+from cse.encoding.stored_backbone import WORDS, StoredBackbone, read_backbone
+from cse.errors import ArtefactError
+from cse.methods.method import Head, Method, Pooling, When
+
+if TYPE_CHECKING:
+    from openvino import CompiledModel
+    from typing_extensions import Self
+
+VECTORS, HEAD, LOGITS = "vectors", "head", "words"
+
+
+class OpenVinoEncoder(Encoder):
+    """A stored backbone and a method as compiled graphs, made when they are first needed and shared by all threads.
+
+    `prefix` is (P, layers * 2 * d), `slots` (S, d), `head` the arrays of the head; each is None if encoding has none.
+    """
+
+    backend = "openvino"
+    device = "cpu"
+    reference: Any = None
+
+    def __init__(
+        self,
+        stored: StoredBackbone,
+        method: Method,
+        *,
+        name: str,
+        backbone: str = "",
+        head: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self.stored, self.tokenizer, self.method = stored, stored.tokenizer, method
+        self.views = rendered(method, self.tokenizer)
+        self.dim = int(stored.config["hidden_size"])
+        if method.prefix >= self.row_limit:
+            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
+        self.prefix = np.zeros((method.prefix, numbers), np.float32) if method.prefix else None
+        slots = self.views[0][0].slot_ids
+        self.slots = stored.blocks[WORDS][list(slots)] if slots else None
+        self._set_reading(name, backbone, stored.fingerprint)
+        self.head = None
+        if method.head_when is When.ALWAYS:
+            self.head = dict(head) if head else _empty_head(method.head, self.dim)
+        if method.pooling is Pooling.STATIC_OUTPUT:
+            self._check_words()
+        self.freeze_embeddings = False
+        self._precision = "f32"
+        self._set_unshared()
+
+    def _set_unshared(self) -> None:
+        self._compiled: dict[tuple[str, Pooling | None], CompiledModel] = {}
+        self._biases: dict[tuple[TokenTemplate, int], np.ndarray] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def open(
+        cls,
+        place: str | Path,
+        method: Method,
+        *,
+        name: str,
+        backbone: str,
+        revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None,
+        head: Mapping[str, np.ndarray] | None = None,
+    ) -> Self:
+        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones.
+
+        Raises UnsupportedError for a model that needs PyTorch.
+        """
+        return cls(read_backbone(place, revision, weights), method, name=name, backbone=backbone, head=head)
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a row's first token."""
+        return self.stored.first_position
+
+    @property
+    def row_limit(self) -> int:
+        """The maximum row length in tokens, by the model's positions."""
+        return self.stored.row_limit
+
+    def to(self, device: Any) -> Self:
+        """Return the encoder. Raises ValueError for any device but the CPU."""
+        if str(device) != "cpu":
+            raise ValueError(
+                f"`device` is {str(device)!r}, but OpenVINO runs on the CPU; open the model with `backend` torch"
+            )
+        return self
+
+    def eval(self) -> Self:
+        """Return the encoder, which is never in training mode."""
+        return self
+
+    def bfloat16(self) -> Self:
+        """Return the encoder, from now on computing in bfloat16 where the processor can; its vectors stay float32."""
+        self._precision = "bf16"
+        self._set_unshared()
+        return self
+
+    def select_learned(self, freeze_embeddings: bool = False) -> None:
+        """Leave the word embeddings out of `learned_arrays` with `freeze_embeddings`."""
+        self.freeze_embeddings = freeze_embeddings
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Return what the method learned and encoding depends on, by the names of a checkpoint.
+
+        The arrays are those of the encoder: to write into them sets its weights, until its first graph is compiled.
+        """
+        found: dict[str, np.ndarray] = {}
+        if not (self.method.frozen or self.method.untrained):
+            kept = {WORDS} if self.freeze_embeddings else set()
+            found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
+        found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
+        return found | {f"head.{name}": array for name, array in self._applied_head().items()}
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of parameters that encoding and predicting tokens depend on."""
+        own = [self.prefix, self.slots, *(self.head or {}).values()]
+        arrays = [*self.stored.blocks.values(), *self.stored.head.values(), *own]
+        return sum(array.size for array in arrays if array is not None)
+
+    def word_embeddings(self) -> np.ndarray:
+        """Return the (V, d) float32 word embeddings."""
+        return self.stored.blocks[WORDS]
+
+    def _applied_head(self) -> Mapping[str, np.ndarray]:
+        return self.head if self.head is not None and self.method.head_when is When.ALWAYS else {}
+
+    def forget_biases(self) -> None:
+        """Clear the cached template biases, but not those of a shallow copy of this encoder."""
+        self._biases = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle or a copy, without what is compiled and locked."""
+        left_out = ("_compiled", "_biases", "_lock")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._set_unshared()
+
+    def __copy__(self) -> Self:
+        """Return another encoder that shares weights and graphs, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={})
+        return copied
+
+    # -- rows to vectors ----------------------------------------------------------------------------------------
+
+    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
+        """Yield the numbers of the rows of each pass, as many as suit a CPU."""
+        return plan_batches(lengths, TOKENS["cpu"], batch_size)
+
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Report) -> np.ndarray:
+        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
+        template = self.views[0][0]
+        rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
+        found = np.concatenate(list(self._states(rows, self.method.pooling, report)))
+        bias = None
+        if self.method.denoise is When.ALWAYS:
+            lengths = [len(contents[i]) for chosen in passes for i in chosen]
+            bias = self._bias([template] * len(lengths), lengths)
+        if not self._applied_head():
+            return found if bias is None else found - bias
+        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
+            return self._run(HEAD, found) if bias is None else self._run(HEAD, found) - self._run(HEAD, bias)
+        return self._run(HEAD, found if bias is None else found - bias)
+
+    def mask_states(
+        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
+        rows = [template.row(ids) for template, ids in zip(templates, contents, strict=True)]
+        return next(self._states([rows], Pooling.TOKEN)), self._bias(templates, list(map(len, contents)))
+
+    def word_logits(self, states: np.ndarray) -> np.ndarray:
+        """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
+        self._check_words()
+        return self._run(LOGITS, states)
+
+    def _check_words(self) -> None:
+        if not self.stored.head:
+            raise ArtefactError(
+                f"this {self.stored.config['model_type']} model has no masked-language-model head, which words at "
+                "[MASK] come from; give the model it was made from"
+            )
+
+    def _bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> np.ndarray:
+        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once.
+        """
+        keys, known = list(zip(templates, lengths, strict=True)), self._biases
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            known.update(zip(new, next(self._states([rows], Pooling.TOKEN)), strict=True))
+        return np.stack([known[key] for key in keys])
+
+    def _states(
+        self, passes: Iterator[list[Row]] | Sequence[list[Row]], pooling: Pooling, report: Report = lambda done: None
+    ) -> Iterator[np.ndarray]:
+        """Yield the (B, d) pooled states of each pass."""
+        request = self._graph(VECTORS, pooling).create_infer_request()
+        for rows in passes:
+            yield request.infer(self._inputs(rows))[0].copy()
+            report(len(rows))
+
+    def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        """Return ids, positions, mask, each (B, L), and the token that is read (B,), of rows padded to the longest."""
+        words = len(self.stored.blocks[WORDS])
+        lengths = np.array([len(row.ids) for row in rows])
+        there = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(there.shape, self.tokenizer.pad_token_id, np.int32)
+        ids[there] = np.concatenate(
+            [np.where(np.equal(row.slots, HARD), row.ids, np.add(row.slots, words)) for row in rows]
+        )
+        positions = np.full(there.shape, self.first_position + self.method.prefix, np.int32)
+        positions[there] += np.concatenate([row.positions for row in rows]).astype(np.int32)
+        return [ids, positions, there.astype(np.float32), np.array([row.pool_at for row in rows], np.int32)]
+
+    def _run(self, graph: str, hidden: np.ndarray) -> np.ndarray:
+        return self._graph(graph).create_infer_request().infer([hidden])[0].copy()
+
+    def _graph(self, name: str, pooling: Pooling | None = None) -> CompiledModel:
+        """Return a compiled graph, made by the first thread that needs it."""
+        with self._lock:
+            if (name, pooling) not in self._compiled:
+                self._compiled[name, pooling] = _compile(self._model(name, pooling), self._precision)
+            return self._compiled[name, pooling]
+
+    def _model(self, name: str, pooling: Pooling | None) -> Any:
+        from cse.encoding import graph
+
+        if name == VECTORS:
+            return graph.vectors_graph(self.stored, Pooling(pooling), self.prefix, self.slots)
+        if name == LOGITS:
+            return graph.words_graph(self.stored)
+        return graph.head_graph(
+            self.method.head, self.head or {}, float(self.stored.config.get("layer_norm_eps", 1e-12))
+        )
+
+
+def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
+    names = ("0.weight", "0.bias") if kind is Head.TANH else ("dense.weight", "dense.bias", "norm.weight", "norm.bias")
+    return {
+        name: np.zeros((width, width) if name in ("0.weight", "dense.weight") else (width,), np.float32)
+        for name in names
+    }  # fmt: skip
+
+
+@cache
+def _core() -> Any:
+    from openvino import Core
+
+    return Core()
+
+
+def _compile(model: Any, precision: str) -> CompiledModel:
+    threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
+    if threads:
+        settings["INFERENCE_NUM_THREADS"] = str(threads)
+    return _core().compile_model(model, "CPU", settings)
