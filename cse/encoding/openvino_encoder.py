@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder, Report
-from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
+from cse.encoding.openvino_graphs import Graphs
+from cse.encoding.rows import TokenTemplate, rendered
 from cse.encoding.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 
 if TYPE_CHECKING:
-    from openvino import CompiledModel
     from typing_extensions import Self
-
-VECTORS, HEAD, LOGITS = "vectors", "head", "words"
 
 
 class OpenVinoEncoder(Encoder):
-    """A stored backbone and a method as compiled graphs, made when they are first needed and shared by all threads.
+    """A stored backbone and a method; `graphs` computes.
 
     `prefix` is (P, layers * 2 * d), `slots` (S, d), `head` the arrays of the head; each is None if encoding has none.
     """
@@ -60,13 +55,11 @@ class OpenVinoEncoder(Encoder):
         if method.pooling is Pooling.STATIC_OUTPUT:
             self._check_words()
         self.freeze_embeddings = False
-        self._precision = "f32"
-        self._set_unshared()
-
-    def _set_unshared(self) -> None:
-        self._compiled: dict[tuple[str, Pooling | None], CompiledModel] = {}
+        self.graphs = self._new_graphs()
         self._biases: dict[tuple[TokenTemplate, int], np.ndarray] = {}
-        self._lock = Lock()
+
+    def _new_graphs(self, precision: str = "f32") -> Graphs:
+        return Graphs(self.stored, self.prefix, self.slots, self.head or {}, precision)
 
     @classmethod
     def open(
@@ -110,8 +103,8 @@ class OpenVinoEncoder(Encoder):
 
     def bfloat16(self) -> Self:
         """Return the encoder, from now on computing in bfloat16 where the processor can; its vectors stay float32."""
-        self._precision = "bf16"
-        self._set_unshared()
+        self.graphs = self._new_graphs("bf16")
+        self.forget_biases()
         return self
 
     def select_learned(self, freeze_embeddings: bool = False) -> None:
@@ -149,13 +142,12 @@ class OpenVinoEncoder(Encoder):
         self._biases = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a pickle or a copy, without what is compiled and locked."""
-        left_out = ("_compiled", "_biases", "_lock")
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+        """Return the state for a pickle or a deep copy, without what is compiled."""
+        return {**self.__dict__, "graphs": self.graphs.precision, "_biases": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._set_unshared()
+        self.graphs = self._new_graphs(state["graphs"])
 
     def __copy__(self) -> Self:
         """Return another encoder that shares weights and graphs, with its own method and settings."""
@@ -173,7 +165,12 @@ class OpenVinoEncoder(Encoder):
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
         rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
-        found = np.concatenate(list(self._states(rows, self.method.pooling, report)))
+        found = np.empty((sum(map(len, passes)), self.dim), np.float32)
+        start = 0
+        for states in self.graphs.states(rows, self.method.pooling):
+            found[start : start + len(states)] = states
+            start += len(states)
+            report(len(states))
         bias = None
         if self.method.denoise is When.ALWAYS:
             lengths = [len(contents[i]) for chosen in passes for i in chosen]
@@ -181,20 +178,23 @@ class OpenVinoEncoder(Encoder):
         if not self._applied_head():
             return found if bias is None else found - bias
         if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
-            return self._run(HEAD, found) if bias is None else self._run(HEAD, found) - self._run(HEAD, bias)
-        return self._run(HEAD, found if bias is None else found - bias)
+            return self._headed(found) if bias is None else self._headed(found) - self._headed(bias)
+        return self._headed(found if bias is None else found - bias)
+
+    def _headed(self, states: np.ndarray) -> np.ndarray:
+        return self.graphs.headed(states, self.method.head)
 
     def mask_states(
         self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
         rows = [template.row(ids) for template, ids in zip(templates, contents, strict=True)]
-        return next(self._states([rows], Pooling.TOKEN)), self._bias(templates, list(map(len, contents)))
+        return next(self.graphs.states([rows], Pooling.TOKEN)), self._bias(templates, list(map(len, contents)))
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:
         """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
         self._check_words()
-        return self._run(LOGITS, states)
+        return self.graphs.word_logits(states)
 
     def _check_words(self) -> None:
         if not self.stored.head:
@@ -211,51 +211,8 @@ class OpenVinoEncoder(Encoder):
         keys, known = list(zip(templates, lengths, strict=True)), self._biases
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
             rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
-            known.update(zip(new, next(self._states([rows], Pooling.TOKEN)), strict=True))
+            known.update(zip(new, next(self.graphs.states([rows], Pooling.TOKEN)), strict=True))
         return np.stack([known[key] for key in keys])
-
-    def _states(
-        self, passes: Iterator[list[Row]] | Sequence[list[Row]], pooling: Pooling, report: Report = lambda done: None
-    ) -> Iterator[np.ndarray]:
-        """Yield the (B, d) pooled states of each pass."""
-        request = self._graph(VECTORS, pooling).create_infer_request()
-        for rows in passes:
-            yield request.infer(self._inputs(rows))[0].copy()
-            report(len(rows))
-
-    def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Return ids, positions, mask, each (B, L), and the token that is read (B,), of rows padded to the longest."""
-        words = len(self.stored.blocks[WORDS])
-        lengths = np.array([len(row.ids) for row in rows])
-        there = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(there.shape, self.tokenizer.pad_token_id, np.int32)
-        ids[there] = np.concatenate(
-            [np.where(np.equal(row.slots, HARD), row.ids, np.add(row.slots, words)) for row in rows]
-        )
-        positions = np.full(there.shape, self.first_position + self.method.prefix, np.int32)
-        positions[there] += np.concatenate([row.positions for row in rows]).astype(np.int32)
-        return [ids, positions, there.astype(np.float32), np.array([row.pool_at for row in rows], np.int32)]
-
-    def _run(self, graph: str, hidden: np.ndarray) -> np.ndarray:
-        return self._graph(graph).create_infer_request().infer([hidden])[0].copy()
-
-    def _graph(self, name: str, pooling: Pooling | None = None) -> CompiledModel:
-        """Return a compiled graph, made by the first thread that needs it."""
-        with self._lock:
-            if (name, pooling) not in self._compiled:
-                self._compiled[name, pooling] = _compile(self._model(name, pooling), self._precision)
-            return self._compiled[name, pooling]
-
-    def _model(self, name: str, pooling: Pooling | None) -> Any:
-        from cse.encoding import graph
-
-        if name == VECTORS:
-            return graph.vectors_graph(self.stored, Pooling(pooling), self.prefix, self.slots)
-        if name == LOGITS:
-            return graph.words_graph(self.stored)
-        return graph.head_graph(
-            self.method.head, self.head or {}, float(self.stored.config.get("layer_norm_eps", 1e-12))
-        )
 
 
 def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
@@ -264,18 +221,3 @@ def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
         name: np.zeros((width, width) if name in ("0.weight", "dense.weight") else (width,), np.float32)
         for name in names
     }  # fmt: skip
-
-
-@cache
-def _core() -> Any:
-    from openvino import Core
-
-    return Core()
-
-
-def _compile(model: Any, precision: str) -> CompiledModel:
-    threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
-    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
-    if threads:
-        settings["INFERENCE_NUM_THREADS"] = str(threads)
-    return _core().compile_model(model, "CPU", settings)

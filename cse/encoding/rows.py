@@ -81,7 +81,7 @@ class TokenTemplate:
         at = self.mask_index or 0
         return Row(
             ids=(*self.before, *content, *self.after),
-            slots=(*self.before_slots, *(HARD for _ in content), *self.after_slots),
+            slots=(*self.before_slots, *(HARD,) * len(content), *self.after_slots),
             positions=tuple(positions),
             pool_at=at if at < len(self.before) else at + len(content),
         )
