@@ -16,7 +16,7 @@ from cse.encoding.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.corpus import TokenFile
-from cse.pretraining.held_out import evaluate
+from cse.pretraining.loop import evaluate
 from cse.pretraining.setup import PretrainingSetup, prepare
 
 CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
@@ -41,7 +41,7 @@ def encoder(bert_folder: str, tmp_path: Path) -> str:
 
 def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
     output.mkdir()
-    return prepare(PretrainRequest([corpus], output, CONFIG, init=init), resumed=False)
+    return prepare(PretrainRequest([corpus], output, CONFIG, init=init))
 
 
 def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
@@ -172,10 +172,19 @@ def test_a_blend_with_another_model_is_refused(
         run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
 
 
-@pytest.mark.parametrize(("layers", "init", "message"), [(3, True, "has 2 layers"), (1, False, "give an `init`")])
-def test_frozen_layers_are_those_of_a_model(
-    corpus: Path, tmp_path: Path, encoder: str, layers: int, init: bool, message: str
+@pytest.mark.parametrize(
+    ("given", "init", "message"),
+    [
+        ({"frozen_layers": 3}, True, "has 2 layers"),
+        ({"frozen_layers": 1}, False, "give an `init`"),
+        ({"untied": True}, True, "`untied` is for a new model"),
+        ({"vocabulary": 100}, True, "`vocabulary` is for a new model; an `init` keeps its word pieces"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_a_start_are_refused(
+    corpus: Path, tmp_path: Path, encoder: str, given: dict, init: bool, message: str
 ) -> None:
-    config = replace(CONFIG, frozen_layers=layers)
     with pytest.raises(ValueError, match=message):
-        run_pretraining(corpus, tmp_path / "out", config, init=encoder if init else None)
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **given), init=encoder if init else None)
+    assert not (tmp_path / "out").exists()

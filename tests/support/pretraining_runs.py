@@ -7,10 +7,9 @@ import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.pretraining.config import PretrainConfig, PretrainRequest
+from cse.pretraining.config import PretrainConfig, PretrainingRecord, PretrainRequest, Report
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.loop import pretrain
-from cse.pretraining.records import PretrainingRecord, Report
 
 CONFIG = PretrainConfig(
     vocabulary=90,
