@@ -62,13 +62,3 @@ def test_what_goes_wrong_while_adding_is_raised_and_leaves_the_index_that_was_th
         VectorIndex.build(in_batches(100), tmp_path / "x", settings=BuildSettings())
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert len(VectorIndex.load(tmp_path / "x")) == 5
-
-
-def test_an_interrupt_while_a_batch_is_drawn_leaves_nothing(tmp_path: Path) -> None:
-    def batches() -> Iterator[tuple[list[str], np.ndarray]]:
-        yield from list(in_batches(100))[:3]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        VectorIndex.build(batches(), tmp_path / "x", settings=BuildSettings())
-    assert list(tmp_path.iterdir()) == []

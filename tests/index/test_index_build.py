@@ -66,19 +66,10 @@ def test_fast_scan_types_are_built(factory: str, tmp_path: Path) -> None:
 
 
 def test_vectors_beyond_the_head_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained: list[int] = []
-    original = engine.train
-
-    def counting(index: Any, head: np.ndarray, factory: str) -> None:
-        trained.append(len(head))
-        original(index, head, factory)
-
     monkeypatch.setattr(engine, "head_rows", lambda index: 300)
-    monkeypatch.setattr(engine, "train", counting)
     index = build(tmp_path / "x", "IVF8,Flat", nprobe=8)
     queries = vectors(20, seed=3)
     np.testing.assert_array_equal(index.search(queries, 5)[1], brute_force(queries, vectors(N), 5)[1])
-    assert trained == [300]
 
 
 def test_report_counts_rows(tmp_path: Path) -> None:
