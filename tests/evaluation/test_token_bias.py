@@ -184,6 +184,3 @@ def test_the_commoner_mark_decides_what_kind_a_vocabulary_is() -> None:
 def test_byte_level_letters_are_read_as_the_bytes_they_spell() -> None:
     static = StaticEmbeddings(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ())
     assert token_groups(static, ["x"])["case"] == ["upper", "lower", ""]  # É, éa and an opening quote
-
-
-# -- the picture --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import ROOT, SENTENCES
-from pretraining_runs import CONFIG, curve, run_pretraining, write_corpus
+from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.errors import ArtefactError
@@ -24,13 +24,8 @@ def corpus(tmp_path: Path) -> Path:
 
 def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: Path) -> None:
     whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, eval_every=4)
-
-    def kill(entry: dict) -> None:
-        if entry["step"] == 8:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill)
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill_at(8))
     resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
     assert curve(resumed) == curve(whole)
     models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]

@@ -38,6 +38,16 @@ def curve(result: dict) -> list[float]:
     return [entry["held_out_loss"] for entry in result["curve"]]
 
 
+def kill_at(step: int) -> Report:
+    """A report that ends the run at the evaluation of a step."""
+
+    def report(entry: Any) -> None:
+        if entry["step"] == step:
+            raise KeyboardInterrupt
+
+    return report
+
+
 def repeated_sentences(bert_folder: str) -> TokenFile:
     """The sentences forty times over, in word pieces of the small test model."""
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
