@@ -231,15 +231,21 @@ def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
     assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
 
 
+def killed_write(place: Path) -> None:
+    """What a kill leaves of a write to `place`."""
+    place.parent.mkdir(exist_ok=True)
+    killed = Replacement.begin(place)
+    assert killed.held is not None
+    killed.held.close()
+
+
 @pytest.mark.parametrize("option", ["--resume", "--overwrite"])
 @pytest.mark.parametrize("name", ["out.partial", "out.partial/plan.json", "out.partial/part-00001-of-00003.npy"])
 def test_what_a_killed_write_left_goes_with_the_build(
     given: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
 ) -> None:
     interrupted(seen, 1, *given, tmp_path / "out", "--resume")
-    killed = Replacement.begin(tmp_path / name)
-    assert killed.held is not None
-    killed.held.close()
+    killed_write(tmp_path / name)
     built(*given, tmp_path / "out", option)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
 
@@ -247,10 +253,7 @@ def test_what_a_killed_write_left_goes_with_the_build(
 def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
     given: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
-    (tmp_path / "out.partial").mkdir()
-    killed = Replacement.begin(tmp_path / "out.partial" / "plan.json")
-    assert killed.held is not None
-    killed.held.close()
+    killed_write(tmp_path / "out.partial" / "plan.json")
     built(*given, tmp_path / "out", "--resume")
     assert seen == TEXTS
 
