@@ -14,7 +14,6 @@ import numpy as np
 from index import engine
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records
 from index.manifest import BuildSettings, Manifest, write_manifest
-from index.states import States
 from index.texts import TextWriter, checksum, open_texts, text_array, text_writer
 from index.vectors import unit_rows
 
@@ -26,15 +25,11 @@ TIE = 1e-6  # float32 sums of unit products differ by less
 
 
 def write_index_folder(
-    batches: Iterable[Batch],
-    folder: Path,
-    settings: BuildSettings,
-    report: Callable[[int], None],
-    state: Path | None = None,
+    batches: Iterable[Batch], folder: Path, settings: BuildSettings, report: Callable[[int], None]
 ) -> Manifest:
     """Write the files of a new index into the existing, empty `folder`, and return its manifest."""
     with text_writer(folder / TEXTS_FILE) as write:
-        index, recall = fill(unit_blocks(batches, write, report), settings, States(state, settings))
+        index, recall = fill(unit_blocks(batches, write, report), settings)
     engine.write(index, folder / FAISS_FILE)
     nprobe, ef_search = engine.tune(index, settings.nprobe, settings.ef_search)
     manifest = Manifest(
@@ -80,61 +75,35 @@ def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[i
             yield block
 
 
-def fill(blocks: Iterator[np.ndarray], settings: BuildSettings, states: States) -> tuple[Any, float | None]:
-    """Return a FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None if the type is exact.
-
-    Blocks that a saved index of `states` already holds are skipped. Raises ValueError if it holds other vectors.
-    """
+def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, float | None]:
+    """Return a tuned FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None if the type is exact."""
     first = next(blocks, None)
     if first is None:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
     index = engine.create(first.shape[1], settings.factory, settings.seed)
     head, rest = take(chain([first], blocks), engine.head_rows(index))
-    begun = states.latest()
-    states.see(head)
-    if begun is None:
-        with states.working(index):
-            engine.train(index, head, settings.factory)
-    filling = Filling(
-        index if begun is None else begun, None if engine.is_exact(index) else RecallProbe(head, settings.seed), states
-    )
+    engine.train(index, head, settings.factory)
+    filling = Filling(index, None if engine.is_exact(index) else RecallProbe(head, settings.seed))
     filling.add(head)  # in the main thread, where the user can interrupt FAISS
     _add_behind(filling, chain(rest, blocks))
-    return filling.finished(settings)
+    engine.tune(index, settings.nprobe, settings.ef_search)
+    return index, None if filling.probe is None else filling.probe.recall(index)
 
 
 @dataclass
 class Filling:
-    """An index under construction and its recall probe; the first `rows` rows have been processed."""
+    """An index under construction and its recall probe; the first `rows` rows have been added."""
 
     index: Any
     probe: RecallProbe | None
-    states: States
     rows: int = 0
 
     def add(self, block: np.ndarray) -> None:
-        """Add the next unit rows (n, d), unless the index was loaded with them."""
+        """Add the next unit rows (n, d)."""
         if self.probe is not None:
             self.probe.see(block)
-        if self.rows >= self.index.ntotal:
-            with self.states.working(self.index):
-                engine.add(self.index, block, self.rows)
+        engine.add(self.index, block, self.rows)
         self.rows += len(block)
-
-    def add_next(self, block: np.ndarray) -> None:
-        """Record a block after the head in the states and add it; the head was recorded before training."""
-        self.states.see(block)
-        self.add(block)
-
-    def finished(self, settings: BuildSettings) -> tuple[Any, float | None]:
-        """The tuned index and its recall. Raises ValueError if it was loaded with more rows than were given."""
-        if self.index.ntotal != self.rows:
-            raise ValueError(
-                f"the unfinished build has {self.index.ntotal} rows, but the corpus only {self.rows}; give the corpus "
-                "it was started with, or discard it with `overwrite` and without `resume`"
-            )
-        engine.tune(self.index, settings.nprobe, settings.ef_search)
-        return self.index, None if self.probe is None else self.probe.recall(self.index)
 
 
 def _add_behind(filling: Filling, blocks: Iterator[np.ndarray]) -> None:
@@ -144,7 +113,7 @@ def _add_behind(filling: Filling, blocks: Iterator[np.ndarray]) -> None:
         for block in blocks:
             if added:
                 added.pop().result()  # raises the thread's error
-            added.append(thread.submit(filling.add_next, block))
+            added.append(thread.submit(filling.add, block))
         if added:
             added.pop().result()
 

@@ -154,21 +154,6 @@ def read_mapped(path: Path) -> Any:
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
 
 
-def read_to_add(path: Path) -> Any:
-    """Read an index so that rows can be added as if it had never been written.
-
-    FAISS does not save HNSW's random state, so the levels drawn so far are drawn again. Raises ValueError for a file
-    that FAISS cannot read.
-    """
-    with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
-        index = faiss.read_index(str(path))
-    core = _core(index)
-    if isinstance(core, faiss.IndexHNSW):
-        for _ in range(core.ntotal):
-            core.hnsw.random_level()  # type: ignore[attr-defined]  # not in faiss's stubs
-    return index
-
-
 def in_memory(index: Any) -> Any:
     """Return an editable copy: editing a memory-mapped index makes FAISS abort the process."""
     return faiss.deserialize_index(faiss.serialize_index(index))

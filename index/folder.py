@@ -69,13 +69,9 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
-    """The manifest's record of each data file."""
-    return {name: file_record(folder / name) for name in DATA_FILES}
-
-
-def file_record(path: Path) -> dict[str, Any]:
-    """Bytes and sha256 of a file."""
-    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+    """The manifest's record of each data file: its bytes and sha256."""
+    paths = {name: folder / name for name in DATA_FILES}
+    return {name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for name, path in paths.items()}
 
 
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:

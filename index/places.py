@@ -56,28 +56,15 @@ def open_at(
     return MilvusIndex.load(place, fingerprint, model=model)
 
 
-def build_at(
-    batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None], state: Path | None = None
-) -> Index:
-    """Build the index of all `batches` at `place` with `VectorIndex.build` or `MilvusIndex.build`.
-
-    `state` is used for folders only.
-    """
+def build_at(batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None]) -> Index:
+    """Build the index of all `batches` at `place` with `VectorIndex.build` or `MilvusIndex.build`."""
     if isinstance(place, Path):
         from index.store import VectorIndex
 
-        return VectorIndex.build(batches, place, settings=settings, report=report, state=state)
+        return VectorIndex.build(batches, place, settings=settings, report=report)
     from index.milvus import MilvusIndex
 
     return MilvusIndex.build(batches, place, settings=settings, report=report)
-
-
-def is_index_of(place: Place, factory: str, seed: int, corpus_sha256: str) -> bool:
-    """True if an index of these sentences with this factory and seed is at `place`; raises as `holds_index`."""
-    if not holds_index(place):
-        return False
-    built = manifest_at(place)
-    return (built.factory, built.seed, built.corpus_sha256) == (factory, seed, corpus_sha256)
 
 
 def holds_index(place: Place) -> bool:

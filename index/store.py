@@ -54,19 +54,17 @@ class VectorIndex:
         *,
         settings: BuildSettings,
         report: Callable[[int], None] = _silent,
-        state: Path | None = None,
     ) -> VectorIndex:
         """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
         Memory holds the FAISS index, two batches (one is added while the next is drawn) and, for types that are not
         exact, a head of at least 65,536 vectors (`engine.head_rows`). `report` gets the number of rows after each
-        batch. An index at `output` is replaced once everything is written; a failure leaves it unchanged. With a
-        folder `state`, checkpoints are written there, and a killed build of the same batches continues from the last.
-        Raises ValueError for bad batches, settings or `output`.
+        batch. An index at `output` is replaced once everything is written; a failure leaves it unchanged. Raises
+        ValueError for bad batches, settings or `output`.
         """
         output = Path(output)
         with replacing(output) as fresh:
-            written = write_index_folder(batches, fresh, settings, report, state)
+            written = write_index_folder(batches, fresh, settings, report)
 
         def check(manifest: Manifest) -> None:
             if manifest != written:  # another process replaced it since

@@ -21,7 +21,10 @@ OWNERS = {
     "tokenizers": {"cse"}, "accelerate": {"cse"}, "safetensors": {"cse"}, "datasets": {"cse", "index"},
     "matplotlib": {"cse"}, "sklearn": {"cse"}, "scipy": {"cse"}, "argparse": {"cse.app"}, "pymilvus": {"index"},
 }  # fmt: skip
-HEAVY = ("torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib")
+HEAVY = (
+    "torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib", "pyarrow",
+    "tqdm",
+)  # fmt: skip
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
     ("errors", "vectors"), ("methods", "storage"), ("text",), ("encoding", "evaluation"), ("models",),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -17,6 +17,7 @@ from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
     import numpy as np
+    from tqdm import tqdm
 
     from cse.models.names import ModelReference
     from cse.training.unfinished_build import UnfinishedBuild
@@ -95,47 +96,38 @@ def main(
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
-    from cse.text.sentences import sentences
     from index import BuildSettings
-    from index.places import build_at, is_index_of, manifest_at, open_at, place_of
+    from index.places import build_at, manifest_at, open_at, place_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
     if vectors and (pooling or family):
         raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
     place = place_of(output)
-    unfinished = _unfinished(place, resume=resume, append=append)
-    with unfinished or nullcontext():
-        if unfinished:
-            is_built, texts = partial(is_index_of, place, factory or "Flat", seed), partial(sentences, corpus, column)
-            unfinished.check(resume=resume, overwrite=overwrite, is_built=is_built, texts=texts)
-        kept = unfinished if resume else None
-        replaces = overwrite or bool(kept and kept.folder.exists())  # an interrupted build checked this at its start
-        _check_output(place, factory, overwrite=replaces, append=append)
-        done, stream = bool(kept and kept.done), _sentences(corpus, column)
+    kept = _unfinished(place, resume=resume, append=append)
+    with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
+        goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
+        _check_output(place, factory, overwrite=overwrite or goes_on, append=append)
+        texts = partial(_sentences, corpus, column)
         if vectors is not None:
-            source = _encoded(vectors, stream)
+            source = _encoded(vectors, texts())
         else:
             reference = _named(place, model or "", pooling, family, append)
-            source = _encoding(reference, stream, batch_size, kept, backend)
-        if kept and not done:
-            kept.begin(source.fingerprint, batch_size, vectors)
-        with _progress() as report:
+            source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
+        with _progress("indexing") as bar:
             if append:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
-                _append(index, source.batches, corpus=corpus, report=report)
+                _append(index, source.batches, corpus=corpus, report=partial(_show, bar))
                 if isinstance(place, Path) and manifest_at(place) != as_opened:
                     raise ValueError(f"{place}: another program changed it during this run; run this command again")
                 index.save(place)
-            elif done:
-                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
             else:
                 settings = BuildSettings(
                     factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed,
                 )  # fmt: skip
-                index = build_at(source.batches, place, settings, report, kept.state if kept else None)
+                index = build_at(source.batches, place, settings, partial(_show, bar))
     if json_output:
         print_json(index.manifest.to_json())
     else:
@@ -155,14 +147,22 @@ class Source:
 
 
 def _encoding(
-    reference: ModelReference, stream: Iterator[str], batch_size: int | None, kept: UnfinishedBuild | None, backend: str
+    reference: ModelReference,
+    texts: Callable[[], Iterator[str]],
+    batch_size: int | None,
+    kept: UnfinishedBuild | None,
+    backend: str,
 ) -> Source:
     from cse.models.loading import open_model
     from index.building import encoded
 
+    stream = texts()  # raises before the model is opened
     encoder = open_model(reference, backend=backend)
-    encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
-    batches = encoded(stream, kept.keeping(encode) if kept else encode)
+    if kept:
+        with _progress("encoding") as bar:
+            batches = kept.encoded(reference, encoder, texts, batch_size, lambda rows: bar.update(rows))
+    else:
+        batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
     return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
 
 
@@ -228,13 +228,16 @@ def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[in
         report(added)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
-    """Yield a function that sets a progress bar on stderr to the number of rows so far."""
+def _progress(what: str) -> tqdm[NoReturn]:
+    """A progress bar on stderr, in sentences."""
     from tqdm import tqdm
 
-    with tqdm(desc="indexing", unit=" sentences", **progress_options()) as bar:
-        yield lambda rows: bar.update(rows - bar.n)
+    return tqdm(desc=what, unit=" sentences", **progress_options())
+
+
+def _show(bar: tqdm[NoReturn], rows: int) -> None:
+    """Set a progress bar to the number of rows so far."""
+    bar.update(rows - bar.n)
 
 
 def _summary(place: Place, manifest: Manifest) -> str:

@@ -10,7 +10,7 @@ import typer
 from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
 
 if TYPE_CHECKING:
-    from cse.pretraining.records import CurveEntry, ResumeNote
+    from cse.pretraining.config import CurveEntry, ResumeNote
 
 
 START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
@@ -28,7 +28,7 @@ def main(
         int | None,
         typer.Option(
             min=30,
-            help="Word pieces; 12,000 for a new model; with --init keep only the most frequent, default all.",
+            help="Word pieces of a new model, default 12,000.",
             rich_help_panel=START,
         ),
     ] = None,
@@ -42,10 +42,6 @@ def main(
     batch_tokens: Annotated[int, typer.Option(min=16, rich_help_panel=LEARNING)] = 4096,
     accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches per step.", rich_help_panel=LEARNING)] = 1,
     learning_rate: Annotated[float, typer.Option(min=1e-7, rich_help_panel=LEARNING)] = 1e-3,
-    head_start: Annotated[
-        bool,
-        typer.Option(help="Initialise the embeddings with counted word vectors, not noise.", rich_help_panel=START),
-    ] = True,
     frozen_layers: Annotated[
         int,
         typer.Option(
@@ -76,10 +72,6 @@ def main(
             "--untied", help="Do not tie the decoder to the embeddings (PromptBERT's Table 12).", rich_help_panel=SHAPE
         ),
     ] = False,
-    bag_weight: Annotated[
-        float,
-        typer.Option(min=0, help="Weight of bag-of-words prediction; 0: masking only.", rich_help_panel=LEARNING),
-    ] = 1.0,
     eval_every: Annotated[
         int, typer.Option(min=1, help="Steps between evaluations and saved states.", rich_help_panel=RUN)
     ] = 500,
@@ -115,9 +107,8 @@ def main(
     check_choice("precision", precision, PRECISIONS)
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
-        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, head_start=head_start,
-        frozen_layers=frozen_layers, blend_share=blend_share, start_share=start_share, bag_weight=bag_weight,
-        untied=untied, seed=seed,
+        batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, frozen_layers=frozen_layers,
+        blend_share=blend_share, start_share=start_share, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,

@@ -1,13 +1,19 @@
-"""The request for a pretraining run: settings, learning-rate schedule, corpora and output folder."""
+"""A pretraining run as values: its request, settings, learning-rate schedule, and the records it writes as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, final
 
 from cse.storage.writing import file_digest
+
+if TYPE_CHECKING:
+    from typing import NotRequired
+
+    from cse.encoding.backbone import ModelDescription
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output
@@ -17,16 +23,14 @@ MODEL_FOLDER = "model"  # of a run's output
 class PretrainConfig:
     """Settings that decide the result; those of a new model's shape are unused with an `init`.
 
-    `vocabulary` is the number of word pieces: of a new model (None: `NEW_VOCABULARY`), or those kept of an `init`
-    (`cse.pretraining.vocabulary`; None: all). `tokens` of the whole run and `batch_tokens` of a step include those of
-    the templates. The rows of a batch have one of the `lengths` (tokens), drawn uniformly. `bag_weight` multiplies the
-    bag-of-words loss (`cse.pretraining.objectives`); 0 is masked language modelling alone. `accumulate` is the number
-    of micro-batches of a step; it changes a step's memory, not the result. `warmup` is a share of the steps.
-    `head_start` initialises the word embeddings with counted word vectors. The lowest `frozen_layers` of an `init` are
-    fixed, and so are its embeddings, which a tied decoder shares; if all are, only the head learns. `blend_share` is
-    the weight of `PretrainRequest.blend` in the average that training starts from, `start_share` that of the `init` in
-    the result, below the head (`cse.pretraining.model.average_in`). `untied` gives a new model a decoder of its own
-    (PromptBERT's Table 12), which starts as a copy of the word embeddings.
+    `vocabulary` is the number of word pieces of a new model (None: `NEW_VOCABULARY`); an `init` keeps its own. `tokens`
+    of the whole run and `batch_tokens` of a step include special tokens. The rows of a batch have one of the `lengths`
+    (tokens), drawn uniformly. `accumulate` is the number of micro-batches of a step; it changes a step's memory, not
+    the result. `warmup` is a share of the steps. The lowest `frozen_layers` of an `init` are fixed, and so are its
+    embeddings, which a tied decoder shares; if all are, only the head learns. `blend_share` is the weight of
+    `PretrainRequest.blend` in the average that training starts from, `start_share` that of the `init` in the result,
+    below the head (`cse.pretraining.model.average_in`). `untied` gives a new model a decoder of its own (PromptBERT's
+    Table 12), which starts as a copy of the word embeddings.
     """
 
     vocabulary: int | None = None
@@ -41,12 +45,10 @@ class PretrainConfig:
     learning_rate: float = 1e-3
     warmup: float = 0.05
     weight_decay: float = 0.01
-    head_start: bool = True
     frozen_layers: int = 0
     blend_share: float = 0.5
     start_share: float = 0.0
     untied: bool = False
-    bag_weight: float = 1.0
     seed: int = 42
 
     @property
@@ -101,3 +103,54 @@ def learning_rate(config: PretrainConfig, step: int) -> float:
     """Linear warm-up, then linear decay to zero at the last step."""
     warm = max(1, round(config.warmup * config.steps))
     return config.learning_rate * min((step + 1) / warm, (config.steps - step) / max(1, config.steps - warm))
+
+
+class HeldOutScores(TypedDict):
+    """Masked language modelling on held-out text: loss in nats, accuracy in [0, 1]."""
+
+    held_out_loss: float
+    held_out_accuracy: float
+
+
+@final
+class CurveEntry(HeldOutScores):
+    """An evaluation after `step` steps over `tokens` tokens: `loss` of that step (nats) and the speed so far."""
+
+    step: int
+    tokens: int
+    loss: float
+    tokens_per_second: int
+
+
+@final
+class ResumeNote(TypedDict):
+    """The report that a resumed run has no saved state and starts again at `step` 0."""
+
+    step: int
+    note: str
+
+
+Report = Callable[[CurveEntry | ResumeNote], None]
+
+
+class PretrainingState(TypedDict):
+    """A run after `step` steps and `seconds`, as in `state/meta.json`; `recipe` is that of `PretrainRequest.recipe`."""
+
+    step: int
+    curve: list[CurveEntry]
+    recipe: dict[str, object]
+    seconds: float
+
+
+class PretrainingRecord(PretrainingState):
+    """A finished run, as in a model folder's `pretraining.json`.
+
+    `before` is the record of the model that the run continued from, or None; `device` is torch's name and `torch` its
+    version. `averaged` has the scores of the saved model if weights of its start were averaged in.
+    """
+
+    before: NotRequired[PretrainingRecord | None]
+    averaged: NotRequired[HeldOutScores]
+    device: str
+    model: ModelDescription
+    torch: str

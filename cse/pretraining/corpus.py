@@ -118,7 +118,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
         handles = {
             name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
         }
-        for split, sentences in split_batches(corpora):
+        for split, sentences in _split_batches(corpora):
             encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
             lengths = np.array([len(ids) for ids in encoded], np.int64)
             handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
@@ -133,7 +133,7 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
     write_folder(folder, fill)
 
 
-def split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+def _split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     """Batches of sentences, each with the split ("train" or "valid") of its documents."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:

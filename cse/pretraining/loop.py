@@ -2,7 +2,7 @@
 
 Text is tokenised once into a flat memory-mapped array. A row starts at a sentence and runs over the following ones to
 its full length, so nothing is padded; lengths are mixed because the models encode short texts.
-`cse.pretraining.batches` makes the batches and `cse.pretraining.objectives` has the losses.
+`cse.pretraining.batches` makes the batches and has the loss.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 
 from cse.encoding.backbone import backbone_tensors, describe, row_limit
+from cse.encoding.rows import render
+from cse.methods.templates import PLAIN
 from cse.models.names import resolve_backbone
-from cse.pretraining.batches import BatchSampler
+from cse.pretraining.batches import BatchSampler, masked_inputs, masked_lm_loss, masked_logits
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
-from cse.pretraining.held_out import evaluate
 from cse.pretraining.model import average_in, configure_for_device
-from cse.pretraining.objectives import bag_loss, forward_logits, masked_lm_loss, sif_weights
 from cse.pretraining.output import read_record, removed_if_refused, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
 from cse.storage.reservation import reserved
@@ -29,22 +30,25 @@ from cse.training.state import check_folder, load_state, save_state, start_accel
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from cse.pretraining.batches import MaskedBatch
+    from cse.pretraining.config import CurveEntry, HeldOutScores, PretrainingRecord, PretrainingState, Report
     from cse.pretraining.corpus import TokenFile
-    from cse.pretraining.records import CurveEntry, PretrainingRecord, PretrainingState, Report
+
+EVAL_ROWS = 512
+EVAL_LENGTH = 64  # tokens of a row
+EVAL_BATCH = 64  # rows
 
 
 @dataclass(frozen=True)
 class Training:
-    """The objects that training steps use; `word_weights` (V,) are the SIF weights of the bag of words."""
+    """The objects that training steps use."""
 
     config: PretrainConfig
     accelerator: Accelerator
     model: Any
     optimizer: torch.optim.Optimizer
     sampler: BatchSampler
-    word_weights: torch.Tensor
 
     @property
     def learned(self) -> dict[str, torch.Tensor]:
@@ -72,7 +76,7 @@ def _pretrain(request: PretrainRequest, report: Report) -> PretrainingRecord:
     resumed = reserve_output(request, report)
     before, share = read_record(request.init), request.config.start_share
     with removed_if_refused(request.output):
-        setup = prepare(request, resumed)
+        setup = prepare(request)
     start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
     training = start_training(request, setup)
     state = _run(request, training, setup.valid, _state(request, training, resumed), report)
@@ -105,8 +109,7 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
     model = accelerator.unwrap_model(prepared)
     configure_for_device(model, accelerator.device)
     sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
-    weights = sif_weights(setup.train.counts(len(setup.tokenizer)), setup.tokenizer.all_special_ids)
-    return Training(config, accelerator, model, optimizer, sampler, weights.to(accelerator.device))
+    return Training(config, accelerator, model, optimizer, sampler)
 
 
 def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
@@ -150,27 +153,36 @@ def take_step(training: Training, step: int) -> torch.Tensor:
     for group in training.optimizer.param_groups:
         group["lr"] = learning_rate(config, step)
     batch = training.sampler.batch(step).to(accelerator.device)
-    masked_lm = torch.zeros((), device=accelerator.device)
-    for micro_batch in batch.split(-(-len(batch.inputs) // config.accumulate)):
+    predicted = batch.masked.sum().clamp(min=1)
+    total = torch.zeros((), device=accelerator.device)
+    for part in batch.split(-(-len(batch.inputs) // config.accumulate)):
         with accelerator.autocast():
-            share, loss = _losses(training, micro_batch, batch)
-        masked_lm += share.detach()
+            # a share of the mean over the whole batch, so that accumulated gradients are those of the batch
+            loss = masked_lm_loss(masked_logits(training.model, part), part.targets) * part.masked.sum() / predicted
+        total += loss.detach()
         accelerator.backward(loss)
     accelerator.clip_grad_norm_(training.model.parameters(), 1.0)
     training.optimizer.step()
     training.optimizer.zero_grad()
-    return masked_lm
+    return total
 
 
-def _losses(training: Training, micro_batch: MaskedBatch, batch: MaskedBatch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The contributions of a micro-batch to the masked-LM loss and to the whole loss of its batch.
-
-    Both are means over the batch's masked tokens and rows, so that accumulated gradients are those of the batch.
-    """
-    bag_weight, predicted = training.config.bag_weight, micro_batch.masked.sum()
-    masked, pooled = forward_logits(training.model, micro_batch, bag=bag_weight > 0)
-    loss = masked_lm = masked_lm_loss(masked, micro_batch.targets) * predicted / batch.masked.sum().clamp(min=1)
-    if bag_weight:
-        bag = bag_loss(pooled, micro_batch.bag, training.word_weights)
-        loss = loss + bag_weight * bag * len(micro_batch.bag) / len(batch.bag)
-    return masked_lm, loss
+def evaluate(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, valid: TokenFile) -> HeldOutScores:
+    """Held-out loss and accuracy over a fixed draw of rows and masks; leaves the model in training mode."""
+    rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
+    length = min(EVAL_LENGTH, len(valid.ids) + 2, row_limit(model))
+    text = torch.from_numpy(valid.rows(EVAL_ROWS, length - 2, rng))
+    losses, accuracies = [], []
+    model.eval()
+    with torch.no_grad():
+        for rows in masked_inputs(text, render(PLAIN, tokenizer), tokenizer, generator).split(EVAL_BATCH):
+            batch = rows.to(model.device)
+            logits = masked_logits(model, batch)
+            losses.append(float(masked_lm_loss(logits, batch.targets)))
+            right = logits.argmax(-1) == batch.targets  # never at padding, which is -100
+            accuracies.append(float(right.sum() / batch.masked.sum()))
+    model.train()
+    return {
+        "held_out_loss": round(float(np.mean(losses)), 4),
+        "held_out_accuracy": round(float(np.mean(accuracies)), 4),
+    }

@@ -6,12 +6,10 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from cse.encoding.backbone import HEADS, backbone_tensors
 from cse.errors import ArtefactError
-from cse.pretraining.word_vectors import word_vectors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -20,13 +18,8 @@ if TYPE_CHECKING:
     from cse.pretraining.corpus import TokenFile
 
 
-def new_model(
-    config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile, counted: bool
-) -> PreTrainedModel:
-    """A fresh BERT without dropout, its output bias at the unigram log-probabilities of `corpus`.
-
-    Its word embeddings are the corpus's `counted` word vectors (`cse.pretraining.word_vectors`) or noise.
-    """
+def new_model(config: PretrainConfig, tokenizer: PreTrainedTokenizerBase, corpus: TokenFile) -> PreTrainedModel:
+    """A fresh BERT without dropout, its output bias at the unigram log-probabilities of `corpus`."""
     from transformers import BertConfig, BertForMaskedLM
 
     torch.manual_seed(config.seed)
@@ -47,9 +40,6 @@ def new_model(
     with torch.no_grad():
         # An untied decoder has its own bias; transformers leaves an unused one in `cls.predictions`.
         model.get_output_embeddings().bias.copy_(unigram_log_probabilities(corpus, len(tokenizer)))
-        if counted:
-            vectors = word_vectors(np.asarray(corpus.ids), len(tokenizer), config.hidden, seed=config.seed)
-            model.get_input_embeddings().weight.copy_(vectors)
         model.get_output_embeddings().weight.copy_(model.get_input_embeddings().weight)  # the same tensor unless untied
     return model
 

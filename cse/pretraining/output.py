@@ -24,8 +24,7 @@ from cse.training.state import STATE_FOLDER, check_folder, check_resume
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from cse.pretraining.config import PretrainRequest
-    from cse.pretraining.records import PretrainingRecord, Report
+    from cse.pretraining.config import PretrainingRecord, PretrainRequest, Report
 
 RECORD, SOURCE = "pretraining.json", "source.json"
 PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,6 @@ from cse.models.names import location
 from cse.pretraining.config import NEW_VOCABULARY
 from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
 from cse.pretraining.model import add_mlm_head, average_in, freeze_lowest, lacks_mlm_head, new_model
-from cse.pretraining.vocabulary import keep_rows, pruned_tokenizer
 from cse.storage.checksums import check_checksums, write_checksums
 from cse.storage.replace import recover
 from cse.storage.writing import write_folder
@@ -39,28 +36,20 @@ class PretrainingSetup:
     valid: TokenFile
 
 
-def prepare(request: PretrainRequest, resumed: bool) -> PretrainingSetup:
+def prepare(request: PretrainRequest) -> PretrainingSetup:
     """Tokenizer, tokenised corpus and starting model; those in the output folder from an earlier run are reused.
 
-    If a run is `resumed`, a saved state replaces the weights, so a new model gets no counted word vectors. An `init`
-    saved without a masked-LM head gets a new one, and with a `vocabulary` it is pruned. Raises ValueError if the corpus
-    or the vocabulary does not fit, ArtefactError if `init` cannot be opened.
+    An `init` saved without a masked-LM head gets a new one. Raises ValueError if the corpus, the vocabulary or the
+    settings do not fit, ArtefactError if `init` cannot be opened.
     """
     _check_settings(request)
     if not request.init:
-        tokenizer = _saved(
-            request, partial(train_tokenizer, request.corpora, request.config.vocabulary or NEW_VOCABULARY)
-        )
+        tokenizer = _tokenizer(request)
         train, valid = _tokenised(request, tokenizer)
-        model = new_model(request.config, tokenizer, train, counted=request.config.head_start and not resumed)
-        return PretrainingSetup(model, tokenizer, train, valid)
+        return PretrainingSetup(new_model(request.config, tokenizer, train), tokenizer, train, valid)
     model, tokenizer = load_backbone(location(request.init))
     _blend(request, model, tokenizer)
     headless = lacks_mlm_head(model)
-    if request.config.vocabulary:
-        whole = tokenizer
-        tokenizer = _saved(request, partial(pruned_tokenizer, whole, request.corpora, request.config.vocabulary))
-        keep_rows(model, whole, tokenizer)
     train, valid = _tokenised(request, tokenizer)
     if headless:
         model = add_mlm_head(model, train)
@@ -78,6 +67,8 @@ def _check_settings(request: PretrainRequest) -> None:
     if request.init:
         if config.untied:
             raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
+        if config.vocabulary is not None:
+            raise ValueError("`vocabulary` is for a new model; an `init` keeps its word pieces")
         return
     of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
     if given := [name for name, value in of_init.items() if value]:
@@ -101,8 +92,8 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
     average_in(model, tensors, request.config.blend_share)
 
 
-def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
-    """The tokenizer in the output folder; `make` creates a missing one."""
+def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
+    """The tokenizer of a new model in the output folder; a missing one is learned from the corpora."""
     from transformers import AutoTokenizer
 
     saved = request.output / "tokenizer"
@@ -110,7 +101,7 @@ def _saved(request: PretrainRequest, make: Callable[[], PreTrainedTokenizerBase]
     if saved.is_dir():
         check_checksums(saved, DELETE)
         return AutoTokenizer.from_pretrained(saved)
-    tokenizer = make()
+    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY)
 
     def fill(folder: Path) -> None:
         tokenizer.save_pretrained(folder)

@@ -147,9 +147,7 @@ def bench_pretrain(
     from tests.bench.pretrain import line, measure_pretraining
 
     check_choice("precision", precision, PRECISIONS)
-    config = PretrainConfig(
-        tokens=steps * batch_tokens, batch_tokens=batch_tokens, frozen_layers=frozen_layers, bag_weight=0.0
-    )
+    config = PretrainConfig(tokens=steps * batch_tokens, batch_tokens=batch_tokens, frozen_layers=frozen_layers)
     with tempfile.TemporaryDirectory() as folder:
         request = PretrainRequest([corpus], Path(folder), config, init=init, precision=precision)
         speed = measure_pretraining(request, steps, rounds)

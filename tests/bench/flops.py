@@ -66,20 +66,19 @@ def contrastive_flops(model: PreTrainedModel, lengths: Iterable[int], prefix: in
     return encoding_flops(model, lengths, prefix) * (3 if _learns(encoder) else 2)
 
 
-def training_flops(model: PreTrainedModel, length: int, bag: bool = False) -> float:
+def training_flops(model: PreTrainedModel, length: int) -> float:
     """FLOPs of masked-LM training per token, forward and backward, in rows of `length` tokens.
 
     2 forward and 4 backward for each weight that a token is multiplied with, and as often 2 x width x length in each
     layer for attention (Chowdhery et al. 2022, appendix B); frozen lowest layers have no backward. Only the masked
-    tokens go through the MLM head and, with a `bag`, one position of each row.
+    tokens go through the MLM head.
     """
     config: Any = model.config
     encoder: Any = model.base_model.encoder
     attention = 2 * config.hidden_size * length
     blocks = sum(_flops_a_weight(layer) * (_weights(layer) + attention) for layer in encoder.layer)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
-    predicted = CHOSEN + bag / length  # share of the positions
-    return blocks + 6 * predicted * head
+    return blocks + 6 * CHOSEN * head
 
 
 def _flops_a_weight(layer: torch.nn.Module) -> int:

@@ -21,7 +21,7 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
     """
     if steps < 1:
         raise ValueError(f"`steps` is {steps}; give at least 1")
-    training = start_training(request, prepare(request, resumed=False))
+    training = start_training(request, prepare(request))
     timing = interleaved({"pretrain": lambda: _take(training, steps)}, rounds)["pretrain"]
     tokens, rate = steps * request.config.batch_tokens, step_rate(training.accelerator)
     return {
@@ -33,8 +33,7 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
 def flops_per_token(training: Training) -> float:
     """FLOPs of training per token, averaged over the mixed lengths."""
     lengths = [min(length, training.sampler.max_length) for length in training.config.lengths]
-    bag = training.config.bag_weight > 0
-    return mean(training_flops(training.model, length, bag=bag) for length in lengths)
+    return mean(training_flops(training.model, length) for length in lengths)
 
 
 def _take(training: Training, steps: int) -> float:

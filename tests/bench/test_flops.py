@@ -15,8 +15,6 @@ def test_training_flops_are_six_a_weight_and_token_plus_attention(bert_folder: s
     head = 0.15 * (width * width + vocabulary * width)
     expected = 6 * (layers * block + layers * attention / 2 + head)
     assert training_flops(model, 10) == pytest.approx(expected)
-    pooled = width * width + vocabulary * width  # of one position in ten
-    assert training_flops(model, 10, bag=True) == pytest.approx(expected + 6 * pooled / 10)
 
 
 def test_a_frozen_layer_is_passed_forward_alone(bert_folder: str) -> None:

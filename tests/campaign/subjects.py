@@ -30,6 +30,7 @@ TRAIN = ("--data", "../few.txt", "--dev", "../pairs.tsv", "--max-steps", "6", "-
 PRETRAIN = (
     *("pretrain", "../text.txt", "--output", "out", "--vocabulary", "90", "--layers", "1", "--hidden", "16"),
     *("--tokens", "768", "--batch-tokens", "64", "--eval-every", "4"),
+    *("--learning-rate", "0.03"),  # in so few steps the vectors of a model from noise would stay alike
 )
 BUILD = ("build_index", "../text.txt", "--model", "../model", "--output", "out")
 EVALUATE = ("evaluate", "sts", "--model", "../model", "--data", "../sts", "--json", "out.json")

@@ -211,7 +211,7 @@ def pretraining_step(
 
     def loss(config: PretrainConfig) -> torch.Tensor:
         tokenizer, corpus = AutoTokenizer.from_pretrained(bert_folder), repeated_sentences(str(bert_folder))
-        setup = PretrainingSetup(new_model(config, tokenizer, corpus, False), tokenizer, corpus, corpus)
+        setup = PretrainingSetup(new_model(config, tokenizer, corpus), tokenizer, corpus, corpus)
         with mode:
             training = pretraining.start_training(PretrainRequest([], Path(), config), setup)
         with mode, pytest.raises(BackwardPass) as reached:
@@ -221,7 +221,7 @@ def pretraining_step(
     return loss
 
 
-@pytest.mark.parametrize("changes", [{}, {"bag_weight": 0.0}, {"accumulate": 2}, {"untied": True}], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"accumulate": 2}, {"untied": True}], ids=str)
 def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tensor], changes: dict[str, Any]) -> None:
     loss = pretraining_step(replace(CONFIG, **changes))
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
@@ -271,10 +271,10 @@ def test_a_tensor_that_stays_on_the_cpu_is_found_in_encoding(
         encode(encoder, mode)
 
 
-def test_a_bag_that_stays_on_the_cpu_is_found_in_pretraining(
+def test_inputs_that_stay_on_the_cpu_are_found_in_pretraining(
     pretraining_step: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     move = MaskedBatch.to
-    monkeypatch.setattr(MaskedBatch, "to", lambda batch, device: replace(move(batch, device), bag=batch.bag))
+    monkeypatch.setattr(MaskedBatch, "to", lambda batch, device: replace(move(batch, device), inputs=batch.inputs))
     with pytest.raises(FakeTensorDeviceMismatchError):
         pretraining_step(CONFIG)

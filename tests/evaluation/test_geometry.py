@@ -8,15 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DATA
+from test_isotropy import cosine
 
 from cse.evaluation import geometry
 from cse.evaluation.geometry import grade_distribution
 from cse.evaluation.isotropy import alignment, anisotropy, uniformity
 from cse.evaluation.tasks import TaskData
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 def hashed(texts: list[str]) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.model_selection import StratifiedKFold
 from test_scripts import refused, run
-from test_transfer import arrays, noisy, numbers, separable, write
+from test_transfer import arrays, noisy, write
 
 from cse.evaluation import senteval_classifier, transfer
 from cse.evaluation.classification import Part
@@ -61,10 +61,8 @@ def scaled(seed: int, count: int) -> Part:
     return (rows / np.logspace(-1, 1, rows.shape[1])).astype(np.float32), names
 
 
-def test_the_grid_and_the_constants_are_sentevals() -> None:
+def test_the_grid_and_the_folds_are_sentevals() -> None:
     assert senteval_classifier.STRENGTHS == (1e-5, 1e-4, 1e-3, 1e-2)
-    assert (senteval_classifier.RATE, senteval_classifier.BATCH, senteval_classifier.SEED) == (1e-3, 64, SEED)
-    assert (senteval_classifier.EPOCHS, senteval_classifier.MOST_EPOCHS, senteval_classifier.TENACITY) == (4, 200, 5)
     assert (transfer.FOLDS, transfer.INNER_FOLDS) == (10, 10)
 
 
@@ -99,23 +97,6 @@ def test_dev_chooses_the_strength() -> None:
     best = max(fitted, key=lambda each: each[1])[0]
     found = senteval_classifier.chosen_on_dev(train, dev, z)
     assert found.tolist() == [sorted(set(train[1]))[place] for place in says(best, z)]
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("CR", {"all": separable(3000)}),
-        ("SST2", {"train": separable(3000), "dev": separable(10), "test": separable(12)}),
-        ("TREC", {"train": separable(3000, "abc"), "test": separable(18, "abc")}),
-        ("MRPC", {"train": separable(3000, "01", texts=2), "test": separable(9, "01", texts=2)}),
-    ],
-)
-def test_it_learns_what_can_be_told(tmp_path: Path, name: str, files: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "FOLDS", 2)
-    monkeypatch.setattr(transfer, "INNER_FOLDS", 2)
-    data = TaskData(write(tmp_path, name, **files), classifier="senteval")
-    scores = transfer.units(data)[name](numbers)
-    assert set(scores.values()) == {100.0}
 
 
 def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(

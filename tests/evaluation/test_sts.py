@@ -5,16 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DATA
+from test_metrics import encode
 
 from cse.evaluation.sts import score, units, with_final_period
 from cse.evaluation.tasks import TaskData
 from cse.text.sentences import scored_pairs
-
-WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
-
-
-def encode(texts: list[str]) -> np.ndarray:
-    return np.array([WORDS[text] for text in texts])
 
 
 def write_pairs(path: Path, *rows: str) -> Path:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from test_isotropy import cosine
 
 from cse.evaluation import token_removal
 from cse.evaluation.token_removal import most_frequent, removal_curve, task_scores
@@ -12,10 +13,6 @@ SETS = {
     "two": [(0.0, "a a", "b d"), (4.0, "c", "a c"), (2.0, "b d", "d c c"), (3.0, "a d", "d d")],
 }
 COUNTED = ["a a a b b", "a b c c", "d"]  # a 4, b 3, c 2, d 1
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 def letters(texts: list[str]) -> list[list[int]]:

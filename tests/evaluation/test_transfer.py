@@ -131,22 +131,27 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
     assert unit(numbers) == {"accuracy": 66.67, "f1": 75.0}
 
 
+@pytest.mark.parametrize(("classifier", "count"), [("logistic", 60), ("senteval", 3000)])  # it needs as many rows
 @pytest.mark.parametrize(
-    ("name", "files", "expected"),
+    ("name", "test", "expected"),
     [
-        ("CR", {"all": separable(40)}, {"accuracy": 100.0}),
-        ("SST2", {"train": separable(20), "dev": separable(10), "test": separable(12)}, {"accuracy": 100.0}),
-        ("TREC", {"train": separable(60, "abcdef"), "test": separable(18, "abcdef")}, {"accuracy": 100.0}),
-        (
-            "MRPC",
-            {"train": separable(40, "01", texts=2), "test": separable(9, "01", texts=2)},
-            {"accuracy": 100.0, "f1": 100.0},
-        ),
+        ("CR", [], {"accuracy": 100.0}),
+        ("SST2", separable(12), {"accuracy": 100.0}),
+        ("TREC", separable(18, "abc"), {"accuracy": 100.0}),
+        ("MRPC", separable(9, "01", texts=2), {"accuracy": 100.0, "f1": 100.0}),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_separable_set_scores_100_with_one_call_of_encode(
-    tmp_path: Path, name: str, files: dict[str, Rows], expected: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path: Path, name: str, test: Rows, expected: dict[str, float], classifier: str, count: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    names = {"TREC": "abc", "MRPC": "01"}.get(name, "ab")
+    files = {"train": separable(count, names, texts=1 + (name == "MRPC")), "test": test}
+    if name == "CR":
+        files = {"all": files["train"]}
+    if name == "SST2":
+        files["dev"] = separable(10)
     monkeypatch.setattr(transfer, "FOLDS", 2)
     monkeypatch.setattr(transfer, "INNER_FOLDS", 2)
     calls: list[list[str]] = []
@@ -155,7 +160,7 @@ def test_a_separable_set_scores_100_with_one_call_of_encode(
         calls.append(texts)
         return numbers(texts)
 
-    found = transfer.units(TaskData(write(tmp_path, name, **files)))
+    found = transfer.units(TaskData(write(tmp_path, name, **files), classifier=classifier))
     assert list(found) == [name]
     assert found[name](encode) == expected
     assert len(calls) == 1

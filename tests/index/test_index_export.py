@@ -1,4 +1,4 @@
-"""Exports of an index: what datasets, pandas and NumPy read from them, against the index and its vectors."""
+"""Exports of an index, as datasets, pandas and NumPy read them; copies without paths of the machine that built it."""
 
 import contextlib
 import io
@@ -14,8 +14,9 @@ from index_corpus import build, sentences, vectors
 from cse.publishing.export_files import EXPORT
 from cse.storage.writing import write_folder
 from cse.vectors import unit_rows
-from index import VectorIndex
-from index.export import fill
+from index import BuildSettings, VectorIndex
+from index.export import copy_index, fill
+from index.manifest import read_manifest
 
 COUNT = 60
 
@@ -98,3 +99,25 @@ def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path: Path) -> N
 def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"unknown `to` 'csv'; choose from datasets, parquet, projector"):
         fill(build(tmp_path / "index", "Flat", 5), "csv", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/home/me/clients/acme/secret.txt", "secret.txt"), ("clients/secret.txt", "secret.txt"),
+        ("~/clients/notes", "notes"), ("../notes", "notes"), ("clients\\acme\\notes", "notes"),
+        ("clients/corpus.txt.xz", "corpus.txt.xz"), ("EXISTING/notes", "notes"), ("texts.txt", "texts.txt"),
+        ("me/texts", "me/texts"), ("me/texts-1.0@0123abcd", "me/texts-1.0@0123abcd"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_copy_to_pass_on_tells_the_names_of_corpora_but_not_where_they_lay(
+    typed: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "EXISTING" / "notes").mkdir(parents=True)
+    VectorIndex.build(
+        [(["one", "two", "three"], np.eye(3))], tmp_path / "mine", settings=BuildSettings(model="m", corpus=typed)
+    )
+    assert copy_index(tmp_path / "mine", tmp_path / "copy").corpora == [told]
+    assert read_manifest(tmp_path / "copy").corpora == [told]
+    assert read_manifest(tmp_path / "mine").corpora == [typed]

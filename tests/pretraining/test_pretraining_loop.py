@@ -6,21 +6,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SENTENCES
-from pretraining_runs import CONFIG, curve, run_pretraining, write_corpus
+from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.encoding.backbone import load_backbone
-from cse.encoding.rows import render
 from cse.errors import ArtefactError
-from cse.methods.templates import MEANS
 from cse.models.names import BUNDLED
-from cse.pretraining.batches import BatchSize, sample_batch
-from cse.pretraining.corpus import TokenFile
-from cse.pretraining.objectives import bag_loss, forward_logits
+from cse.pretraining import loop
 
 
 @pytest.fixture
@@ -30,13 +24,8 @@ def corpus(tmp_path: Path) -> Path:
 
 def test_a_killed_pretraining_resumes_to_the_same_model(corpus: Path, tmp_path: Path) -> None:
     whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, eval_every=4)
-
-    def kill(entry: dict) -> None:
-        if entry["step"] == 8:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill)
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill_at(8))
     resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
     assert curve(resumed) == curve(whole)
     models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]
@@ -54,7 +43,8 @@ def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus: Path,
     first = run_pretraining(corpus, tmp_path / "a", config, eval_every=20)
     assert curve(first)[-1] < curve(first)[0] - 0.2
     start = str(tmp_path / "a" / "model")
-    more = run_pretraining(corpus, tmp_path / "b", replace(config, tokens=512, learning_rate=1e-9), init=start)
+    rest = replace(config, vocabulary=None, tokens=512, learning_rate=1e-9)
+    more = run_pretraining(corpus, tmp_path / "b", rest, init=start)
     assert more["before"]["recipe"]["tokens"] == config.tokens
     assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
     vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
@@ -68,22 +58,6 @@ def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None
     losses = [[entry["loss"] for entry in result["curve"]] for result in (whole, accumulated)]
     assert losses[1] == pytest.approx(losses[0], abs=2e-4)
     assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
-
-
-def test_the_bag_of_words_teaches_a_prompt_what_its_text_is_about(corpus: Path, tmp_path: Path) -> None:
-    config = replace(CONFIG, hidden=32, tokens=512 * 150, batch_tokens=512, learning_rate=5e-3)
-    losses = {}
-    for weight in (0.0, 1.0):
-        output = tmp_path / str(weight)
-        run_pretraining(corpus, output, replace(config, bag_weight=weight))
-        model, tokenizer = load_backbone(output / "model")
-        tokens = TokenFile.open(output / "corpus", "train")
-        template, rng = render(MEANS, tokenizer), np.random.default_rng(0)
-        rows = sample_batch(tokens, template, tokenizer, BatchSize(4000, 12, max_length=40), rng)
-        with torch.no_grad():
-            pooled = forward_logits(model, rows, bag=True)[1]
-        losses[weight] = float(bag_loss(pooled, rows.bag[:, :10], torch.ones(len(tokenizer))))  # the row's own words
-    assert losses[1.0] < losses[0.0] - 0.2
 
 
 def test_pretraining_needs_no_data_index_or_app_library(corpus: Path, tmp_path: Path) -> None:
@@ -104,8 +78,11 @@ finally:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_pretraining_goes_on_from_the_bundled_backbone(corpus: Path, tmp_path: Path) -> None:
-    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,), bag_weight=0.0)
+def test_pretraining_goes_on_from_the_bundled_backbone(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "EVAL_ROWS", 16)
+    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,))
     more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
     assert more["recipe"]["init"] == "bundled"
     assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())

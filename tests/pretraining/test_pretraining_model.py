@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from pretraining_runs import CONFIG as NEW
-from pretraining_runs import run_pretraining, write_corpus
+from pretraining_runs import kill_at, run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from cse.commands.pretrain import app
@@ -16,8 +16,9 @@ from cse.encoding.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.corpus import TokenFile
-from cse.pretraining.held_out import evaluate
+from cse.pretraining.loop import evaluate
 from cse.pretraining.setup import PretrainingSetup, prepare
+from tests.bench.flops import training_flops
 
 CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
 
@@ -41,7 +42,7 @@ def encoder(bert_folder: str, tmp_path: Path) -> str:
 
 def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
     output.mkdir()
-    return prepare(PretrainRequest([corpus], output, CONFIG, init=init), resumed=False)
+    return prepare(PretrainRequest([corpus], output, CONFIG, init=init))
 
 
 def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
@@ -76,22 +77,6 @@ def test_a_new_head_starts_below_the_uniform_loss_and_is_saved(
     assert held_out < math.log(model.config.vocab_size)
 
 
-def test_a_run_of_a_new_head_resumes_to_the_same_model(corpus: Path, tmp_path: Path, encoder: str) -> None:
-    whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, init=encoder, eval_every=6)
-
-    def kill(entry: dict) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_pretraining(corpus, tmp_path / "killed", CONFIG, init=encoder, eval_every=6, report=kill)
-    resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, init=encoder, eval_every=6, resume=True)
-    assert [entry["held_out_loss"] for entry in resumed["curve"]] == [
-        entry["held_out_loss"] for entry in whole["curve"]
-    ]
-    saved = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "killed")]
-    assert saved[0] == saved[1]
-
-
 def test_a_headless_model_of_another_family_is_refused_before_the_text_is_tokenised(
     corpus: Path, tmp_path: Path, roberta_folder: str
 ) -> None:
@@ -120,12 +105,8 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
     trained, _ = load_backbone(tmp_path / "whole" / "model")
     start = load_backbone(encoder)[0].state_dict()
     config = replace(config, start_share=0.25)
-
-    def kill(entry: dict) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, report=kill)
+        run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, report=kill_at(6))
     record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, resume=True)
     averaged, tokenizer = load_backbone(tmp_path / "out" / "model")
     for name, tensor in averaged.base_model.state_dict().items():
@@ -172,10 +153,55 @@ def test_a_blend_with_another_model_is_refused(
         run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
 
 
-@pytest.mark.parametrize(("layers", "init", "message"), [(3, True, "has 2 layers"), (1, False, "give an `init`")])
-def test_frozen_layers_are_those_of_a_model(
-    corpus: Path, tmp_path: Path, encoder: str, layers: int, init: bool, message: str
+@pytest.mark.parametrize(
+    ("given", "init", "message"),
+    [
+        ({"frozen_layers": 3}, True, "has 2 layers"),
+        ({"frozen_layers": 1}, False, "give an `init`"),
+        ({"untied": True}, True, "`untied` is for a new model"),
+        ({"vocabulary": 100}, True, "`vocabulary` is for a new model; an `init` keeps its word pieces"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_a_start_are_refused(
+    corpus: Path, tmp_path: Path, encoder: str, given: dict, init: bool, message: str
 ) -> None:
-    config = replace(CONFIG, frozen_layers=layers)
     with pytest.raises(ValueError, match=message):
-        run_pretraining(corpus, tmp_path / "out", config, init=encoder if init else None)
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **given), init=encoder if init else None)
+    assert not (tmp_path / "out").exists()
+
+
+# -- untied output embeddings (PromptBERT's Table 12) --------------------------------------------------------------
+
+
+def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus: Path, tmp_path: Path) -> None:
+    untied = run_pretraining(corpus, tmp_path / "untied", replace(NEW, untied=True, learning_rate=1e-2))
+    tied = run_pretraining(corpus, tmp_path / "tied", NEW)
+    model, same = (load_backbone(tmp_path / name / "model")[0] for name in ("untied", "tied"))
+    words, decoder = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    assert same.get_output_embeddings().weight is same.get_input_embeddings().weight
+    assert float((words - decoder).detach().abs().max()) > 1e-2
+    assert untied["model"]["parameters"] == tied["model"]["parameters"] + words.numel() + len(words)  # matrix and bias
+    assert training_flops(model, 16) == training_flops(same, 16)
+    head = model.cls.predictions
+    hidden = torch.randn(3, 16)
+    torch.testing.assert_close(mlm_head(model)(hidden), head.transform(hidden) @ decoder.T + head.decoder.bias)
+    assert untied["recipe"]["untied"]
+
+
+def test_before_its_first_step_an_untied_model_is_the_tied_one(corpus: Path, tmp_path: Path) -> None:
+    tiny = replace(NEW, tokens=64, learning_rate=1e-9)
+    losses = [
+        run_pretraining(corpus, tmp_path / str(untied), replace(tiny, untied=untied))["curve"][-1]["held_out_loss"]
+        for untied in (False, True)
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+def test_what_continues_from_an_untied_model_stays_untied(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "a", replace(NEW, untied=True, learning_rate=1e-2))
+    start = str(tmp_path / "a" / "model")
+    run_pretraining(corpus, tmp_path / "b", replace(CONFIG, tokens=64, learning_rate=1e-9), init=start)
+    before, after = (load_backbone(tmp_path / name / "model")[0] for name in ("a", "b"))
+    for table in ("get_input_embeddings", "get_output_embeddings"):
+        torch.testing.assert_close(getattr(after, table)().weight, getattr(before, table)().weight, atol=2e-3, rtol=0)

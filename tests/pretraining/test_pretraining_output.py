@@ -88,11 +88,11 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to start again"):
         run_pretraining(corpus, tmp_path / "out", CONFIG)
-    other = tmp_path / "other.txt"
-    other.write_text(corpus.read_text() + "one more line\n")
-    with pytest.raises(ValueError, match="begun with other text"):
-        run_pretraining(other, tmp_path / "out", CONFIG, overwrite=True)
     assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+    corpus.write_text(corpus.read_text().replace("dog", "cat"))  # of the same size
+    for options in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(ValueError, match="begun with other text"):
+            run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
 
 
 def test_a_finished_run_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
@@ -101,14 +101,6 @@ def test_a_finished_run_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
     assert (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns == before
-
-
-def test_text_of_the_same_size_with_other_words_is_other_text(corpus: Path, tmp_path: Path) -> None:
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    corpus.write_text(corpus.read_text().replace("dog", "cat"))
-    for options in ({"resume": True}, {"overwrite": True}):
-        with pytest.raises(ValueError, match="begun with other text"):
-            run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
 
 
 @pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])

@@ -22,7 +22,7 @@ from conftest import ROOT
 from typer.testing import CliRunner, Result
 
 from cse.encoding.backbone import load_backbone
-from cse.pretraining import held_out
+from cse.pretraining import loop
 
 PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 README = PAGES[ROOT / "README.md"]
@@ -163,7 +163,7 @@ def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert first.returncode == 0, first.stderr
     monkeypatch.chdir(folder)
     monkeypatch.setattr(subprocess, "run", run_here)
-    monkeypatch.setattr(held_out, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
+    monkeypatch.setattr(loop, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
     for line in SCRIPTS[1:]:
         shortened = next((more for start, more in SHORTENED.items() if start in line and "wiki_a" in line), "")
         done = invoke(shlex.split(f"{line} {shortened}"))

@@ -13,8 +13,8 @@ from conftest import SENTENCES
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from safetensors.torch import load_file, save_file
 from test_encoder import make
-from test_training import losses, run_of
-from test_training_output import Killed, kill_after, killed_run
+from test_training import Killed, kill_after, losses, run_of
+from test_training_output import killed_run
 
 import cse.models.names
 from cse.encoding.backbone import load_backbone
@@ -94,16 +94,12 @@ def test_a_checkpoint_with_a_nan_is_refused_and_the_tensor_named(encoder: TorchE
     )
 
 
-def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"one")
-    before = checksums._sha256.cache_info()
-    first, *again = [checksums.checksum(tmp_path / "file") for _ in range(3)]
-    assert again == [first, first]
-    flip(tmp_path / "file")
-    os.utime(tmp_path / "file", ns=(1, 1))
-    assert checksums.checksum(tmp_path / "file") != first
-    after = checksums._sha256.cache_info()
-    assert (after.misses - before.misses, after.hits - before.hits) == (2, 2)
+def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
+    for time, content in enumerate((b"one", b"two")):
+        (tmp_path / "file").write_bytes(content)
+        os.utime(tmp_path / "file", ns=(time, time))
+        for _ in range(2):
+            assert checksums.checksum(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("name", ["learned.safetensors", "optimizer.safetensors", "meta.json", "checksums.json"])
@@ -146,13 +142,16 @@ def test_a_log_that_does_not_reach_the_saved_state_is_noticed(
     assert len(losses(tmp_path / "out")) == 4
 
 
-@pytest.mark.parametrize("name", ["train.ids", "train.starts", "valid.ids", "valid.starts"])
-def test_damaged_tokens_are_not_trained_on(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["corpus/train.ids", "corpus/train.starts", "corpus/valid.ids", "corpus/valid.starts", "tokenizer/tokenizer.json"],
+)
+def test_damaged_tokens_and_tokenizers_are_not_trained_on(name: str, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path)
     run_pretraining(corpus, tmp_path / "out", CONFIG)
-    file = tmp_path / "out" / "corpus" / name
-    file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(ArtefactError, match=rf"{name}: damaged .*; delete its folder to have it made again"):
+    file = tmp_path / "out" / name
+    flip(file, at=-3)
+    with pytest.raises(ArtefactError, match=rf"{file.name}: damaged .*; delete its folder to have it made again"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
     shutil.rmtree(file.parent)
     run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
@@ -214,14 +213,6 @@ def test_a_pretrained_model_opens_as_it_was_written_or_not_at_all(name: str, tmp
     (model / "checksums.json").unlink()  # a folder of others has none
     if name == "model.safetensors":
         assert load_backbone(model)
-
-
-def test_the_tokenizer_of_a_pretraining_run_is_checked_when_it_goes_on(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path)
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    flip(tmp_path / "out" / "tokenizer" / "tokenizer.json", at=-3)
-    with pytest.raises(ArtefactError, match=r"tokenizer\.json: damaged .*; delete its folder to have it made again"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
 
 
 def test_the_bundled_backbone_carries_the_checksums_of_its_files() -> None:

@@ -3,10 +3,13 @@
 import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
+from cse.errors import ArtefactError
 from cse.storage.replace import HERE
 from cse.storage.writing import FULL, FolderKind, write_file, write_folder, write_json
 
@@ -78,13 +81,12 @@ def test_what_came_into_a_folder_while_it_was_written_anew_is_kept(tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
+def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(notebook: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(notebook)
     write_folder(tmp_path / "link", lambda target: (target / "file").write_text("new"))
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real" / "file").read_text() == "new"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+    assert [(path.name, path.read_text()) for path in notebook.iterdir()] == [("file", "new")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out"]
 
 
 def test_a_write_of_a_file_removes_what_a_killed_one_left_beside_it(tmp_path: Path) -> None:
@@ -109,18 +111,75 @@ def test_a_failed_write_of_a_file_leaves_the_old_one_and_nothing_beside_it(tmp_p
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
-@pytest.mark.parametrize("number", FULL)
-def test_a_full_disk_under_a_tokenizer_is_an_error_of_the_folder(tmp_path: Path, number: int) -> None:
-    """The library of tokenizers raises an `Exception` that says the number alone."""
-
+def failing(error: BaseException) -> Callable[[Path], None]:
     def fill(target: Path) -> None:
-        raise Exception(f"No room (os error {number})")
+        (target / "half").write_text("x")
+        raise error
 
-    with pytest.raises(OSError, match=r"out: cannot be written \(No room .*free some space"):
-        write_folder(tmp_path / "out", fill)
+    return fill
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(OSError(number, "No room") for number in FULL),
+        *(Exception(f"No room (os error {number})") for number in FULL),  # all that the library `tokenizers` raises
+        SafetensorError("Error while serializing: I/O error: No room"),
+    ],
+)
+def test_a_full_disk_leaves_the_old_folder_and_names_it(notebook: Path, error: Exception) -> None:
     assert errno.ENOSPC in FULL
-    with pytest.raises(Exception, match=r"^other$"):
-        write_folder(tmp_path / "out", lambda target: (_ for _ in ()).throw(Exception("other")))
+    with pytest.raises(OSError, match=r"out: cannot be written .*No room.*free some space"):
+        write_folder(notebook, failing(error))
+    assert (notebook / "page-1.txt").read_text() == "mine"
+    assert [path.name for path in notebook.parent.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "vocab.txt"),
+        OSError("the hub cannot be reached"),
+        ArtefactError("damaged checkpoint"),
+        SafetensorError("Error while deserializing header: header too large"),
+        KeyboardInterrupt(),
+        Exception("other"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_fails_for_another_reason_than_the_folder_comes_through_as_it_is(
+    notebook: Path, error: BaseException
+) -> None:
+    with pytest.raises(type(error)) as caught:
+        write_folder(notebook, failing(error))
+    assert caught.value is error
+    assert (notebook / "page-1.txt").read_text() == "mine"
+    assert [path.name for path in notebook.parent.iterdir()] == ["out"]
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    for folder in (tmp_path / "file", tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
+        with pytest.raises(OSError, match=rf"{folder}: cannot be written \(.*\); give another folder") as caught:
+            write_folder(folder, failing(AssertionError("never asked")))
+        assert "space" not in str(caught.value)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
+
+
+def test_a_failed_swap_puts_the_old_folder_back(notebook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = os.rename
+
+    def broken(source: Path, target: Path) -> None:
+        if ".new-" in source.name:
+            raise OSError("gone")
+        rename(source, target)
+
+    monkeypatch.setattr("cse.storage.replace._exchange", lambda one, other: False)
+    monkeypatch.setattr("os.rename", broken)
+    with pytest.raises(OSError, match=r"cannot be written \(gone\); give another folder"):
+        write_folder(notebook, lambda target: (target / "other").write_text("new"))
+    assert (notebook / "page-1.txt").read_text() == "mine"
+    assert [path.name for path in notebook.parent.iterdir()] == ["out"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere (2026-11)")

@@ -7,10 +7,9 @@ import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.pretraining.config import PretrainConfig, PretrainRequest
+from cse.pretraining.config import PretrainConfig, PretrainingRecord, PretrainRequest, Report
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.loop import pretrain
-from cse.pretraining.records import PretrainingRecord, Report
 
 CONFIG = PretrainConfig(
     vocabulary=90,
@@ -37,6 +36,16 @@ def write_corpus(folder: Path) -> Path:
 
 def curve(result: dict) -> list[float]:
     return [entry["held_out_loss"] for entry in result["curve"]]
+
+
+def kill_at(step: int) -> Report:
+    """A report that ends the run at the evaluation of a step."""
+
+    def report(entry: Any) -> None:
+        if entry["step"] == step:
+            raise KeyboardInterrupt
+
+    return report
 
 
 def repeated_sentences(bert_folder: str) -> TokenFile:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 from test_encoder import make
-from test_training import Killed, losses, run_of
+from test_training import Killed, kill_after, losses, run_of
 
 from cse.encoding.torch_encoder import TorchEncoder
-from cse.errors import ArtefactError
 from cse.models.checkpoint import LOG
 from cse.storage.replace import Replacement
 from cse.storage.writing import partial_folder, write_folder
@@ -22,14 +21,6 @@ def encoder(bert_folder: Path) -> TorchEncoder:
 
 def stop(*_: object) -> None:
     raise Killed
-
-
-def kill_after(step: int) -> object:
-    def report(entry: dict) -> None:
-        if entry["step"] == step:
-            raise Killed
-
-    return report
 
 
 def killed_run(encoder: TorchEncoder, output: Path, step: int) -> Path:
@@ -115,13 +106,19 @@ def test_what_a_hard_kill_leaves_of_a_half_written_state_is_no_obstacle(encoder:
     assert not work.exists()
 
 
-def test_a_run_killed_before_its_first_state_begins_again_and_says_so(encoder: TorchEncoder, tmp_path: Path) -> None:
+def test_a_run_killed_before_its_first_state_begins_again_and_says_so(
+    encoder: TorchEncoder, bert_folder: Path, tmp_path: Path
+) -> None:
     killed_run(encoder, tmp_path / "out", 1)
     entries: list[dict] = []
-    train(encoder, run_of(encoder), tmp_path / "out", resume=True, report=entries.append)
+    fresh = make(str(bert_folder), "dcpcse")
+    train(fresh, run_of(fresh), tmp_path / "out", resume=True, report=entries.append)
     assert entries[0]["step"] == 0
     assert "no saved state; the run starts again" in entries[0]["note"]
     assert [entry["step"] for entry in entries[1:]] == [1, 2, 3, 4, 5, 6, 7]
+    whole = make(str(bert_folder), "dcpcse")
+    train(whole, run_of(whole), tmp_path / "whole")
+    assert losses(tmp_path / "out") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
 
 
 @pytest.mark.parametrize("left", ["all", "half", "mark", "nothing"])
@@ -170,12 +167,6 @@ def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
     assert not (tmp_path / "out.partial").exists()
     assert len(losses(output)) == 7
     assert '"temperature": 0.07' in (output / "config.json").read_text()
-
-
-def test_nothing_begun_is_nothing_to_resume(encoder: TorchEncoder, tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
-        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
-    assert not any(tmp_path.iterdir())
 
 
 def test_a_loss_that_is_no_number_names_the_parameter(encoder: TorchEncoder, tmp_path: Path) -> None:
