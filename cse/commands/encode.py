@@ -14,7 +14,6 @@ from cse.commands.cli import (
     BACKEND,
     FAMILY,
     POOLING,
-    PRECISIONS,
     check_choice,
     command,
     log,
@@ -40,7 +39,10 @@ def main(
         typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length."),
     ] = None,
     precision: Annotated[
-        str, typer.Option(help="no, bf16 (rounded weights; vectors differ slightly), or auto: bf16 if it is faster.")
+        str,
+        typer.Option(
+            help="no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."
+        ),
     ] = "no",
     backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
@@ -60,7 +62,7 @@ def main(
     """
     import numpy as np
 
-    from cse.encoding.precision import in_precision
+    from cse.encoding.precision import PRECISIONS, in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
     from cse.storage.writing import write_file

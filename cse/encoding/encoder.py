@@ -6,15 +6,15 @@ bias, through the head. The method determines which steps apply. Nothing here ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.encoding.batches import WINDOW
 from cse.encoding.digests import array_digest
+from cse.encoding.engine import Report
 from cse.encoding.long_texts import beginning
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from cse.methods.method import Method
 
-Report = Callable[[int], object]
-
 
 class Encoder(SentenceModel):
     """A model and a method, run by an engine: `backend` is "torch" (`TorchEncoder`) or "openvino" (`OpenVinoEncoder`).
@@ -36,11 +34,6 @@ class Encoder(SentenceModel):
     `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no [MASK].
     `backbone` is the name of the backbone and `backbone_fingerprint` its digest before training.
     """
-
-    backend: str
-    method: Method
-    tokenizer: Any
-    device: Any
 
     def _set_reading(self, name: str, backbone: str, backbone_fingerprint: str) -> None:
         """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
@@ -64,76 +57,6 @@ class Encoder(SentenceModel):
         other.method, other.views = method, rendered(method, self.tokenizer)
         other._set_prompt()
         return other
-
-    # -- what an engine provides --------------------------------------------------------------------------------
-
-    @property
-    def first_position(self) -> int:
-        """The position id of a row's first token."""
-        raise NotImplementedError
-
-    @property
-    def row_limit(self) -> int:
-        """The maximum row length in tokens, by the model's positions."""
-        raise NotImplementedError
-
-    def learned_arrays(self) -> dict[str, np.ndarray]:
-        """Return the float32 arrays that the method learned, by the names of a checkpoint."""
-        raise NotImplementedError
-
-    def word_embeddings(self) -> np.ndarray:
-        """Return the (V, d) float32 word embeddings."""
-        raise NotImplementedError
-
-    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each forward pass, over rows of `lengths` tokens."""
-        raise NotImplementedError
-
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Report) -> np.ndarray:
-        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
-        raise NotImplementedError
-
-    def mask_states(
-        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
-        raise NotImplementedError
-
-    def word_logits(self, states: np.ndarray) -> np.ndarray:
-        """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
-        raise NotImplementedError
-
-    @property
-    def parameter_count(self) -> int:
-        """The number of parameters that encoding and predicting tokens depend on."""
-        raise NotImplementedError
-
-    @classmethod
-    def open(
-        cls,
-        place: str | Path,
-        method: Method,
-        *,
-        name: str,
-        backbone: str,
-        revision: str | None = None,
-        weights: Mapping[str, np.ndarray] | None = None,
-        head: Mapping[str, np.ndarray] | None = None,
-    ) -> Self:
-        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones."""
-        raise NotImplementedError
-
-    def select_learned(self, freeze_embeddings: bool = False) -> None:
-        """Choose what the method learned; with `freeze_embeddings` the word embeddings do not belong to it."""
-        raise NotImplementedError
-
-    def bfloat16(self) -> Self:
-        """Return the encoder, from now on computing in bfloat16; its vectors stay float32."""
-        raise NotImplementedError
-
-    def forget_biases(self) -> None:
-        """Clear the cached template biases, but not those of a shallow copy of this encoder."""
-        raise NotImplementedError
 
     # -- text to vectors ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ The operations and their order are those of transformers' BERT and RoBERTa in ev
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,33 @@ if TYPE_CHECKING:
 
 EPS = 1e-12  # transformers' default
 HIDDEN = -1e9  # added to the attention scores of padding
-Arrays = Mapping[str, np.ndarray]
+LEVELS = 127  # of an int8, on each side of zero
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A matrix (n, m) as int8 `levels` and `scales` (n, 1) float32, one for each output."""
+
+    levels: np.ndarray
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> Rounded:
+        """Round a matrix to 255 levels a row."""
+        scales = np.maximum(np.abs(matrix).max(1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(LEVELS)
+        return cls(np.rint(matrix / scales).astype(np.int8), scales)
+
+
+Arrays = Mapping[str, "np.ndarray | Rounded"]
+
+
+def rounded(backbone: StoredBackbone) -> StoredBackbone:
+    """Return the backbone with the matrices of its blocks as int8."""
+    blocks = {
+        name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
+        for name, array in backbone.blocks.items()
+    }
+    return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
 
 
 def vectors_graph(
@@ -145,7 +172,9 @@ def _eps(backbone: StoredBackbone) -> float:
     return float(backbone.config.get("layer_norm_eps", EPS))
 
 
-def _constant(values: np.ndarray | np.float32) -> Any:
+def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:
+    if isinstance(values, Rounded):
+        return op.multiply(op.convert(op.constant(values.levels), Type.f32), _constant(values.scales))
     return op.constant(np.asarray(values), shared_memory=True)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.encoding.batches import TOKENS, plan_batches
-from cse.encoding.encoder import Encoder, Report
-from cse.encoding.openvino_graphs import Graphs
+from cse.encoding.encoder import Encoder
+from cse.encoding.engine import Report
+from cse.encoding.openvino_graphs import INT8, Graphs
 from cse.encoding.rows import TokenTemplate, rendered
 from cse.encoding.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.errors import ArtefactError
@@ -103,7 +104,14 @@ class OpenVinoEncoder(Encoder):
 
     def bfloat16(self) -> Self:
         """Return the encoder, from now on computing in bfloat16 where the processor can; its vectors stay float32."""
-        self.graphs = self._new_graphs("bf16")
+        return self._in("bf16")
+
+    def int8(self) -> Self:
+        """Return the encoder, from now on with weights and states of its blocks as int8; its vectors stay float32."""
+        return self._in(INT8)
+
+    def _in(self, precision: str) -> Self:
+        self.graphs = self._new_graphs(precision)
         self.forget_biases()
         return self
 

@@ -19,12 +19,16 @@ from cse.methods.method import Head, Pooling
 if TYPE_CHECKING:
     from openvino import CompiledModel
 
+INT8 = "int8"
+GROUP = 32  # numbers of a state that OpenVINO quantises together
+
 
 @dataclass
 class Graphs:
     """The graphs of a backbone with learned arrays, compiled when they are first needed and shared by all threads.
 
-    `prefix`, `slots` and `head` are those of `OpenVinoEncoder`. `precision` is f32 or bf16.
+    `prefix`, `slots` and `head` are those of `OpenVinoEncoder`. `precision` is f32, bf16
+    or int8: the blocks' weights as int8 by output, and their inputs quantised by OpenVINO as it computes.
     """
 
     stored: StoredBackbone
@@ -37,9 +41,10 @@ class Graphs:
 
     def states(self, passes: Iterable[Sequence[Row]], pooling: Pooling) -> Iterator[np.ndarray]:
         """Yield the (B, d) pooled states of the rows of each pass."""
-        from cse.encoding.graph import vectors_graph
+        from cse.encoding.graph import rounded, vectors_graph
 
-        model = self._graph(pooling, lambda: vectors_graph(self.stored, pooling, self.prefix, self.slots))
+        stored = rounded(self.stored) if self.precision == INT8 else self.stored
+        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix, self.slots))
         request = model.create_infer_request()
         for rows in passes:
             yield request.infer(self._inputs(rows))[0].copy()
@@ -94,7 +99,9 @@ def _core() -> Any:
 
 def _compiled(model: Any, precision: str) -> CompiledModel:
     """Compile a graph for the CPU, with as many threads as OMP_NUM_THREADS says, which PyTorch reads too."""
-    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision}
+    if precision == INT8:
+        settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(GROUP)
     if threads := os.environ.get("OMP_NUM_THREADS", ""):
         settings["INFERENCE_NUM_THREADS"] = threads.partition(",")[0]
     return _core().compile_model(model, "CPU", settings)

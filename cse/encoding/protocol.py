@@ -10,6 +10,7 @@ import numpy as np
 
 from cse.encoding.card_data import ModelCardData
 from cse.encoding.encode_options import also_sentences, by_name, check_options
+from cse.encoding.engine import Engine
 from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
 from cse.encoding.similarity import Similarities
 from cse.vectors import quantised, unit_rows
@@ -19,18 +20,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from cse.encoding.encode_options import EncodeOptions
-    from cse.encoding.rows import TokenTemplate
 
 
-class SentenceModel(Prompts, Similarities):
+class SentenceModel(Prompts, Similarities, Engine):
     """The interface that sentence-transformers' evaluators and tools use; PyTorch is needed only for tensors.
 
     `truncate_dim` is the default dimension of `encode`. `max_row_length` is the maximum row length in tokens, if it is
     less than the model's positions.
     """
-
-    dim: int
-    views: tuple[tuple[TokenTemplate, ...], ...]
 
     def _set_calls(self, name: str) -> None:
         """Set the name, and the defaults of `encode`."""
@@ -195,16 +192,6 @@ class SentenceModel(Prompts, Similarities):
         return ModelCardData(self)
 
     @property
-    def fingerprint(self) -> str:
-        """Hex digits that change with every setting and parameter that vectors depend on."""
-        raise NotImplementedError
-
-    @property
-    def max_content(self) -> int:
-        """Maximum tokens of a sentence, without its template."""
-        raise NotImplementedError
-
-    @property
     def max_seq_length(self) -> int:
         """Maximum length of a sentence in tokens, its template and special tokens included.
 
@@ -238,10 +225,6 @@ class SentenceModel(Prompts, Similarities):
             yield
         finally:
             self.truncate_dim = before
-
-    def to(self, device: Any) -> Any:
-        """Move the model to a device. Raises ValueError if it cannot run there."""
-        raise NotImplementedError
 
     def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> np.ndarray:
         """Return (N, d) float32 vectors, by the model's own path from text to vector."""

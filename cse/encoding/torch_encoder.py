@@ -21,7 +21,8 @@ from cse.encoding.backbone import (
 )
 from cse.encoding.batches import MOST_TOKENS, TOKENS, plan_batches
 from cse.encoding.devices import device_of
-from cse.encoding.encoder import Encoder, Report
+from cse.encoding.encoder import Encoder
+from cse.encoding.engine import Report
 from cse.encoding.heads import head_module, tanh_head, transform_head
 from cse.encoding.prompted import PromptedBackbone
 from cse.encoding.rows import Row, TokenTemplate

@@ -15,7 +15,9 @@ from test_encoder import make, reading
 
 import cse
 from cse.encoding.backbone import load_backbone
+from cse.encoding.graph import Rounded
 from cse.encoding.openvino_encoder import OpenVinoEncoder
+from cse.encoding.precision import in_precision
 from cse.encoding.stored_backbone import UnsupportedError, read_backbone
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
@@ -111,13 +113,29 @@ def test_pickles_and_copies_give_the_same_vectors(bert_folder: Path) -> None:
     assert opened.fingerprint == shallow.fingerprint
 
 
-def test_bfloat16_is_close_and_keeps_the_fingerprint() -> None:
-    encoder, expected = cse.load("simcse", backend="openvino"), cse.load("simcse", backend="openvino")
-    vectors, exact = encoder.bfloat16().encode(SENTENCES), expected.encode(SENTENCES)
-    cosines = (vectors * exact).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(exact, axis=1)
-    assert cosines.min() > 0.9995
+@pytest.mark.parametrize(("precision", "least"), [("bf16", 0.9995), ("int8", 0.995)])
+def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(precision: str, least: float) -> None:
+    exact = cse.load("simcse", backend="openvino")
+    expected = exact.encode(SENTENCES)
+    encoder = in_precision(cse.load("simcse", backend="openvino"), precision)
+    vectors = encoder.encode(SENTENCES)
+    cosines = (vectors * expected).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(expected, axis=1)
+    assert least < cosines.min() < 0.9999999
     assert vectors.dtype == np.float32
-    assert encoder.fingerprint == expected.fingerprint
+    assert encoder.fingerprint == exact.fingerprint
+
+
+def test_rounded_weights_are_within_half_a_level() -> None:
+    matrix = np.random.default_rng(3).normal(size=(7, 40)).astype(np.float32)
+    matrix[2] = 0
+    found = Rounded.of(matrix)
+    assert np.abs(found.levels * found.scales - matrix).max() <= np.abs(matrix).max() / 127 / 2 * 1.001
+    assert not found.levels[2].any()
+
+
+def test_int8_is_refused_on_pytorch(bert_folder: Path) -> None:
+    with pytest.raises(ValueError, match="`precision` int8 needs OpenVINO; open the model with `backend` openvino"):
+        in_precision(cse.load(str(bert_folder), backend="torch"), "int8")
 
 
 def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder: Path, tmp_path: Path) -> None:

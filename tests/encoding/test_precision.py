@@ -21,7 +21,7 @@ def test_auto_is_bf16_where_the_processor_is_fast_at_it(monkeypatch: pytest.Monk
     for found, fast in ((["AVX2"], False), (["AVX2", "AVX512-BF16"], True), (["AMX"], True), ([], False)):
         monkeypatch.setattr(precision, "extensions", lambda found=found: found)
         assert [computes_in_bf16(word, CPU) for word in ("auto", "no", "bf16")] == [fast, False, True]
-    with pytest.raises(ValueError, match="`precision` is 'half'; choose from auto, no, bf16"):
+    with pytest.raises(ValueError, match="`precision` is 'half'; choose from auto, no, bf16, int8"):
         computes_in_bf16("half", CPU)
 
 
