@@ -15,14 +15,13 @@ import numpy as np
 
 from cse.evaluation.classification import features, labelled_rows, labels
 from cse.evaluation.tasks import Repeats, Task, TaskData
-from cse.vectors import unit_rows
+from cse.vectors import nearest_others
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
 SEEDS = range(10)
 NEIGHBOURS = 5
-ROWS_AT_ONCE = 1024
 SETS = (  # of ConPVP's Table 6
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
 )  # fmt: skip
@@ -59,15 +58,8 @@ def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
 
     Fewer than five if N < 6.
     """
-    rows, count = unit_rows(vectors), min(NEIGHBOURS, len(vectors) - 1)
-    same = 0
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        cosines = rows[start : start + ROWS_AT_ONCE] @ rows.T
-        own = np.arange(len(cosines))
-        cosines[own, start + own] = -np.inf
-        nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-        same += int((gold[nearest] == gold[start : start + len(cosines), None]).sum())
-    return same / (len(rows) * count)
+    near = nearest_others(vectors, NEIGHBOURS)
+    return float((gold[near] == gold[:, None]).mean())
 
 
 def _score(path: Path, encode: Encode) -> Scores:
