@@ -62,8 +62,14 @@ def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
     return float((gold[near] == gold[:, None]).mean())
 
 
-def _score(path: Path, encode: Encode) -> Scores:
+def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """(N,) groups from 0 of vectors (N, d) by scikit-learn's KMeans with default settings."""
     from sklearn.cluster import KMeans
+
+    return KMeans(count, random_state=seed).fit_predict(vectors)
+
+
+def _score(path: Path, encode: Encode) -> Scores:
     from sklearn.metrics import normalized_mutual_info_score
 
     rows = labelled_rows(path)
@@ -75,7 +81,7 @@ def _score(path: Path, encode: Encode) -> Scores:
     vectors = features(encode, rows)
     runs = []
     for seed in SEEDS:
-        clusters = KMeans(len(names), random_state=seed).fit_predict(vectors)
+        clusters = k_means(vectors, len(names), seed)
         runs.append((hungarian_accuracy(gold, clusters), normalized_mutual_info_score(gold, clusters)))
     (accuracy, nmi), deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {
