@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple, TextIO
 
 from cse.text.files import text_lines
@@ -94,14 +95,14 @@ def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: s
     if not texts:
         raise ValueError(f"{source}: no text in it")
     distinct = set(texts)
-    if len(distinct) < least:
-        one = "all its texts are the same" if len(distinct) == 1 < len(texts) else f"only {len(distinct)} in it"
-        raise ValueError(f"{source}: {one}; {purpose} needs at least {least} different texts")
     if looks_like_labels(texts):
         raise ValueError(
             f"{source}: {len(texts):,} rows hold only {len(distinct)} different short texts, which look like labels; "
             "give the `column` of the texts"
         )
+    if len(distinct) < least:
+        one = "all its texts are the same" if len(distinct) == 1 < len(texts) else f"only {len(distinct)} in it"
+        raise ValueError(f"{source}: {one}; {purpose} needs at least {least} different texts")
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:
@@ -109,6 +110,14 @@ def looks_like_labels(texts: Sequence[str]) -> bool:
     distinct = set(texts)
     few = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
     return few and all(len(text.split()) <= LABEL_WORDS for text in distinct)
+
+
+def distinct_sample(rows: Sequence[LabelledText], most: int, seed: int) -> list[LabelledText]:
+    """Return the first row of each distinct text, or `most` of them drawn at random, in their order."""
+    distinct = list({row.text: row for row in reversed(rows)}.values())[::-1]
+    if len(distinct) <= most:
+        return distinct
+    return [distinct[row] for row in sorted(Random(seed).sample(range(len(distinct)), most))]
 
 
 def write_table(file: TextIO, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

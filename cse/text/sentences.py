@@ -99,7 +99,9 @@ def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
     if not isinstance(table, Table):
         raise ValueError(f"{source}: is no table; give one of {', '.join(TABLES)}")
     names, rows = table.rows(has_header=True)
-    return names, [[cell_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)]
+    return names, [
+        [cell_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)
+    ]
 
 
 def usual_column(names: Sequence[str]) -> str | None:

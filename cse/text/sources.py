@@ -51,7 +51,6 @@ class Table:
             return [], iter(())
         return _loaded(self.name, LOADERS[self.suffix], data_files=self.name)
 
-
     def numbered_rows(self) -> tuple[list[str], Rows]:
         """Return the column numbers from "1" and the rows of a .csv or .tsv without a header. Raises ValueError."""
         path = Path(self.name)

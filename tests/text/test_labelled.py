@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from cse.text.labelled import check_texts, labelled_texts, looks_like_labels, write_table
+from cse.text.labelled import (
+    LabelledText,
+    check_texts,
+    distinct_sample,
+    labelled_texts,
+    looks_like_labels,
+    write_table,
+)  # fmt: skip
 from cse.text.sentences import sentences
 
 
@@ -81,8 +88,18 @@ def test_only_many_repetitions_of_few_short_texts_look_like_labels() -> None:
     assert not looks_like_labels(["a dog was here", "b"] * 50)
 
 
+def test_a_sample_has_the_first_row_of_each_text_in_their_order() -> None:
+    rows = [LabelledText(f"text {number % 50}", str(number), ()) for number in range(100)]
+    assert [int(row.label) for row in distinct_sample(rows, 50, seed=0)] == list(range(50))
+    found = [int(row.label) for row in distinct_sample(rows, 20, seed=0)]
+    assert found == sorted(set(found))
+    assert set(found) < set(range(50))
+    assert len(found) == 20
+    assert found != [int(row.label) for row in distinct_sample(rows, 20, seed=1)]
+
+
 def test_a_written_table_is_read_back_as_it_was(tmp_path: Path) -> None:
-    rows = [("=1+1", "a"), ("say \"hi\", then\n- go", "b"), ("plain", "")]
+    rows = [("=1+1", "a"), ('say "hi", then\n- go', "b"), ("plain", "")]
     file = io.StringIO()
     write_table(file, ("text", "label"), rows)
     (tmp_path / "a.csv").write_text(file.getvalue())
