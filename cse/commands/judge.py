@@ -14,9 +14,9 @@ from cse.commands.cli import FAMILY, POOLING, command, log
 if TYPE_CHECKING:
     import numpy as np
 
+    from cse import Encoder
     from cse.analysis.judgement import Judged, Judgement, Setup
     from cse.analysis.questions import Question
-    from cse.encoding.encoder import Encoder
     from cse.text.labelled import LabelledText
 
 LEAST_TEXTS, MOST_TEXTS = 20, 5000  # distinct ones; more are sampled
