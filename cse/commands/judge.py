@@ -103,7 +103,9 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
         judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
         return bool(asked)
     log(f"{len(asked):,} of {len(texts):,} texts have different neighbours; the most different ones are asked")
-    if judgement.path is not None:
+    if judgement.path is None:
+        log("votes are not kept; --json FILE keeps them")
+    else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
     judgement.collect(asked, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
     return bool(asked)
@@ -134,9 +136,11 @@ def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
 
 def _report(judgement: Judgement) -> None:
     if judgement.counted < judgement.wanted:
-        kept = "; the same command continues" if judgement.path else "; --json FILE would keep them"
-        log(f"{judgement.counted} of {judgement.wanted} votes{'' if judgement.simulated else kept}")
+        kept = "; the same command continues" if judgement.path and not judgement.simulated else ""
+        log(f"{judgement.counted} of {judgement.wanted} votes{kept}")
     if not judgement.answers:
+        if judgement.path is not None:
+            judgement.path.unlink(missing_ok=True)
         raise ValueError("no vote was given; answer A, B or same")
     found = judgement.verdict
     typer.echo(found.sentence())

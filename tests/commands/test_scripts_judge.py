@@ -140,6 +140,7 @@ def test_wrong_options_are_refused(bert_folder: Path, table: Path, tmp_path: Pat
     refused(judge(*models, "--data", table, "--labels", "text", "--column", "text"), 3, "are both in 'text'")
     refused(judge(bert_folder, "nothing/here", "--data", table), 4, "no model 'nothing/here'")
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", votes=""), 3, "no vote was given")
+    assert not (tmp_path / "v.json").exists()
     (tmp_path / "v.json").write_text("[]")
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json"), 4, "holds no votes that can be read")
     assert judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n").exit_code == 0
