@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cse.analysis.questions import Question
     from cse.text.labelled import LabelledText
 
-LEAST_TEXTS, MOST_TEXTS = 20, 5000  # distinct ones; more are sampled
+LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones; more are sampled
 WIDTH = 160  # characters shown of a text
 
 
@@ -76,39 +76,39 @@ def main(
         check_regular(path)
     fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
     judgement = fresh if overwrite else judging.continued(fresh)
-    same = not _compare(judgement, encoders, rows)
-    if votes and same:
+    asked = _compare(judgement, encoders, rows)
+    if votes and not asked:
         typer.echo(f"not distinguishable: both models have the same neighbours for all {len(rows):,} texts")
     elif votes:
-        _report(judgement)
+        _report(judgement, asked)
 
 
-def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> bool:
-    """Print the scores of labels, ask for missing votes and save them; False if there is nothing to ask."""
+def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
+    """Print the scores of labels, ask for missing votes and save them; return how many texts can be asked."""
     from cse.analysis.questions import questions, vote_by_label
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
     finished = judgement.counted >= judgement.wanted
     if finished and not setup.labels:
-        return True
+        return judgement.counted
     vectors = [_encode(encoder, texts) for encoder in encoders]
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels)
     judgement.save()  # fails before a vote is given, if the file cannot be written
     if finished:
-        return True
+        return judgement.counted
     asked = questions(vectors[0], vectors[1], setup.seed)
     if judgement.simulated:
         known = [question for question in asked if labels[question.row]]
         judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
-        return bool(asked)
+        return len(known)
     log(f"{len(asked):,} of {len(texts):,} texts have different neighbours; the most different ones are asked")
     if judgement.path is None:
         log("votes are not kept; --json FILE keeps them")
     else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
     judgement.collect(asked, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
-    return bool(asked)
+    return len(asked)
 
 
 def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
@@ -134,10 +134,11 @@ def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
         log(f"{answer!r} is no answer")
 
 
-def _report(judgement: Judgement) -> None:
+def _report(judgement: Judgement, asked: int) -> None:
     if judgement.counted < judgement.wanted:
-        kept = "; the same command continues" if judgement.path and not judgement.simulated else ""
-        log(f"{judgement.counted} of {judgement.wanted} votes{kept}")
+        more = "; the same command continues" if judgement.path else ""
+        none = "; no other text has different neighbours"
+        log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= asked else more}")
     if not judgement.answers:
         if judgement.path is not None:
             judgement.path.unlink(missing_ok=True)

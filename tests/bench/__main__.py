@@ -230,7 +230,7 @@ def bench_index(
 
 def bench_judge(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
-    texts: Annotated[int, typer.Option(min=20, help="The most of each file.")] = 2000,
+    texts: Annotated[int, typer.Option(min=20, help="The most of each file.")] = 2500,
     votes: Annotated[int, typer.Option(min=1, help="Of each session.")] = 30,
     points: Annotated[float, typer.Option(min=0, help="Least difference of label neighbours, x 100.")] = 3.0,
     seeds: Annotated[int, typer.Option(min=1, help="Sessions per pair of models.")] = 5,

@@ -110,6 +110,14 @@ def test_the_votes_on_a_run_are_kept_next_to_it_for_each_comparison(
     assert [len(found["votes"]) for found in kept] == [2, 2]
 
 
+def test_a_session_without_further_texts_says_so(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "few.txt").write_text("".join(f"{text}\n" for _, text in TEXTS[:10]))
+    done = judge(*pair(bert_folder), "--data", tmp_path / "few.txt", votes="A\n" * 30)
+    assert done.exit_code == 0, done.output
+    assert "of 30 votes; no other text has different neighbours" in done.stderr
+    assert "continues" not in done.stderr
+
+
 def test_equal_models_have_nothing_to_ask(bert_folder: Path, table: Path) -> None:
     done = judge(bert_folder, bert_folder, "--pooling", "mean", "--data", table, votes="A\n" * 30)
     assert done.exit_code == 0, done.output
@@ -119,9 +127,9 @@ def test_equal_models_have_nothing_to_ask(bert_folder: Path, table: Path) -> Non
 BAD = {
     "none.txt": (None, 3, ("none.txt: no such file",)),
     "empty.txt": ("", 3, ("empty.txt: no text in it",)),
-    "one.txt": ("a dog\n", 3, ("only 1 in it; a comparison needs at least 20 different texts",)),
+    "one.txt": ("a dog\n", 3, ("only 1 in it; a comparison needs at least 10 different texts",)),
     "same.txt": ("a dog\n" * 30, 3, ("all its texts are the same",)),
-    "ten.txt": ("".join(f"a dog {number}\n" for number in range(10)), 3, ("only 10 in it",)),
+    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 in it",)),
 }
 
 
