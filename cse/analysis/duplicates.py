@@ -24,7 +24,7 @@ def default_percentile(count: int) -> float:
 
     At most one text in ten then has a random pair above it.
     """
-    return 100 * (1 - min(SHARE, PER_TEXT / max(1, count)))
+    return 100 - 100 * min(SHARE, PER_TEXT / max(1, count))
 
 
 def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:

@@ -117,6 +117,6 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
 def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
     assert threshold(np.eye(7), 50, seed=0) == finding.EQUAL
     assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.EQUAL
-    assert [default_percentile(count) for count in (1, 10_000, 200_000)] == pytest.approx([99.999, 99.999, 99.99995])
+    assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
     vectors = clouds(4, [1] * 50, 0)
     assert threshold(vectors, 60, seed=0) == pytest.approx(cosine_at(60, unrelated_cosines(vectors)))
