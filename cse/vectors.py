@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+COSINES_AT_ONCE = 1 << 24  # of `nearest_others`: 64 MB of float32
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
@@ -17,6 +18,24 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the (N,) cosines of the rows of two (N, d) arrays; 0 if a row is zero."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
+
+
+def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return the (N, k) indices of the other rows (N, d) with the highest cosines to each, best first.
+
+    k is `count`, at most N - 1. Computes all cosines, a block of rows at a time.
+    """
+    unit, count = unit_rows(rows), max(0, min(count, len(rows) - 1))
+    found = np.empty((len(unit), count), dtype=np.int64)
+    block = max(1, COSINES_AT_ONCE // max(1, len(unit)))
+    for start in range(0, len(unit) if count else 0, block):
+        distances = -unit[start : start + block] @ unit.T
+        own = np.arange(len(distances))
+        distances[own, start + own] = np.inf
+        best = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        order = np.argsort(np.take_along_axis(distances, best, axis=1), axis=1, kind="stable")
+        found[start : start + block] = np.take_along_axis(best, order, axis=1)
+    return found
 
 
 def quantised(rows: np.ndarray, precision: str) -> np.ndarray:

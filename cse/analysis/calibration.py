@@ -11,12 +11,39 @@ from cse.vectors import unit_rows
 
 LOWEST, HIGHEST = -0.25, 1.0  # range of histograms
 BINS = 50
+TAIL_FROM = 95.0  # the percentile above which `tail_cosine` extrapolates
 
 
 def random_cosines(vectors: np.ndarray) -> np.ndarray:
     """(N (N - 1) / 2,) ascending cosines of all pairs of N sentences' vectors (N, d)."""
     rows = unit_rows(np.asarray(vectors, np.float32))
     return np.sort((rows @ rows.T)[np.triu_indices(len(rows), 1)])
+
+
+def unrelated_cosines(vectors: np.ndarray) -> np.ndarray:
+    """Ascending cosines of all pairs of N texts' vectors (N, d) but those of a text and its nearest other.
+
+    Near-duplicates are among the nearest, so a percentile of the rest does not depend on how many there are.
+    """
+    rows = unit_rows(np.asarray(vectors, np.float32))
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -np.inf)
+    own, nearest = np.arange(len(rows)), cosines.argmax(axis=1)
+    kept = np.triu(np.ones(cosines.shape, dtype=bool), 1)
+    kept[np.minimum(own, nearest), np.maximum(own, nearest)] = False
+    return np.sort(cosines[kept])
+
+
+def tail_cosine(place: float, reference: np.ndarray) -> float:
+    """The cosine at the percentile `place`, 0 to 100, of the ascending `reference` (P,), extrapolated above 95.
+
+    The tail is exponential in Fisher's z = atanh(cosine), with the slope between the median and the 95th percentile.
+    """
+    if place <= TAIL_FROM:
+        return cosine_at(place, reference)
+    middle, high = (np.arctanh(min(cosine_at(at, reference), 1 - 1e-7)) for at in (50.0, TAIL_FROM))
+    slope = (high - middle) / np.log(50 / (100 - TAIL_FROM))
+    return float(np.tanh(high + slope * np.log((100 - TAIL_FROM) / (100 - place))))
 
 
 def percentile(cosine: float, reference: np.ndarray) -> float:

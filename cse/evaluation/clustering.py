@@ -15,14 +15,13 @@ import numpy as np
 
 from cse.evaluation.classification import features, labelled_rows, labels
 from cse.evaluation.tasks import Repeats, Task, TaskData
-from cse.vectors import unit_rows
+from cse.vectors import nearest_others
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
 SEEDS = range(10)
 NEIGHBOURS = 5
-ROWS_AT_ONCE = 1024
 SETS = (  # of ConPVP's Table 6
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
 )  # fmt: skip
@@ -59,19 +58,18 @@ def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
 
     Fewer than five if N < 6.
     """
-    rows, count = unit_rows(vectors), min(NEIGHBOURS, len(vectors) - 1)
-    same = 0
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        cosines = rows[start : start + ROWS_AT_ONCE] @ rows.T
-        own = np.arange(len(cosines))
-        cosines[own, start + own] = -np.inf
-        nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-        same += int((gold[nearest] == gold[start : start + len(cosines), None]).sum())
-    return same / (len(rows) * count)
+    near = nearest_others(vectors, NEIGHBOURS)
+    return float((gold[near] == gold[:, None]).mean())
+
+
+def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """(N,) groups from 0 of vectors (N, d) by scikit-learn's KMeans with default settings."""
+    from sklearn.cluster import KMeans
+
+    return KMeans(count, random_state=seed).fit_predict(vectors)
 
 
 def _score(path: Path, encode: Encode) -> Scores:
-    from sklearn.cluster import KMeans
     from sklearn.metrics import normalized_mutual_info_score
 
     rows = labelled_rows(path)
@@ -83,7 +81,7 @@ def _score(path: Path, encode: Encode) -> Scores:
     vectors = features(encode, rows)
     runs = []
     for seed in SEEDS:
-        clusters = KMeans(len(names), random_state=seed).fit_predict(vectors)
+        clusters = k_means(vectors, len(names), seed)
         runs.append((hungarian_accuracy(gold, clusters), normalized_mutual_info_score(gold, clusters)))
     (accuracy, nmi), deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {

@@ -73,16 +73,16 @@ def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[
     names, rows = source.rows(has_header=bool(wanted)) if isinstance(source, Table) else source.rows()
     if not names:
         return
-    columns = _choose(source.name, names, wanted)
+    columns = chosen_columns(source.name, names, wanted)
     for where, row in rows:
-        texts = tuple(_text(source.name, where, name, row[name]) for name in columns)
+        texts = tuple(cell_text(source.name, where, name, row[name]) for name in columns)
         if len(wanted) > 1 and not all(texts):
             raise ValueError(f"{source.name}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
 
 
-def _text(source: str, where: str, name: str, value: Any) -> str:
+def cell_text(source: str, where: str, name: str, value: Any) -> str:
     """Return a table's value as text; numbers are converted, and a missing value is an empty text."""
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
@@ -99,7 +99,9 @@ def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
     if not isinstance(table, Table):
         raise ValueError(f"{source}: is no table; give one of {', '.join(TABLES)}")
     names, rows = table.rows(has_header=True)
-    return names, [[_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)]
+    return names, [
+        [cell_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)
+    ]
 
 
 def usual_column(names: Sequence[str]) -> str | None:
@@ -107,7 +109,8 @@ def usual_column(names: Sequence[str]) -> str | None:
     return next((name for name in USUAL_COLUMNS if name in names), None)
 
 
-def _choose(source: str, names: list[str], wanted: Sequence[str]) -> list[str]:
+def chosen_columns(source: str, names: list[str], wanted: Sequence[str]) -> list[str]:
+    """Return the `wanted` columns that a table has, or its column of sentences if none is wanted. Raises ValueError."""
     if not wanted:
         usual = usual_column(names)
         wanted = [usual] if usual else names if len(names) == 1 else []

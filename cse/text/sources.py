@@ -14,7 +14,7 @@ from typing import Any
 from cse.storage import hub
 from cse.storage.writing import check_regular
 from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
-from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines
+from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered
 
 LOADERS = {".json": "json", ".parquet": "parquet"}  # of `datasets`
 TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
@@ -50,6 +50,14 @@ class Table:
         if not path.stat().st_size:
             return [], iter(())
         return _loaded(self.name, LOADERS[self.suffix], data_files=self.name)
+
+    def numbered_rows(self) -> tuple[list[str], Rows]:
+        """Return the column numbers from "1" and the rows of a .csv or .tsv without a header. Raises ValueError."""
+        path = Path(self.name)
+        check_regular(path)
+        if self.suffix not in DELIMITED:
+            raise ValueError(f"{self.name}: its columns have names; give a column by its name, not its number")
+        return numbered(path, self.suffix, text_lines(path, keep_ends=True))
 
 
 @dataclass(frozen=True)

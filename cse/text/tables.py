@@ -49,6 +49,16 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
     return names, _named(path, names, rows)
 
 
+def numbered(path: Path, suffix: str, lines: Iterator[str]) -> tuple[list[str], Rows]:
+    """Return the numbers of the columns, "1", "2", …, and the rows of a table without a header; else as `delimited`."""
+    rows = _cells(path, suffix, lines)
+    first = next(rows, None)
+    if first is None:
+        return [], iter(())
+    names = [str(number) for number, _ in enumerate(first[1], start=1)]
+    return names, _named(path, names, chain([first], rows))
+
+
 def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield every row that is not blank, with the number of its first line."""
     reader = csv.reader(lines, strict=True, **DELIMITED[suffix])

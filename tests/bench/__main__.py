@@ -227,6 +227,34 @@ def bench_index(
     _print(json_output, {"speeds": [asdict(speed) for speed in found]}, map(line, found))
 
 
+def bench_judge(
+    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
+    texts: Annotated[int, typer.Option(min=20, help="The most of each file.")] = 2500,
+    votes: Annotated[int, typer.Option(min=1, help="Of each session.")] = 30,
+    points: Annotated[float, typer.Option(min=0, help="Least difference of label neighbours, x 100.")] = 3.0,
+    seeds: Annotated[int, typer.Option(min=1, help="Sessions per pair of models.")] = 5,
+    json_output: Json = False,
+) -> None:
+    """Let labels vote in `scripts.judge`: how often it names the better of two models, over pairs of ten readings.
+
+    Example: python -m tests.bench judge --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
+    """
+    from dataclasses import asdict
+
+    import cse
+    from tests.bench.judge import HEADER, MODELS, Tally, measure
+
+    encoders = {name: cse.load(model, pooling).encode for name, (model, pooling) in MODELS.items()}
+    found: dict[str, Tally] = {}
+    for file in data:
+        found[file.stem] = measure(file, encoders, texts, votes, points, seeds)
+        log(found[file.stem].line(file.stem))
+    whole = sum(found.values(), Tally())
+    figures = {name: asdict(tally) for name, tally in {**found, "all": whole}.items()}
+    lines = [HEADER, *(tally.line(name) for name, tally in found.items()), whole.line("all")]
+    _print(json_output, {"votes": votes, "points": points, "sets": figures}, lines)
+
+
 def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
     from tests.bench.machine import describe_machine, machine_line
 
@@ -241,7 +269,7 @@ app = commands(
     "Measure how fast the project is on this machine.",
     {
         "encode": bench_encode, "train": bench_train, "pretrain": bench_pretrain, "index": bench_index,
-        "search": bench_search, "app": bench_app, "load": bench_load,
+        "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
     },
 )  # fmt: skip
 

@@ -32,6 +32,8 @@ READERS: dict[str, tuple[tuple[str, ...], str]] = {
     "evaluate transfer": (("evaluate", "transfer", *_EVALUATE[1:], FILE), "CR/all.tsv"),
     "evaluate --fit": (("evaluate", "sts", *_EVALUATE[1:], "../sts", "--postprocess", "whitening", "--fit", FILE), ""),
     "evaluate --sentences": (("evaluate", "geometry", *_EVALUATE[1:], "../sts", "--sentences", FILE), ""),
+    "duplicates": (("duplicates", FILE, "--model", "../model", "--output", "out.csv"), ""),
+    "topics": (("topics", FILE, "--model", "../model", "--json", "out.json"), ""),
     "search_templates": (
         ("search_templates", "--model", "../backbone/model", "--dev", "../pairs.tsv", "--templates", FILE), "",
     ),

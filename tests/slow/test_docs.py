@@ -136,10 +136,10 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
 
 
 def invoke(words: Sequence[str]) -> Result:
-    """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch."""
+    """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch; answer A to every vote."""
     _, _, module, *arguments = words
     name = f"{module}.__main__" if module.startswith("tests.") else module
-    return CliRunner().invoke(importlib.import_module(name).app, arguments)
+    return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
 
 
 def run_here(words: Sequence[str], **options: Any) -> Any:

@@ -1,0 +1,82 @@
+"""Groups of texts: k-means on their vectors, the words that mark each group, and its most typical texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cse.evaluation.clustering import k_means
+from cse.vectors import unit_rows
+
+MOST_GROUPS = 100  # of the default number
+
+
+def default_groups(count: int) -> int:
+    """Return the number of groups for `count` distinct texts: the square root of half of them, 2 to 100."""
+    return max(2, min(MOST_GROUPS, round((count / 2) ** 0.5)))
+
+
+def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """(N,) groups of vectors (N, d), of any length, numbered from 0 for the largest; k-means on unit rows.
+
+    There may be fewer than `count` groups if vectors are equal. Raises ValueError for more groups than vectors.
+    """
+    if not 1 <= count <= len(vectors):
+        raise ValueError(f"{count} groups for {len(vectors)} texts; give 1 to {len(vectors)}")
+    distinct = len(np.unique(np.asarray(vectors, np.float32), axis=0))
+    found = k_means(unit_rows(np.asarray(vectors, np.float32)), min(count, distinct), seed)
+    sizes = np.bincount(found)
+    places = np.empty_like(sizes)
+    places[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    return places[found]
+
+
+def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
+    """Return the `most` words that mark each group, best first, with their class-based TF-IDF.
+
+    It is the word's share of the group's words times log(1 + A / f), where f is the word's count in all texts and A the
+    mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words have two letters or
+    more; English stop words are left out unless nothing else is there.
+    """
+    from scipy.sparse import csr_matrix
+
+    counts, words = _counted(texts)
+    if not len(words):
+        return [[] for _ in range(int(groups.max()) + 1)]
+    members = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))  # (groups, N)
+    of_group = (members @ counts).tocsr()  # (groups, words)
+    totals = np.asarray(of_group.sum(axis=1)).ravel()
+    weights = np.log1p(totals.mean() / np.asarray(of_group.sum(axis=0)).ravel())  # (words,)
+    found = []
+    for group in range(of_group.shape[0]):
+        row = of_group[[group]]
+        scores = row.data / max(1.0, totals[group]) * weights[row.indices]
+        best = sorted(zip(-scores, words[row.indices], strict=True))[:most]
+        found.append([(str(word), float(-score)) for score, word in best])
+    return found
+
+
+def _counted(texts: Sequence[str]) -> tuple[object, np.ndarray]:
+    """Counts (N, words) of the words of lower-cased texts, and the words; none if there is no word."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    for stop_words in ("english", None):
+        vectoriser = CountVectorizer(stop_words=stop_words)
+        try:
+            counts = vectoriser.fit_transform(texts)
+        except ValueError:  # an empty vocabulary
+            continue
+        return counts, vectoriser.get_feature_names_out()
+    return None, np.array([])
+
+
+def typical(vectors: np.ndarray, groups: np.ndarray, most: int) -> list[list[int]]:
+    """Return the `most` rows of each group, by vectors (N, d), with the highest cosines to its mean unit vector."""
+    unit = unit_rows(np.asarray(vectors, np.float32))
+    found = []
+    for group in range(int(groups.max()) + 1):
+        rows = np.flatnonzero(groups == group)
+        near = unit[rows] @ unit[rows].mean(axis=0)
+        found.append(rows[np.argsort(-near, kind="stable")[:most]].tolist())
+    return found

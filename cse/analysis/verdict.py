@@ -1,0 +1,83 @@
+"""The verdict of blind votes between two models: exact sign test and Wilson interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SIGNIFICANT = 0.05
+START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Counts of the votes for START, for RESULT and for neither, and what follows for RESULT.
+
+    `share` is RESULT's share of the votes for one of the two, `low` and `high` are its 95 % interval (Wilson 1927),
+    and `p` is the two-sided p of the exact sign test; 0, 0, 1 and 1 without such a vote.
+    """
+
+    start: int
+    result: int
+    same: int
+    share: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def decided(self) -> int:
+        """The number of votes for one of the two."""
+        return self.start + self.result
+
+    @property
+    def better(self) -> str | None:
+        """The model that is better by the sign test at 5 %, None if they cannot be told apart."""
+        return self.ahead if self.p < SIGNIFICANT else None
+
+    @property
+    def ahead(self) -> str | None:
+        """The model with more votes, None if both have the same number."""
+        return None if self.start == self.result else RESULT if self.result > self.start else START
+
+    def sentence(self) -> str:
+        """Return the verdict in one sentence."""
+        if not self.decided:
+            return f"not distinguishable: no vote for either, {self.same} for the same"
+        odds = _p(self.p)
+        if self.better:
+            votes = self.result if self.better == RESULT else self.start
+            return f"{self.better.upper()} is better: {votes} of {self.decided} votes, {odds}"
+        return f"not distinguishable: {self.result} of {self.decided} votes for RESULT, {odds}"
+
+    def details(self) -> str:
+        """Return the interval and the votes that the sentence leaves out."""
+        return (
+            f"RESULT's share of the decided votes: {100 * self.share:.0f} %, 95 % interval {100 * self.low:.0f} to "
+            f"{100 * self.high:.0f} %; votes for the same: {self.same}"
+        )
+
+
+def verdict(votes: Iterable[str]) -> Verdict:
+    """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
+    from scipy.stats import binomtest
+
+    counts = dict.fromkeys((START, RESULT, SAME), 0)
+    for vote in votes:
+        if vote in counts:
+            counts[vote] += 1
+    start, result, same = counts.values()
+    if not start + result:
+        return Verdict(start, result, same, 0.0, 0.0, 1.0, 1.0)
+    test = binomtest(result, start + result)
+    interval = test.proportion_ci(method="wilson")
+    return Verdict(
+        start, result, same, result / (start + result), float(interval.low), float(interval.high), float(test.pvalue)
+    )
+
+
+def _p(value: float) -> str:
+    """A p value as papers print it: p = .002, p = .58, p = 1, p < .001."""
+    if value < 0.001:
+        return "p < .001"
+    return f"p = {value:.{3 if value < 0.1 else 2}f}".replace("= 0", "= ") if value < 0.995 else "p = 1"

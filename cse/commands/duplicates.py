@@ -1,0 +1,194 @@
+"""Remove near-duplicates from the texts of a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, check_choice, command, log, print_json, progress_options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse import Encoder
+    from cse.analysis.duplicates import Member
+    from cse.text.labelled import LabelledTexts
+    from index import VectorIndex
+    from index.building import Batch
+
+KEEP = ("first", "longest", "central")
+GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
+LARGE = 0.05  # share of all rows in one group that is reported
+
+
+def main(
+    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    output: Annotated[Path, typer.Option(help="The .csv file to write: the rows that are kept, with all columns.")],
+    groups: Annotated[
+        Path | None, typer.Option(help="A .csv file of every group: its rows, which one is kept, and why.")
+    ] = None,
+    percentile: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=100, help="Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts."
+        ),
+    ] = None,
+    keep: Annotated[str, typer.Option(help=f"Row of a group that is kept: {', '.join(KEEP)}.")] = "first",
+    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
+    factory: Annotated[
+        str, typer.Option(help="FAISS factory; Flat finds every pair, others most, but faster.")
+    ] = "Flat",
+    seed: Annotated[int, typer.Option(min=0, help="Of the random pairs.")] = 42,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
+
+    Example: python -m scripts.duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
+    """
+    import cse
+    from cse.analysis.duplicates import default_percentile
+    from cse.text.labelled import check_texts, labelled_texts
+
+    check_choice("row to keep", keep, KEEP)
+    if percentile == 100:
+        raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
+    for path in (output, groups):
+        if path is not None and (path.suffix != ".csv" or path.is_dir()):
+            raise ValueError(f"{path}: give --{'output' if path is output else 'groups'} a file name that ends in .csv")
+    texts = [row.text for row in labelled_texts(file, column).rows]
+    check_texts(file, texts, 1, "a search for duplicates")
+    if len(texts) == 1:
+        raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
+    encoder = cse.load(model, pooling, family=family)
+    distinct = list(dict.fromkeys(texts))
+    place = percentile if percentile is not None else default_percentile(len(distinct))
+    with tempfile.TemporaryDirectory() as folder:
+        found, least = _found(distinct, texts, encoder, Path(folder), Options(place, keep, factory, seed))
+    dropped = {member.row for group in found for member in group if not member.kept}
+    summary = {
+        "model": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "rows": len(texts),
+        "kept": len(texts) - len(dropped),
+        "groups": len(found),
+        "largest": max(map(len, found), default=1),
+        "percentile": place,
+        "cosine": round(least, 4),
+    }
+    if groups is not None:
+        _write(groups, lambda opened: _write_groups(opened, found, texts))
+    _write(output, lambda opened: _write_kept(opened, labelled_texts(file, column), dropped))
+    _report(summary, json_output)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the search for duplicates."""
+
+    percentile: float
+    keep: str
+    factory: str
+    seed: int
+
+
+def _found(
+    distinct: list[str], texts: list[str], encoder: Encoder, folder: Path, options: Options
+) -> tuple[list[list[Member]], float]:
+    """The groups of two rows or more, and the threshold; vectors and index are written to `folder`."""
+    import numpy as np
+
+    from cse.analysis.duplicates import groups_of, linked_groups, members, threshold
+
+    vectors, index = _indexed(distinct, encoder, folder, options)
+    least = threshold(vectors, options.percentile, options.seed)
+    log(f"near-duplicates: cosine {least:.3f} or more (percentile {options.percentile:.7g} of random pairs)")
+    linked = linked_groups(vectors, index.search, least)  # of the distinct texts
+    place = {text: number for number, text in enumerate(distinct)}
+    rows = np.array([place[text] for text in texts])
+    lengths = np.array([len(text) for text in texts])
+    found = [
+        members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(linked[rows])
+    ]
+    return found, least
+
+
+def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
+    """Vectors (N, d) of the texts, memory-mapped, and their index; both are written a block at a time."""
+    import numpy as np
+    from tqdm import tqdm
+
+    from index import BuildSettings, VectorIndex
+    from index.building import encoded
+
+    def encode(block: list[str]) -> np.ndarray:
+        return encoder.encode(block, normalize_embeddings=True, show_progress_bar=False)
+
+    def kept(batches: Iterator[Batch]) -> Iterator[Batch]:
+        start = 0
+        for block, vectors in batches:
+            written[start : start + len(block)] = vectors
+            start += len(block)
+            bar.update(len(block))
+            yield block, vectors
+
+    shape = (len(distinct), encode([]).shape[1])
+    written = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
+    with tqdm(desc="encoding", unit=" texts", total=len(distinct), **progress_options()) as bar:
+        settings = BuildSettings(factory=options.factory, seed=options.seed)
+        index = VectorIndex.build(kept(encoded(distinct, encode)), folder / "index", settings=settings)
+    return written, index
+
+
+def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
+    from cse.storage.writing import write_file
+
+    def write(fresh: Path) -> None:
+        with fresh.open("w", encoding="utf-8", newline="") as opened:
+            fill(opened)
+
+    write_file(path, write)
+    log(f"wrote {path}")
+
+
+def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None:
+    from cse.text.labelled import write_table
+
+    write_table(opened, table.columns, (row.cells for place, row in enumerate(table.rows) if place not in dropped))
+
+
+def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str]) -> None:
+    from cse.text.spreadsheet import csv_text
+
+    rows = (
+        (number, member.row + 1, "yes" if member.kept else "no", member.cosine, member.reason, texts[member.row])
+        for number, group in enumerate(found, start=1)
+        for member in group
+    )
+    opened.write(csv_text(GROUP_COLUMNS, rows))
+
+
+def _report(summary: dict[str, Any], json_output: bool) -> None:
+    if summary["largest"] > max(10, LARGE * summary["rows"]):
+        share = 100 * summary["largest"] / summary["rows"]
+        log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
+    if json_output:
+        print_json(summary)
+        return
+    typer.echo(
+        f"kept {summary['kept']:,} of {summary['rows']:,} rows; {summary['groups']:,} groups of near-duplicates, "
+        f"the largest of {summary['largest']:,} rows"
+    )
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

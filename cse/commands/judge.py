@@ -1,0 +1,212 @@
+"""Compare two models by blind votes on your own text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, command, log
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse import Encoder
+    from cse.analysis.judgement import Judged, Judgement, Setup
+    from cse.analysis.questions import Question
+    from cse.text.labelled import LabelledText
+
+LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones; more are sampled
+WIDTH = 160  # characters shown of a text
+
+
+def main(
+    start: Annotated[str, typer.Argument(help="The model to compare with: a bundled name, folder or hub id.")],
+    result: Annotated[str, typer.Argument(help="The model that may be better.")],
+    data: Annotated[str, typer.Option(help="Your texts: a text file, table or hub id.")],
+    votes: Annotated[int, typer.Option(min=0, help="Votes asked for; 20 to 40 are useful, 0 prints scores only.")] = 30,
+    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Column of labels; prints how well both models agree with them.")
+    ] = None,
+    json_output: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", help="File that keeps the votes and is continued; default: RESULT.judge-ID.json of a run."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample, the order, and which list is A.")] = 42,
+    pooling: Annotated[list[str] | None, typer.Option(help=f"{POOLING} Given twice: of START, then of RESULT.")] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    simulate: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The labels in this column vote, instead of you.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the votes in the file of --json.")] = False,
+) -> None:
+    """Show texts whose nearest neighbours differ most, blind, and count which model's neighbours you prefer.
+
+    Answer A, B, same (s), skip (k) or quit (q). Votes are saved one by one; the same command continues.
+
+    Example: python -m scripts.judge bundled runs/mine --data sentences.txt
+
+    Example: python -m scripts.judge simcse promptbert --data table.csv --labels topic --votes 0
+    """
+    import cse.analysis.judgement as judging
+    from cse.storage.writing import check_regular
+    from cse.text.labelled import check_texts, distinct_sample, labelled_texts
+
+    if len(pooling or ()) > 2:
+        raise typer.BadParameter("--pooling: give it once, or twice: of START, then of RESULT")
+    if simulate and labels:
+        raise typer.BadParameter("--simulate names the column of labels; leave out --labels")
+    if not votes and not (labels or simulate):
+        raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
+    label_column = simulate or labels
+    rows = list(labelled_texts(data, column, label_column).rows)
+    check_texts(data, [row.text for row in rows], LEAST_TEXTS, "a comparison")
+    digest = judging.texts_digest(f"{row.text}\0{row.label}" if simulate else row.text for row in rows)
+    rows = distinct_sample(rows, MOST_TEXTS, seed)
+    encoders, (first, second) = _open(start, result, pooling or [], family)
+    setup = judging.Setup(first, second, data, column, label_column, digest, len(rows), seed)
+    path = json_output or (None if simulate or not votes else _beside(result, setup))
+    if path is not None and path.exists():
+        check_regular(path)
+    fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
+    judgement = fresh if overwrite else judging.continued(fresh)
+    asked = _compare(judgement, encoders, rows)
+    if votes and not asked:
+        typer.echo(f"not distinguishable: both models have the same neighbours for all {len(rows):,} texts")
+    elif votes:
+        _report(judgement, asked)
+
+
+def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
+    """Print the scores of labels, ask for missing votes and save them; return how many texts can be asked."""
+    from cse.analysis.questions import questions, vote_by_label
+
+    texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
+    finished = judgement.counted >= judgement.wanted
+    if finished and not setup.labels:
+        return judgement.counted
+    vectors = [_encode(encoder, texts) for encoder in encoders]
+    if setup.labels:
+        judgement.scores = _scores(setup, vectors, labels)
+    judgement.save()  # fails before a vote is given, if the file cannot be written
+    if finished:
+        return judgement.counted
+    asked = questions(vectors[0], vectors[1], setup.seed)
+    if judgement.simulated:
+        known = [question for question in asked if labels[question.row]]
+        judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
+        return len(known)
+    log(f"{len(asked):,} of {len(texts):,} texts have different neighbours; the most different ones are asked")
+    if judgement.path is None:
+        log("votes are not kept; --json FILE keeps them")
+    else:
+        log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
+    judgement.collect(asked, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
+    return len(asked)
+
+
+def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
+    """The answer of the person to a question: a vote, or None to stop."""
+    from cse.analysis.verdict import SAME, SKIP
+
+    log(f"\n{place}   {_short(texts[question.row])}\n")
+    for name, rows in zip("AB", question.lists, strict=True):
+        for number, row in enumerate(rows):
+            log(f"  {' ' if number else name}  {_short(texts[row])}")
+        log("")
+    while True:
+        typer.echo("Which texts are closer to it? A, B, same (s), skip (k), quit (q): ", nl=False, err=True)
+        line = sys.stdin.readline()
+        answer = line.strip().lower()
+        if not line or answer in ("q", "quit"):
+            log("")
+            return None
+        if answer in ("a", "b"):
+            return question.chosen(second=answer == "b")
+        if answer in ("s", "same", "k", "skip"):
+            return SAME if answer.startswith("sa") or answer == "s" else SKIP
+        log(f"{answer!r} is no answer")
+
+
+def _report(judgement: Judgement, asked: int) -> None:
+    if judgement.counted < judgement.wanted:
+        more = "; the same command continues" if judgement.path else ""
+        none = "; no other text has different neighbours"
+        log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= asked else more}")
+    if not judgement.answers:
+        if judgement.path is not None:
+            judgement.path.unlink(missing_ok=True)
+        raise ValueError("no vote was given; answer A, B or same")
+    found = judgement.verdict
+    typer.echo(found.sentence())
+    if found.decided:
+        typer.echo(found.details())
+
+
+def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Print and return the scores of both models on the labelled texts."""
+    from cse.evaluation.label_scores import label_scores
+
+    known = [row for row, label in enumerate(labels) if label]
+    chosen = [labels[row] for row in known]
+    try:
+        found = [label_scores(each[known], chosen) for each in vectors]
+    except ValueError as error:
+        raise ValueError(f"{setup.data}: column {setup.labels!r}: {error}") from error
+    scores = dict(zip(("start", "result"), found, strict=True))
+    typer.echo("\t".join(["model", *scores["start"], f"({len(known):,} labelled texts, x 100)"]))
+    for side, judged in (("start", setup.start), ("result", setup.result)):
+        typer.echo("\t".join([f"{side.upper()} {judged.name}", *(f"{value:.2f}" for value in scores[side].values())]))
+    return scores
+
+
+def _open(
+    start: str, result: str, pooling: Sequence[str], family: str | None
+) -> tuple[tuple[Encoder, ...], tuple[Judged, ...]]:
+    """Both encoders, and what is recorded of them; `pooling` applies to plain backbones only."""
+    from cse.analysis.judgement import Judged
+    from cse.models.loading import open_model
+    from cse.models.names import resolve
+
+    poolings = (pooling[0], pooling[-1]) if pooling else (None, None)
+    references = [
+        resolve(name, each, family, lenient=True) for name, each in zip((start, result), poolings, strict=True)
+    ]
+    encoders = tuple(open_model(reference) for reference in references)
+    judged = (
+        Judged(encoder.name, reference.pooling, encoder.fingerprint)
+        for encoder, reference in zip(encoders, references, strict=True)
+    )
+    return encoders, tuple(judged)
+
+
+def _encode(encoder: Encoder, texts: list[str]) -> np.ndarray:
+    log(f"encoding {len(texts):,} texts with {encoder.name}")
+    return encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
+
+
+def _beside(result: str, setup: Setup) -> Path | None:
+    """Where the votes on a run are kept: next to its folder; None for a model that is no folder of the user's."""
+    from cse.models.names import BUNDLED
+
+    folder = Path(result).absolute()
+    if not folder.is_dir() or BUNDLED in folder.resolve().parents:
+        return None
+    return folder.with_name(f"{folder.name}.judge-{setup.digest()}.json")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,158 @@
+"""Group the texts of a file, with the words and typical texts of each group."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cse.commands.cli import FAMILY, POOLING, command, log, print_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.text.labelled import LabelledText
+
+LEAST_TEXTS = 4
+WORDS, TYPICAL = 8, 3  # of each group
+WIDTH = 100  # characters shown of a text
+CSV_COLUMNS = ("row", "group", "words", "text", "label")
+
+
+def main(
+    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    groups: Annotated[
+        int | None, typer.Option(min=2, help="Number of groups; default: the square root of half the texts, 2 to 100.")
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Column of labels; prints purity and NMI of the groups.")] = None,
+    json_output: Annotated[
+        str | None, typer.Option("--json", help="File of all groups, words, typical texts; - prints it.")
+    ] = None,
+    csv_output: Annotated[Path | None, typer.Option("--csv", help="File of all rows with their groups.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of k-means.")] = 42,
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+) -> None:
+    """Group texts by k-means on their vectors; print each group's size, words by c-TF-IDF and typical texts.
+
+    Example: python -m scripts.topics sentences.txt --model promptbert --groups 8
+
+    Example: python -m scripts.topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
+    """
+    import cse
+    from cse.storage.writing import write_json
+    from cse.text.labelled import check_texts, labelled_texts
+
+    rows = list(labelled_texts(file, column, labels).rows)
+    check_texts(
+        file,
+        [row.text for row in rows],
+        max(groups or 0, LEAST_TEXTS),
+        f"grouping into {groups}" if groups else "grouping",
+    )
+    encoder = cse.load(model, pooling, family=family)
+    found, numbers = _topics(rows, encoder, groups, seed)
+    document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **found}
+    if csv_output is not None:
+        _write_csv(csv_output, rows, numbers, found["groups"])
+    if json_output == "-":
+        print_json(document)
+        return
+    if json_output is not None:
+        write_json(Path(json_output), document)
+    _print(found)
+
+
+def _topics(
+    rows: Sequence[LabelledText], encoder: Any, count: int | None, seed: int
+) -> tuple[dict[str, Any], np.ndarray]:
+    """The groups and their scores as JSON values, and the group of each row (N,); equal texts are encoded once."""
+    import numpy as np
+
+    from cse.analysis.topics import class_words, default_groups, grouped, typical
+
+    texts = list(dict.fromkeys(row.text for row in rows))
+    log(f"encoding {len(texts):,} texts with {encoder.name}")
+    vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
+    of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
+    place = {text: number for number, text in enumerate(texts)}
+    numbers = of_text[[place[row.text] for row in rows]]
+    words = class_words([row.text for row in rows], numbers, WORDS)
+    central = typical(vectors, of_text, TYPICAL)
+    groups = [
+        {
+            "group": number + 1,
+            "size": int((numbers == number).sum()),
+            "words": [{"word": word, "score": round(score, 5)} for word, score in words[number]],
+            "typical": [texts[row] for row in central[number]],
+            **_label(rows, np.flatnonzero(numbers == number)),
+        }
+        for number in range(len(central))
+    ]
+    return {"groups": groups, **_scores(rows, numbers)}, numbers
+
+
+def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
+    """The most frequent label of a group and its share of the labelled members; empty without labels."""
+    from collections import Counter
+
+    counts = Counter(rows[row].label for row in members.tolist() if rows[row].label)
+    if not counts:
+        return {}
+    ((label, most),) = counts.most_common(1)
+    return {"label": label, "share": round(most / counts.total(), 4)}
+
+
+def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]:
+    """Purity and NMI, x 100, of the rows that have a label; empty if there is none."""
+    import numpy as np
+
+    from cse.evaluation.label_scores import nmi, purity
+
+    known = [row for row, each in enumerate(rows) if each.label]
+    if not known:
+        return {}
+    gold = np.unique([rows[row].label for row in known], return_inverse=True)[1]
+    scores = {"purity": purity(gold, numbers[known]), "nmi": nmi(gold, numbers[known])}
+    return {"scores": {**{name: round(100 * value, 2) for name, value in scores.items()}, "labelled": len(known)}}
+
+
+def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, groups: Sequence[dict[str, Any]]) -> None:
+    from cse.storage.writing import write_file
+    from cse.text.spreadsheet import csv_text
+
+    words = [" ".join(each["word"] for each in group["words"]) for group in groups]
+    columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]
+    lines = (
+        (place, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
+        for place, (row, group) in enumerate(zip(rows, numbers, strict=True), start=1)
+    )
+    text = csv_text(columns, lines)
+    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8", newline=""))
+    log(f"{path}: {len(rows):,} rows")
+
+
+def _print(found: dict[str, Any]) -> None:
+    for group in found["groups"]:
+        label = f"  [{group['label']} {100 * group['share']:.0f} %]" if "label" in group else ""
+        typer.echo(
+            f"{group['group']:>3}  {group['size']:>6}  {' '.join(each['word'] for each in group['words'])}{label}"
+        )
+        for text in group["typical"]:
+            line = " ".join(text.split())
+            typer.echo(f"{'':>13}{line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}")
+    if scores := found.get("scores"):
+        typer.echo(
+            f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"
+        )
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

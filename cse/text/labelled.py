@@ -1,0 +1,127 @@
+"""Texts with their whole rows and, if a column of labels is named, a label each."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, TextIO
+
+from cse.text.files import text_lines
+from cse.text.sentences import cell_text, chosen_columns, usual_column
+from cse.text.sources import HubDataset, Table, TextFile, source_of
+from cse.text.tables import USUAL_COLUMNS, Rows
+
+TEXT_FILE_COLUMN = USUAL_COLUMNS[1]
+LABEL_ROWS, LABEL_SHARE, LABEL_WORDS = 50, 0.02, 3  # a column of labels: rows, share of distinct cells, words in one
+
+
+class LabelledText(NamedTuple):
+    """A row with a text: its label ("" for none) and all its cells in the order of the columns."""
+
+    text: str
+    label: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """The names of all columns, and the rows that have a text, in their order; the rows can be read once."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[LabelledText]
+
+
+def labelled_texts(source: str | Path, column: str | None = None, labels: str | None = None) -> LabelledTexts:
+    """Return the rows of a text file, table or hub id; the texts are in `column`, the labels in the column `labels`.
+
+    A text file has the one column "text". A column may be a number, counted from 1, of a .csv or .tsv without a header.
+    Without `column`, a table's texts are in its `sentence` or `text` column, or in the only one that is not `labels`.
+    Rows without a text are left out. Raises ValueError, which names the file and the cure, for an unknown column and
+    as `cse.text.sentences` does.
+    """
+    found = source_of(source)
+    if isinstance(found, TextFile):
+        if column is not None or labels is not None:
+            name, option = (column, "column") if column is not None else (labels, "labels")
+            raise ValueError(f"{source}: a text file has no column {name!r}; leave out `{option}` or give a table")
+        lines = (line.strip() for line in text_lines(Path(source)))
+        return LabelledTexts((TEXT_FILE_COLUMN,), (LabelledText(line, "", (line,)) for line in lines if line))
+    names, rows = _table(found, [name for name in (column, labels) if name is not None])
+    if not names:
+        return LabelledTexts((), iter(()))
+    text = column or usual_column(names) or _only_other(names, labels)
+    chosen = chosen_columns(found.name, names, [name for name in (text, labels) if name is not None])
+    if len(chosen) == 2 and chosen[0] == chosen[1]:
+        raise ValueError(f"{source}: texts and labels are both in {labels!r}; give another `column` or `labels`")
+    return LabelledTexts(tuple(names), _labelled(found.name, names, chosen, rows))
+
+
+def _table(source: Table | HubDataset, wanted: Sequence[str]) -> tuple[list[str], Rows]:
+    """Return the columns and rows of a table, the columns by their numbers if such are `wanted` and are no names."""
+    if isinstance(source, HubDataset):
+        return source.rows()
+    names, rows = source.rows(has_header=bool(wanted))
+    numbers = [name for name in wanted if name.isdecimal() and name not in names]
+    return source.numbered_rows() if names and numbers else (names, rows)
+
+
+def _only_other(names: Sequence[str], labels: str | None) -> str | None:
+    others = [name for name in names if name != labels]
+    return others[0] if labels in names and len(others) == 1 else None
+
+
+def _labelled(source: str, names: Sequence[str], chosen: Sequence[str], rows: Rows) -> Iterator[LabelledText]:
+    for where, row in rows:
+        text, *label = (cell_text(source, where, name, row[name]) for name in chosen)
+        if text:
+            yield LabelledText(text, label[0] if label else "", tuple(_cell(row[name]) for name in names))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return "" if value is None else str(value)
+
+
+def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: str) -> None:
+    """Raise ValueError for texts that cannot serve a `purpose`, which needs `least` distinct ones.
+
+    So do many rows that repeat few short texts: those are labels.
+    """
+    if not texts:
+        raise ValueError(f"{source}: no text in it")
+    distinct = set(texts)
+    if looks_like_labels(texts):
+        raise ValueError(
+            f"{source}: {len(texts):,} rows hold only {len(distinct)} different short texts, which look like labels; "
+            "give the `column` of the texts"
+        )
+    if len(distinct) < least:
+        one = "all its texts are the same" if len(distinct) == 1 < len(texts) else f"only {len(distinct)} in it"
+        raise ValueError(f"{source}: {one}; {purpose} needs at least {least} different texts")
+
+
+def looks_like_labels(texts: Sequence[str]) -> bool:
+    """True for `LABEL_ROWS` rows or more that repeat two or more texts of few words."""
+    distinct = set(texts)
+    few = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
+    return few and all(len(text.split()) <= LABEL_WORDS for text in distinct)
+
+
+def distinct_sample(rows: Sequence[LabelledText], most: int, seed: int) -> list[LabelledText]:
+    """Return the first row of each distinct text, or `most` of them drawn at random, in their order."""
+    distinct = list({row.text: row for row in reversed(rows)}.values())[::-1]
+    if len(distinct) <= most:
+        return distinct
+    return [distinct[row] for row in sorted(Random(seed).sample(range(len(distinct)), most))]
+
+
+def write_table(file: TextIO, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows under their header as CSV; cells stay as they are, for programs that read them again."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)

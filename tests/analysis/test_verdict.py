@@ -1,0 +1,52 @@
+"""The verdict of votes: sign test and interval against their closed forms, and its sentence."""
+
+from math import comb, sqrt
+
+import pytest
+
+from cse.analysis.verdict import verdict
+
+
+def sign_test(first: int, second: int) -> float:
+    """Twice the tail of the fair coin, at most 1."""
+    total, most = first + second, max(first, second)
+    return min(1.0, 2 * sum(comb(total, count) for count in range(most, total + 1)) / 2**total)
+
+
+def wilson(first: int, total: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    share = first / total
+    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+@pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
+def test_p_and_interval_are_those_of_the_closed_forms(result: int, start: int) -> None:
+    found = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
+    assert (found.start, found.result, found.same, found.decided) == (start, result, 4, result + start)
+    assert found.p == pytest.approx(sign_test(result, start))
+    assert (found.low, found.high) == pytest.approx(wilson(result, result + start))
+    assert found.share == result / (result + start)
+
+
+@pytest.mark.parametrize(
+    ("result", "start", "same", "better", "ahead", "sentence"),
+    [
+        (21, 5, 4, "result", "result", "RESULT is better: 21 of 26 votes, p = .002"),
+        (2, 18, 0, "start", "start", "START is better: 18 of 20 votes, p < .001"),
+        (15, 11, 0, None, "result", "not distinguishable: 15 of 26 votes for RESULT, p = .56"),
+        (11, 15, 0, None, "start", "not distinguishable: 11 of 26 votes for RESULT, p = .56"),
+        (3, 3, 1, None, None, "not distinguishable: 3 of 6 votes for RESULT, p = 1"),
+        (0, 0, 5, None, None, "not distinguishable: no vote for either, 5 for the same"),
+    ],
+)
+def test_the_verdict_is_one_plain_sentence(
+    result: int, start: int, same: int, better: str | None, ahead: str | None, sentence: str
+) -> None:
+    found = verdict(["result"] * result + ["start"] * start + ["same"] * same)
+    assert (found.better, found.ahead, found.sentence()) == (better, ahead, sentence)
+
+
+def test_a_verdict_without_a_decided_vote_knows_nothing() -> None:
+    found = verdict(["same", "skip"])
+    assert (found.p, found.low, found.high) == (1, 0, 1)

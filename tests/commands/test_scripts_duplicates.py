@@ -1,0 +1,141 @@
+"""`scripts.duplicates`: groups equal brute force on the encoder's vectors; outputs, bad input, nothing half written."""
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import WORDS
+from test_scripts import refused, run
+
+import cse
+from cse.analysis.duplicates import threshold
+
+
+def made_texts() -> list[str]:
+    """150 random texts and copies of some with a word changed, in random order; some copies are exact."""
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(WORDS[:40], k=7)) for _ in range(150)]
+    near = [f"{text.rsplit(' ', 1)[0]} {rng.choice(WORDS[:40])}" for text in texts[:30]]
+    found = [*texts, *near, *texts[:10], *texts[:3]]
+    rng.shuffle(found)
+    return found
+
+
+TEXTS = made_texts()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n\n".join(TEXTS))
+    return path
+
+
+def groups_by_brute_force(vectors: np.ndarray, least: float) -> list[list[int]]:
+    groups = {row: {row} for row in range(len(vectors))}
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    for a, b in np.argwhere(np.triu(unit @ unit.T >= least, 1)).tolist():
+        if groups[a] is not groups[b]:
+            groups[a] |= groups[b]
+            for row in groups[b]:
+                groups[row] = groups[a]
+    return sorted({id(group): sorted(group) for group in groups.values()}.values())
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+@pytest.mark.parametrize("percentile", [99, 99.9])
+def test_the_kept_rows_and_groups_are_those_of_brute_force(
+    bert_folder: Path, file: Path, tmp_path: Path, percentile: float
+) -> None:
+    outputs = ("--output", tmp_path / "kept.csv", "--groups", tmp_path / "groups.csv", "--json")
+    done = run("duplicates", file, "--model", bert_folder, "--percentile", percentile, *outputs)
+    assert done.exit_code == 0, done.output
+    encode = cse.load(str(bert_folder)).encode
+    least = threshold(encode(list(dict.fromkeys(TEXTS)), normalize_embeddings=True), percentile, seed=42)
+    expected = groups_by_brute_force(encode(TEXTS, normalize_embeddings=True), least)
+    assert 10 < sum(len(group) > 1 for group in expected) < 100
+    lines = (tmp_path / "kept.csv").read_text().splitlines()
+    assert lines == ["text", *(TEXTS[group[0]] for group in expected)]
+    rows = table(tmp_path / "groups.csv")
+    several = [group for group in expected if len(group) > 1]
+    assert [int(row["row"]) - 1 for row in rows] == [row for group in several for row in group]
+    assert [int(row["group"]) for row in rows] == [n for n, group in enumerate(several, 1) for _ in group]
+    assert [row["text"] for row in rows] == [TEXTS[int(row["row"]) - 1] for row in rows]
+    firsts = {group[0] for group in several}
+    for row in rows:
+        kept = int(row["row"]) - 1 in firsts
+        assert (row["kept"], row["reason"] == "the first") == (("yes", True) if kept else ("no", False))
+    summary = json.loads(done.stdout)
+    assert (summary["rows"], summary["kept"], summary["groups"]) == (len(TEXTS), len(expected), len(several))
+    assert summary["largest"] == max(map(len, expected))
+    assert summary["cosine"] == pytest.approx(least, abs=1e-4)
+
+
+def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder: Path, file: Path, tmp_path: Path) -> None:
+    done = run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.csv")
+    assert done.exit_code == 0, done.output
+    kept = (tmp_path / "kept.csv").read_text().splitlines()[1:]
+    assert len(set(kept)) == len(kept)
+    assert 140 <= len(kept) <= 180
+    assert done.stdout.startswith(f"kept {len(kept)} of {len(TEXTS)} rows; ")
+    assert "percentile 99.999 of random pairs" in done.stderr
+
+
+def test_tables_keep_all_columns_unchanged_and_the_groups_hold_no_formula(bert_folder: Path, tmp_path: Path) -> None:
+    rows = [
+        (f"{number}", text, "=1+1") for number, text in enumerate(["=the dog", "a cat, big", "=the dog", "the sun"])
+    ]
+    with (tmp_path / "in.csv").open("w", newline="") as opened:
+        csv.writer(opened).writerows([("id", "body", "note"), *rows])
+    options = ("--column", "body", "--output", tmp_path / "out.csv", "--groups", tmp_path / "g.csv")
+    done = run("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options)
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "out.csv").open(newline="") as opened:
+        assert list(csv.reader(opened)) == [["id", "body", "note"], *map(list, [rows[0], rows[1], rows[3]])]
+    assert [row["text"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
+    assert [row["reason"] for row in table(tmp_path / "g.csv")] == ["the first", "equal to the kept row"]
+    (tmp_path / "in.tsv").write_text("x\ta dog\ny\ta cat\nz\ta dog\n")
+    assert run("duplicates", tmp_path / "in.tsv", "--column", 2, "--model", bert_folder, *options[2:]).exit_code == 0
+    assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"
+
+
+def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "same.txt").write_text("a dog\n" * 9)
+    options = ("--model", bert_folder, "--output", tmp_path / "out.csv")
+    done = run("duplicates", tmp_path / "same.txt", *options)
+    assert done.stdout == "kept 1 of 9 rows; 1 groups of near-duplicates, the largest of 9 rows\n"
+    (tmp_path / "two.txt").write_text("The dog\nthe   dog\nthe sun\n")  # one row of tokens
+    assert run("duplicates", tmp_path / "two.txt", *options, "--keep", "longest").exit_code == 0
+    assert (tmp_path / "out.csv").read_text() == "text\nthe   dog\nthe sun\n"
+
+
+def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    options = (
+        "--model",
+        bert_folder,
+        "--output",
+        tmp_path / "out" / "kept.csv",
+        "--groups",
+        tmp_path / "out" / "g.csv",
+    )
+    for content, words in ((None, "no such file"), ("", "no text in it"), ("a dog\n", "only 1 text in it"),
+                           ("a\nb\n" * 60, "look like labels; give the --column of the texts")):  # fmt: skip
+        bad = tmp_path / "bad.txt"
+        if content is not None:
+            bad.write_text(content)
+        refused(run("duplicates", bad, *options), 3, words)
+    refused(run("duplicates", file, *options, "--column", "text"), 3, "a text file has no column 'text'")
+    refused(run("duplicates", file, *options, "--factory", "Wrong"), 3, "Wrong")
+    refused(run("duplicates", file, "--model", "nothing/here", *options[2:]), 4, "no model 'nothing/here'")
+    refused(run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.txt"), 3, "ends in .csv")
+    for wrong in (("--percentile", 100), ("--percentile", -1), ("--keep", "best")):
+        refused(run("duplicates", file, *options, *wrong), 2)
+    assert not list((tmp_path / "out").iterdir())

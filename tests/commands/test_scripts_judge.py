@@ -1,0 +1,163 @@
+"""`scripts.judge`: votes from stdin, kept one by one, a verdict in one sentence, scores of labels, bad input."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_scripts import refused
+from typer.testing import CliRunner, Result
+
+import cse
+from cse.evaluation.label_scores import label_scores
+
+TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}
+TEXTS = [
+    (topic, f"the {size} {noun} {more}")
+    for topic, nouns in TOPICS.items()
+    for noun in nouns
+    for size in ("small", "big", "red", "sad")
+    for more in ("is here", "was in the park")
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "texts.csv"
+    file.write_text("topic,text\n" + "".join(f"{topic},{text}\n" for topic, text in TEXTS))
+    return file
+
+
+def judge(*arguments: object, votes: str = "") -> Result:
+    app = importlib.import_module("scripts.judge").app
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=votes)
+
+
+def pair(folder: Path) -> tuple[object, ...]:
+    return (folder, folder, "--pooling", "mean", "--pooling", "cls")
+
+
+def test_votes_are_asked_blind_kept_and_continued(bert_folder: Path, table: Path, tmp_path: Path) -> None:
+    options = (*pair(bert_folder), "--data", table, "--votes", 6, "--json", tmp_path / "votes.json")
+    first = judge(*options, votes="A\nb\nmaybe\nskip\nq\n")
+    assert first.exit_code == 0, first.output
+    assert "'maybe' is no answer" in first.stderr
+    assert "2 of 6 votes; the same command continues" in first.stderr
+    for blind in ("start", "result", "mean", "cls"):
+        assert blind not in first.stderr[first.stderr.index("1 of 6") : first.stderr.index("2 of 6 votes")].lower()
+    kept = json.loads((tmp_path / "votes.json").read_text())
+    assert [vote["vote"] for vote in kept["votes"]][2:] == ["skip"]
+    for answer, vote in zip("ab", kept["votes"], strict=False):  # the list shown as A is `first`'s
+        assert (vote["vote"] == vote["first"]) == (answer == "a")
+    second = judge(*options, votes="s\nsame\nA\nA\nA\n")
+    assert second.exit_code == 0, second.output
+    found = json.loads((tmp_path / "votes.json").read_text())
+    assert found["votes"][:3] == kept["votes"]
+    assert len({vote["text"] for vote in found["votes"]}) == 7
+    assert found["verdict"]["finished"]
+    assert second.stdout.splitlines()[0] == found["verdict"]["sentence"]
+    assert judge(*options).stdout == second.stdout  # nothing is left to ask
+    poolings = [(found[side]["pooling"], found[side]["fingerprint"]) for side in ("start", "result")]
+    assert poolings == [(each, cse.load(str(bert_folder), each).fingerprint) for each in ("mean", "cls")]
+    other = (bert_folder, bert_folder, "--pooling", "mean", "--data", table, "--json", tmp_path / "votes.json")
+    refused(judge(*other), 4, "votes with result", "give another --json, or pass --overwrite")
+
+
+def test_the_lists_are_the_nearest_texts_of_each_model(bert_folder: Path, table: Path, tmp_path: Path) -> None:
+    judge(*pair(bert_folder), "--data", table, "--votes", 1, "--json", tmp_path / "v.json", votes="A\n")
+    (vote,) = json.loads((tmp_path / "v.json").read_text())["votes"]
+    texts = [text for _, text in TEXTS]
+    for side, pooling in (("start", "mean"), ("result", "cls")):
+        vectors = cse.load(str(bert_folder), pooling).encode(texts, normalize_embeddings=True)
+        cosines = vectors @ vectors[texts.index(vote["text"])]
+        nearest = [texts[row] for row in np.argsort(-cosines) if texts[row] != vote["text"]]
+        assert sorted(vote[side]) == sorted(nearest[:5])
+
+
+def test_labels_give_scores_at_once_and_can_vote(bert_folder: Path, table: Path, tmp_path: Path) -> None:
+    scored = judge(*pair(bert_folder), "--data", table, "--labels", "topic", "--votes", 0)
+    assert scored.exit_code == 0, scored.output
+    header, *lines = scored.stdout.splitlines()
+    assert header.split("\t")[:5] == ["model", "neighbours", "purity", "nmi", "ndcg@10"]
+    for line, pooling in zip(lines, ("mean", "cls"), strict=True):
+        vectors = cse.load(str(bert_folder), pooling).encode([text for _, text in TEXTS], normalize_embeddings=True)
+        expected = label_scores(vectors, [topic for topic, _ in TEXTS])
+        assert [float(cell) for cell in line.split("\t")[1:]] == pytest.approx(list(expected.values()), abs=0.01)
+    output = tmp_path / "s.json"
+    done = judge(*pair(bert_folder), "--data", table, "--simulate", "topic", "--votes", 12, "--json", output)
+    assert done.exit_code == 0, done.output
+    found = json.loads(output.read_text())
+    assert found["simulated"]
+    assert done.stdout.splitlines()[3] == found["verdict"]["sentence"]
+    topics = {text: topic for topic, text in TEXTS}
+    for vote in found["votes"]:
+        start, result = (sum(topics[each] == topics[vote["text"]] for each in vote[s]) for s in ("start", "result"))
+        assert vote["vote"] == ("same" if start == result else "result" if result > start else "start")
+
+
+def test_the_votes_on_a_run_are_kept_next_to_it_for_each_comparison(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    run.symlink_to(bert_folder)
+    for pooling in ("cls", "first-last"):
+        options = ("--pooling", "mean", "--pooling", pooling, "--data", table, "--votes", 2)
+        for _ in range(2):
+            assert judge(bert_folder, run, *options, votes="A\n").exit_code == 0
+    kept = [json.loads(file.read_text()) for file in tmp_path.glob("run.judge-*.json")]
+    assert sorted(found["result"]["pooling"] for found in kept) == ["cls", "first-last"]
+    assert [len(found["votes"]) for found in kept] == [2, 2]
+
+
+def test_a_session_without_further_texts_says_so(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "few.txt").write_text("".join(f"{text}\n" for _, text in TEXTS[:10]))
+    done = judge(*pair(bert_folder), "--data", tmp_path / "few.txt", votes="A\n" * 30)
+    assert done.exit_code == 0, done.output
+    assert "of 30 votes; no other text has different neighbours" in done.stderr
+    assert "continues" not in done.stderr
+
+
+def test_equal_models_have_nothing_to_ask(bert_folder: Path, table: Path) -> None:
+    done = judge(bert_folder, bert_folder, "--pooling", "mean", "--data", table, votes="A\n" * 30)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "not distinguishable: both models have the same neighbours for all 48 texts\n"
+
+
+BAD = {
+    "none.txt": (None, 3, ("none.txt: no such file",)),
+    "empty.txt": ("", 3, ("empty.txt: no text in it",)),
+    "one.txt": ("a dog\n", 3, ("only 1 in it; a comparison needs at least 10 different texts",)),
+    "same.txt": ("a dog\n" * 30, 3, ("all its texts are the same",)),
+    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 in it",)),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_text_that_cannot_be_compared_is_refused(bert_folder: Path, tmp_path: Path, name: str) -> None:
+    content, code, words = BAD[name]
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    refused(judge(*pair(bert_folder), "--data", tmp_path / name, votes="A\n" * 30), code, *words)
+
+
+def test_wrong_options_are_refused(bert_folder: Path, table: Path, tmp_path: Path) -> None:
+    models = pair(bert_folder)
+    refused(judge(*models, "--data", table, "--column", "words"), 3, "no column 'words'; it has topic, text")
+    refused(judge(*models, "--data", table, "--labels", "label"), 3, "no column 'label'")
+    refused(judge(*models, "--data", table, "--labels", "text", "--column", "text"), 3, "are both in 'text'")
+    refused(judge(bert_folder, "nothing/here", "--data", table), 4, "no model 'nothing/here'")
+    refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", votes=""), 3, "no vote was given")
+    assert not (tmp_path / "v.json").exists()
+    (tmp_path / "v.json").write_text("[]")
+    refused(judge(*models, "--data", table, "--json", tmp_path / "v.json"), 4, "holds no votes that can be read")
+    assert judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n").exit_code == 0
+    refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")
+    for wrong in (("--votes", 0), ("--votes", -1), ("--pooling", "mean"), ("--simulate", "topic", "--labels", "topic")):
+        refused(judge(*models, "--data", table, *wrong), 2)
+    many = tmp_path / "many.csv"
+    many.write_text("topic,text\n" + "".join(f"{topic},{text}\n" for topic, text in TEXTS * 4))
+    refused(judge(*models, "--data", many, "--column", "topic"), 3, "look like labels; give the --column of the texts")
+    own = tmp_path / "own.csv"
+    own.write_text("topic,text\n" + "".join(f"{number},{text}\n" for number, (_, text) in enumerate(TEXTS)))
+    refused(judge(*models, "--data", own, "--simulate", "topic"), 3, "has a label of its own")

@@ -1,0 +1,104 @@
+"""`scripts.topics`: groups with words and typical texts, as text, JSON and CSV; scores of labels; bad input."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from test_scripts import refused, run
+
+import cse
+from cse.analysis.topics import class_words, grouped, typical
+
+TEXTS = [
+    (topic, f"the {word} {noun} is {place}")
+    for topic, noun in (("pets", "dog"), ("home", "guitar"), ("sky", "rain"))
+    for word in ("big", "small", "red", "happy")
+    for place in ("here", "in the park")
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "texts.csv"
+    rows = [*TEXTS, TEXTS[0], ("", "=the sun was out")]
+    file.write_text("topic,text\n" + "".join(f"{topic},{text}\n" for topic, text in rows))
+    return file
+
+
+def test_groups_words_and_typical_texts_are_those_of_the_library(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    outputs = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv")
+    done = run("topics", table, "--model", bert_folder, "--groups", 3, "--labels", "topic", *outputs)
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "t.json").read_text())
+    texts = [*dict(by_text()), "=the sun was out"]
+    vectors = cse.load(str(bert_folder)).encode(texts, normalize_embeddings=True)
+    groups = grouped(vectors, 3, 42)
+    place = {text: int(group) for text, group in zip(texts, groups, strict=True)}
+    rows = [*(text for _, text in TEXTS), TEXTS[0][1], texts[-1]]
+    numbers = [place[text] for text in rows]
+    assert [group["size"] for group in found["groups"]] == [numbers.count(number) for number in range(3)]
+    words = class_words(rows, groups[[texts.index(text) for text in rows]], 8)
+    central = typical(vectors, groups, 3)
+    for number, group in enumerate(found["groups"]):
+        assert [each["word"] for each in group["words"]] == [word for word, _ in words[number]]
+        assert group["typical"] == [texts[row] for row in central[number]]
+    assert (found["texts"], found["scores"]["labelled"]) == (26, 25)
+    assert (found["model"], found["fingerprint"]) == ("bert-mean", cse.load(str(bert_folder)).fingerprint)
+    with (tmp_path / "t.csv").open(newline="") as file:
+        table_rows = list(csv.DictReader(file))
+    assert [int(row["group"]) - 1 for row in table_rows] == numbers
+    assert [int(row["row"]) for row in table_rows] == list(range(1, 27))
+    assert table_rows[-1]["text"] == "'=the sun was out"  # no formula
+    assert table_rows[0]["label"] == "pets"
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:3] == ["1", str(numbers.count(0)), words[0][0][0]]
+    assert lines[-1].startswith(f"purity {found['scores']['purity']:.2f}, NMI {found['scores']['nmi']:.2f}")
+
+
+def by_text() -> dict[str, str]:
+    return {text: topic for topic, text in TEXTS}
+
+
+def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder: Path, table: Path) -> None:
+    done = run("topics", table, "--model", bert_folder, "--json", "-")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert "scores" not in found
+    assert len(found["groups"]) == 4  # the square root of half of 25 distinct texts
+    assert not any("label" in group for group in found["groups"])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (None, (), "no such file"),
+        ("", (), "no text in it"),
+        ("a dog\n", (), "only 1 in it; grouping needs at least 4 different texts"),
+        ("a dog\n" * 99, (), "all its texts are the same"),
+        ("a dog\na cat\nthe sun\nthe rain\n", ("--groups", 5), "only 4 in it; grouping into 5 needs at least 5"),
+        ("a\nb\n" * 60, (), "look like labels; give the --column of the texts"),
+        ("a dog\na cat\n", ("--column", "text"), "a text file has no column 'text'"),
+        ("a dog\na cat\n", ("--labels", "topic"), "a text file has no column 'topic'"),
+    ],
+)
+def test_texts_that_cannot_be_grouped_are_refused(
+    bert_folder: Path, tmp_path: Path, content: str | None, options: tuple, words: str
+) -> None:
+    file = tmp_path / "a.txt"
+    if content is not None:
+        file.write_text(content)
+    outputs = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv")
+    refused(run("topics", file, "--model", bert_folder, *options, *outputs), 3, words)
+    assert not (tmp_path / "t.json").exists()
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_unknown_columns_models_and_numbers_are_refused(bert_folder: Path, table: Path) -> None:
+    refused(
+        run("topics", table, "--model", bert_folder, "--labels", "label"), 3, "no column 'label'; it has topic, text"
+    )
+    refused(run("topics", table, "--model", "nothing/here"), 4, "no model 'nothing/here'")
+    refused(run("topics", table, "--model", bert_folder, "--groups", 1), 2, "--groups")
