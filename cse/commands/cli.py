@@ -20,6 +20,9 @@ from typer.core import TyperCommand
 from cse.methods.method import UNTRAINED
 from cse.models.families import FAMILIES
 from cse.storage.writing import is_utf_8
+from cse.training.bar import main_process, progress_options
+
+__all__ = ["main_process", "progress_options"]  # of `cse.training.bar`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -156,16 +159,6 @@ def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
     """Raise a usage error that lists the choices for a value that is none of them; None is allowed."""
     if value is not None and value not in choices:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
-
-
-def main_process() -> bool:
-    """False in all processes of an `accelerate launch` but the first."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def progress_options() -> dict[str, Any]:
-    """Options of every tqdm bar: a line every 30 s if stderr is no terminal, no bar outside the main process."""
-    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0, "disable": not main_process()}
 
 
 def log(message: str) -> None:

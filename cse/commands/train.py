@@ -19,16 +19,13 @@ from cse.commands.cli import (
     log,
     main_process,
     print_json,
-    progress_options,
+    with_flags,
 )
 from cse.methods.method import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.training.loop import TrainingSummary
     from cse.training.recipe import Recipe
-    from cse.training.run import Run
 
 
 DATA, METHOD, RUN = "Data", "Method", "Run"
@@ -106,27 +103,25 @@ def main(
 
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.training.output import reserved_output
+    from cse.training.job import JobOptions, assemble, run_job
 
     _check_choices(method, supervised, settings["prefix"], precision, storage)
-    if not dry_run and main_process():
-        with reserved_output(output, resume=resume, overwrite=overwrite):
-            pass  # fail before anything is read
-        _check_push(push_to_hub)
+    options = JobOptions(output, resume, overwrite, storage, precision)
+    if not dry_run:
+        options.check()  # fail before anything is read
+        if main_process():
+            _check_push(push_to_hub)
     from cse.models.names import BACKBONE
-    from cse.models.storage import Storage
     from cse.training.plan import plan
-    from cse.training.run import TrainRequest, prepare
+    from cse.training.run import TrainRequest
 
     repeated = _recipe(recipe, method)
     request = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
-    encoder, run = prepare(repeated.request(request, backbone), log)
-    repeated.check(encoder.method)
+    encoder, run = assemble(request, repeated, backbone, log)
     if dry_run:
         shown = asdict(plan(encoder, run))
     else:
-        options = {"resume": resume, "overwrite": overwrite, "precision": precision or repeated.precision or "auto"}
-        shown = dict(_train(encoder, run, output, storage=Storage(storage or repeated.storage or "float32"), **options))
+        shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
             shown["pushed"] = _push(output, push_to_hub)
     if main_process():
@@ -148,16 +143,13 @@ def _check_choices(
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
     """The recipe in `place`; if that is None, an empty recipe of the method."""
-    from cse.training.recipe import Recipe, read_recipe
+    from cse.training.recipe import chosen_recipe, read_recipe
 
-    if place is None:
-        if method is None:
-            raise typer.BadParameter(f"no METHOD; choose from {', '.join(METHODS)}, or give a --recipe")
-        return Recipe("", method)
-    found = read_recipe(place)
-    if method not in (None, found.name):
-        raise typer.BadParameter(f"{place} is a recipe of {found.name}, not of {method}; leave out METHOD")
-    return found
+    found = None if place is None else read_recipe(place)
+    try:
+        return chosen_recipe(method, found)
+    except ValueError as error:
+        raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
 def _check_push(name: str | None) -> None:
@@ -177,30 +169,6 @@ def _push(output: Path, name: str) -> str:
     from cse.publishing.upload import Repository
 
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
-
-
-def _train(encoder: Encoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
-    from tqdm import tqdm
-
-    from cse.training.loop import LogEntry, train
-
-    if not run.dev:
-        log("no --dev: trains to the end and selects nothing")
-    with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
-
-        def report(entry: LogEntry) -> None:
-            if "note" in entry:
-                bar.clear()
-                log(entry["note"])
-                return
-            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
-            bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
-            bar.update(entry["step"] - bar.n)
-
-        summary = train(encoder, run, output, report=report, **options)
-    if run.dev and summary["best"] <= summary["start"]:
-        log("no evaluation beat the untrained start: lower --learning-rate or give more text")
-    return summary
 
 
 def _show(value: dict[str, Any]) -> None:

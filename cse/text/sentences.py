@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.text.files import LONGEST_LINE, text_lines
 from cse.text.sources import TABLES, HubDataset, Table, TextFile, source_of
-from cse.text.tables import USUAL_COLUMNS
+from cse.text.tables import USUAL_COLUMNS, Rows
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -69,15 +69,22 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one."""
     names, rows = source.rows(has_header=bool(wanted)) if isinstance(source, Table) else source.rows()
+    yield from table_texts(source.name, names, rows, wanted)
+
+
+def table_texts(source: str, names: list[str], rows: Rows, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one.
+
+    Raises ValueError, which names the `source`, for missing columns and for values that are no texts.
+    """
     if not names:
         return
-    columns = _choose(source.name, names, wanted)
+    columns = _choose(source, names, wanted)
     for where, row in rows:
-        texts = tuple(_text(source.name, where, name, row[name]) for name in columns)
+        texts = tuple(_text(source, where, name, row[name]) for name in columns)
         if len(wanted) > 1 and not all(texts):
-            raise ValueError(f"{source.name}: {where} has an empty text; fill or remove it")
+            raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
 

@@ -59,10 +59,14 @@ class TrainingSummary(DevScores):
 
 
 class LogEntry(TypedDict, total=False):
-    """The report of a step: `dev` if it was evaluated, `best` the best dev score so far. A `note` comes alone."""
+    """The report of a step: `dev` if it was evaluated, `best` the best dev score so far. A `note` comes alone.
+
+    The log has neither `best` nor `learning_rate`.
+    """
 
     step: int
     loss: float
+    learning_rate: float
     dev: float | None
     sentences_per_second: float
     best: float | None
@@ -177,7 +181,7 @@ class TrainingLoop:
                 if first and due:
                     state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
-                report({**entry, "best": state["dev"].get("best")})
+                report({**entry, "learning_rate": run.learning_rate(step), "best": state["dev"].get("best")})
                 started = time.perf_counter()
 
     def data(self, step: int) -> StepData:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
-from cse.methods.method import Method
+from cse.methods.method import METHODS, Method
 from cse.methods.serialise import from_json
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
@@ -91,6 +91,17 @@ def read_recipe(place: str) -> Recipe:
         raise ValueError(f'{place}: has no method; give its name as "method"')
     storage = _typed(place, value, "storage", str)
     return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
+
+
+def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
+    """The recipe; if it is None, an empty one of the method. Raises ValueError for another method, and for neither."""
+    if recipe is None:
+        if method is None:
+            raise ValueError(f"no `method`; choose from {', '.join(METHODS)}, or give a `recipe`")
+        return Recipe("", method)
+    if method not in (None, recipe.name):
+        raise ValueError(f"{recipe.source} is a recipe of {recipe.name}, not of {method}; leave out `method`")
+    return recipe
 
 
 def _check_keys(place: str, unknown: set[str], known: set[str]) -> None:

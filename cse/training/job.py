@@ -1,0 +1,115 @@
+"""Training jobs: from a request and a recipe to a checkpoint folder and its result.
+
+`cse.train` and `scripts.train` both take these steps: `JobOptions.check`, `assemble`, `run_job`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cse.encoding.encoder import Encoder
+from cse.models.storage import Storage
+from cse.training.bar import main_process, step_bar
+from cse.training.loop import LogEntry, train
+from cse.training.output import reserved_output
+from cse.training.recipe import Recipe
+from cse.training.run import Run, TrainRequest, prepare
+
+Note = Callable[[str], object]
+Callback = Callable[[LogEntry], object]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The checkpoint folder of a job, and how it is written: see `cse.training.loop.train`.
+
+    `storage` and `precision` are by default the recipe's, or else float32 and auto.
+    """
+
+    output: Path
+    resume: bool = False
+    overwrite: bool = False
+    storage: str | None = None
+    precision: str | None = None
+
+    def check(self) -> None:
+        """Raise the errors that can be found before any data are read."""
+        if main_process():
+            with reserved_output(self.output, resume=self.resume, overwrite=self.overwrite):
+                pass
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
+
+    `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
+    `best_step` steps) and at the last one. The folder holds the best model, without dev pairs the last one.
+    """
+
+    output: str
+    steps: int
+    seconds: float
+    start: float | None = None
+    best: float | None = None
+    best_step: int | None = None
+    last: float | None = None
+
+    def load(self) -> Encoder:
+        """Open the trained model, as `cse.load(result.output)` does."""
+        from cse.models.loading import load
+
+        return load(self.output)
+
+    def known(self) -> dict[str, Any]:
+        """The fields that are not None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def assemble(request: TrainRequest, recipe: Recipe, backbone: str | None, note: Note) -> tuple[Encoder, Run]:
+    """The encoder and the run of a request completed by a recipe. Raises as `prepare` and `Recipe.check` do."""
+    completed = recipe.request(request, backbone)
+    completed.preset("bert-base")  # refuses wrong settings, on any backbone, before data and backbone are read
+    encoder, run = prepare(completed, note)
+    recipe.check(encoder.method)
+    return encoder, run
+
+
+def run_job(
+    encoder: Encoder,
+    run: Run,
+    options: JobOptions,
+    recipe: Recipe,
+    *,
+    note: Note,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> TrainingResult:
+    """Train the encoder and write its checkpoint; `note` gets lines for the user, `callbacks` the entry of each step.
+
+    With `progress` a bar is on stderr. Only the main process calls the callbacks.
+    """
+    if not run.dev:
+        note("no dev pairs: trains to the end and selects nothing")
+    with step_bar(encoder.name, run.steps) if progress else nullcontext() as bar:
+        shown = [*([bar] if bar else []), *(callbacks if main_process() else ())]
+
+        def report(entry: LogEntry) -> None:
+            if "note" in entry:
+                note(entry["note"])
+                return
+            for callback in shown:
+                callback(entry)
+
+        summary = train(
+            encoder, run, options.output, resume=options.resume, overwrite=options.overwrite,
+            storage=Storage(options.storage or recipe.storage or "float32"),
+            precision=options.precision or recipe.precision or "auto", report=report,
+        )  # fmt: skip
+    if run.dev and summary["best"] <= summary["start"]:
+        note("no evaluation beat the untrained start: lower the learning rate or give more text")
+    return TrainingResult(**summary)
