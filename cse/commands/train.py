@@ -86,6 +86,10 @@ def main(
         _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
+    report_to: Annotated[
+        list[str] | None,
+        _option(RUN, "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable."),
+    ] = None,
     resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
@@ -106,7 +110,7 @@ def main(
     from cse.training.job import JobOptions, assemble, run_job
 
     _check_choices(method, supervised, settings["prefix"], precision, storage)
-    options = JobOptions(output, resume, overwrite, storage, precision)
+    options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     if not dry_run:
         options.check()  # fail before anything is read
         if main_process():

@@ -16,6 +16,7 @@ from cse.models.storage import Storage
 from cse.training.job import Callback, JobOptions, TrainingResult, assemble, run_job
 from cse.training.recipe import chosen_recipe, read_recipe
 from cse.training.run import TrainRequest
+from cse.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -42,6 +43,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     callbacks: Callback | Sequence[Callback] = (),
+    report_to: Tracker | Sequence[Tracker] = (),
     progress: bool = True,
     **settings: Any,
 ) -> TrainingResult:
@@ -75,6 +77,8 @@ def train(
         callbacks: A function or functions called after every step with a dict: `step`, `loss`, `learning_rate`,
             `sentences_per_second`, `best` (the best dev score so far, or None) and, where it was evaluated, `dev`. An
             error that one raises ends the run, which `resume` then continues from its last evaluation.
+        report_to: tensorboard, wandb or trackio, a tracker of accelerate, or several: they get the values that
+            callbacks get. TensorBoard's files are in the folder `tensorboard` beside `output`.
         progress: Show a bar on stderr.
         settings: Any of those below; by default those published for the method and backbone, from the tables that
             `cse.methods.presets` names.
@@ -89,7 +93,8 @@ def train(
     if not isinstance(data, str | Path | Mapping) and isinstance(data, Iterable) and not hasattr(data, "column_names"):
         data = list(data)
         supervised = bool(data) and isinstance(data[0], tuple | list) if supervised is None else supervised
-    options = JobOptions(Path(output), resume, overwrite, storage, precision)
+    reports = list(report_to) if isinstance(report_to, list | tuple) else [report_to]
+    options = JobOptions(Path(output), resume, overwrite, storage, precision, reports)
     options.check()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers warn of it in every later fork of a notebook
     request = TrainRequest(repeated.name, data, BACKBONE, bool(supervised), dev, column, limit, settings)

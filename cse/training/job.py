@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from cse.training.loop import LogEntry, train
 from cse.training.output import reserved_output
 from cse.training.recipe import Recipe
 from cse.training.run import Run, TrainRequest, prepare
+from cse.training.tracking import Tracker, check_trackers, tracked_settings, tracking
 
 Note = Callable[[str], object]
 Callback = Callable[[LogEntry], object]
@@ -27,7 +28,8 @@ Callback = Callable[[LogEntry], object]
 class JobOptions:
     """The checkpoint folder of a job, and how it is written: see `cse.training.loop.train`.
 
-    `storage` and `precision` are by default the recipe's, or else float32 and auto.
+    `storage` and `precision` are by default the recipe's, or else float32 and auto; `report_to` are
+    the trackers of `cse.training.tracking`.
     """
 
     output: Path
@@ -35,9 +37,11 @@ class JobOptions:
     overwrite: bool = False
     storage: str | None = None
     precision: str | None = None
+    report_to: Sequence[Tracker] = ()
 
     def check(self) -> None:
         """Raise the errors that can be found before any data are read."""
+        check_trackers(self.report_to)
         if main_process():
             with reserved_output(self.output, resume=self.resume, overwrite=self.overwrite):
                 pass
@@ -95,14 +99,19 @@ def run_job(
     """
     if not run.dev:
         note("no dev pairs: trains to the end and selects nothing")
-    with step_bar(encoder.name, run.steps) if progress else nullcontext() as bar:
-        shown = [*([bar] if bar else []), *(callbacks if main_process() else ())]
+    with ExitStack() as stack:
+        called: list[Callback] = []
+        if progress:
+            called.append(stack.enter_context(step_bar(encoder.name, run.steps)))
+        if main_process():
+            followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
+            called += [stack.enter_context(followed), *callbacks]
 
         def report(entry: LogEntry) -> None:
             if "note" in entry:
                 note(entry["note"])
                 return
-            for callback in shown:
+            for callback in called:
                 callback(entry)
 
         summary = train(
