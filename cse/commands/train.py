@@ -108,8 +108,11 @@ def main(
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
     from cse.training.job import JobOptions, assemble, run_job
+    from cse.training.tracking import TRACKERS
 
     _check_choices(method, supervised, settings["prefix"], precision, storage)
+    for tracker in report_to or ():
+        check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     if not dry_run:
         options.check()  # fail before anything is read

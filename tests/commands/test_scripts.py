@@ -14,6 +14,7 @@ import cse
 
 NAMES = [
     "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
+    "runs",
 ]  # fmt: skip
 
 
