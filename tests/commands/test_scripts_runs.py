@@ -27,7 +27,14 @@ def runs(*words: object, code: int = 0) -> tuple[str, str]:
 def made(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of two finished runs, at two depths, one with dev pairs, and an unfinished one."""
     folder = tmp_path_factory.mktemp("runs")
-    common = {"backbone": bert_folder, "progress": False, "batch_size": 3, "eval_every": 1, "epochs": 2}
+    common = {
+        "backbone": bert_folder,
+        "progress": False,
+        "batch_size": 3,
+        "eval_every": 1,
+        "epochs": 2,
+        "learning_rate": 0.01,
+    }
 
     def kill(entry: dict) -> None:
         if entry["step"] == 3:
@@ -52,6 +59,7 @@ def test_runs_are_listed_with_what_they_recorded(folder: Path) -> None:
     config = json.loads((folder / "deep" / "one" / "config.json").read_text())
     log = [json.loads(line) for line in (folder / "deep" / "one" / "train_log.jsonl").read_text().splitlines()]
     assert {name: one[name] for name in ("start", "best", "best_step", "last")} == config["dev"]
+    assert one["gain"]
     assert one["gain"] == pytest.approx(config["dev"]["best"] - config["dev"]["start"], abs=1e-9)
     assert (one["state"], one["method"], one["data"], one["steps"]) == ("finished", "simcse", "texts in memory", 4)
     assert one["seconds"] == pytest.approx(sum(3 / entry["sentences_per_second"] for entry in log), abs=0.06)
