@@ -63,7 +63,7 @@ def main(
         str | None,
         _option(
             METHOD,
-            "Repeat the settings of a JSON file, a checkpoint folder or a bundled name; options override them.",
+            "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
         ),
     ] = None,

@@ -69,7 +69,7 @@ def train(
         supervised: Whether `data` has tuples, or columns sent0, sent1 and hard_neg; default: yes for a list of tuples.
         column: The column of a table or `Dataset` that holds the texts; needed where there are several.
         limit: Use the first N examples, at least 1; default: all.
-        recipe: A JSON file, checkpoint folder or bundled name whose settings are repeated where none is given.
+        recipe: A JSON or YAML file, checkpoint folder or bundled name whose settings are repeated where none is given.
         storage: float32 (default), float16, or int8 differences from the backbone.
         precision: auto (default: bf16 on a GPU that has it), no or bf16.
         resume: Continue a killed run in the same `output`, to the result it would have had.

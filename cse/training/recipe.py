@@ -1,4 +1,4 @@
-"""Recipes: the settings of a training, read from its checkpoint or a JSON file, to be used again."""
+"""Recipes: the settings of a training, read from its checkpoint or a JSON or YAML file, to be used again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
 from cse.storage.checksums import DIGEST
-from cse.storage.writing import read_json
+from cse.training.recipe_file import read_recipe_file
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
@@ -63,7 +63,7 @@ class Recipe:
 
 
 def read_recipe(place: str) -> Recipe:
-    """The recipe in a JSON file, or of a checkpoint by its folder or bundled name.
+    """The recipe in a JSON or YAML file, or of a checkpoint by its folder or bundled name.
 
     A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
     checkpoint's `config.json` is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
@@ -72,8 +72,8 @@ def read_recipe(place: str) -> Recipe:
     path = Path(location(place))
     path = path / CONFIG if path.is_dir() else path
     if not path.is_file():
-        raise ArtefactError(f"no recipe {place!r}; give a JSON file, a checkpoint's folder or a bundled name")
-    value = read_json(path)
+        raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
+    value = read_recipe_file(path)
     _check_keys(place, value.keys() - READ - RECORDS, READ)
     settings = dict(_typed(place, value, "settings", dict) or {})
     precision = _typed(place, settings, "precision", str)
@@ -104,9 +104,11 @@ def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
     return recipe
 
 
-def _check_keys(place: str, unknown: set[str], known: set[str]) -> None:
+def _check_keys(place: str, unknown: set[Any], known: set[str]) -> None:
     if unknown:
-        raise ValueError(f"{place}: unknown {', '.join(sorted(unknown))}; a recipe has {', '.join(sorted(known))}")
+        raise ValueError(
+            f"{place}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
+        )
 
 
 def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
