@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, print_json, progress_options
+from cse.commands.cli import FAMILY, POOLING, command, model_option, print_json, progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def main(
     ],
     model: Annotated[
         str | None,
-        typer.Option(
-            help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS
-        ),
+        model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS),
     ] = None,
     vectors: Annotated[
         Path | None,

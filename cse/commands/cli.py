@@ -19,6 +19,7 @@ from typer.core import TyperCommand
 
 from cse.methods.method import UNTRAINED
 from cse.models.families import FAMILIES
+from cse.models.names import BUNDLED_NAMES
 from cse.storage.writing import is_utf_8
 from cse.training.bar import main_process, progress_options
 
@@ -30,6 +31,11 @@ PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "int8")  # of a checkpoint
 POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
+
+
+def model_option(help_text: str, **options: Any) -> Any:
+    """An option that takes a model, with its bundled names completed by the shell."""
+    return typer.Option(help=help_text, autocompletion=completing(*BUNDLED_NAMES), **options)
 
 
 class Grouped(TyperCommand):
@@ -153,6 +159,18 @@ def as_called(text: str) -> str:
     if Path(sys.argv[0]).stem != "cse":
         return text
     return re.sub(r"(?:python -m )?\bscripts\.(\w+)", lambda found: f"cse {found[1].replace('_', '-')}", text)
+
+
+def completing(*choices: str) -> Callable[[str], list[str]]:
+    """A completion for the shell: those of the choices that begin with the word typed so far.
+
+    The shell offers files where none does.
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return complete
 
 
 def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, PRECISIONS, check_choice, command, log, main_process, progress_options
+from cse.commands.cli import (
+    FAMILY,
+    POOLING,
+    PRECISIONS,
+    check_choice,
+    command,
+    log,
+    main_process,
+    model_option,
+    progress_options,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,

@@ -16,6 +16,7 @@ from cse.commands.cli import (
     STORAGES,
     check_choice,
     command,
+    completing,
     log,
     main_process,
     print_json,
@@ -23,6 +24,7 @@ from cse.commands.cli import (
 )
 from cse.methods.method import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
+from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     from cse.training.recipe import Recipe
@@ -58,13 +60,17 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 def main(
     data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
-    method: Annotated[str | None, typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", autocompletion=completing(*METHODS)),
+    ] = None,
     recipe: Annotated[
         str | None,
         _option(
             METHOD,
             "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
+            autocompletion=completing(*BUNDLED_NAMES),
         ),
     ] = None,
     backbone: Annotated[
