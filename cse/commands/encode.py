@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,8 @@ from cse.commands.cli import (
     progress_options,
 )
 
+STDIN = "-"
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 def main(
     model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
-    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
+    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id; - reads standard input.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
@@ -56,6 +59,8 @@ def main(
 
     Example: python -m scripts.encode --model promptbert --input sentences.txt --output vectors.npy
 
+    Example: cut -f2 table.tsv | python -m scripts.encode --model promptbert --input - --output vectors.npy
+
     Example: python -m scripts.encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
 
     Example: torchrun --nproc-per-node 8 -m scripts.encode --model simcse --input corpus.txt --output parts --shards 99
@@ -72,6 +77,10 @@ def main(
     check_choice("precision", precision, PRECISIONS)
     check_choice("passes", passes, PASSES)
     reference = resolve(model, pooling, family)
+    if input == STDIN and (shards is not None or column is not None):
+        raise typer.BadParameter(
+            f"--input - is text that is read once; leave out {'--shards' if shards else '--column'}"
+        )
     if shards is not None:
         if precision != "no":
             raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
@@ -85,12 +94,19 @@ def main(
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
     encoder = in_precision(open_model(reference), precision)
     read_in(encoder.model, passes)
-    texts = list(sentences(input, column))
+    texts = _sentences_of_stdin() if input == STDIN else list(sentences(input, column))
     if not texts:
-        raise ValueError(f"{input}: no sentence in it")
+        raise ValueError(f"{'standard input' if input == STDIN else input}: no sentence in it")
     vectors = encoder.encode(texts, batch_size=batch_size, normalize_embeddings=normalize, show_progress_bar=True)
     write_file(output, lambda fresh: np.save(fresh, vectors))
     log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")
+
+
+def _sentences_of_stdin() -> list[str]:
+    from cse.text.files import stream_lines
+
+    stripped = (line.strip() for line in stream_lines(sys.stdin.buffer, "standard input"))
+    return [line for line in stripped if line]
 
 
 @dataclass(frozen=True)
