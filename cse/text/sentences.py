@@ -35,8 +35,8 @@ def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
 def examples(source: str | Path, column: str | None = None, supervised: bool = False) -> Iterator[tuple[str, ...]]:
     """Yield tuples of texts: (sentence,), or if `supervised` (premise, entailed) or (premise, entailed, contradicted).
 
-    Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
-    columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
+    Supervised data is a tab-separated file of two or three columns, with or without a header, or a table or hub id with
+    the columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
     errors. Raises ValueError as the module says.
     """
     found = source_of(source)
@@ -60,6 +60,8 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         if not line.strip():
             continue
         cells = tuple(cell.strip() for cell in line.split("\t"))
+        if not width and cells == TRIPLET_COLUMNS[: len(cells)]:
+            continue  # a header
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3) or not all(cells):
             raise ValueError(
