@@ -18,8 +18,9 @@ def main_process() -> bool:
 
 
 def progress_options() -> dict[str, Any]:
-    """Options of every tqdm bar: a line every 30 s if stderr is no terminal, no bar outside the main process."""
-    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0, "disable": not main_process()}
+    """Options of every tqdm bar: a line every 30 s unless stderr is a terminal or a notebook; only the main process's."""
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules  # a notebook's stderr says that it is no terminal
+    return {"dynamic_ncols": True, "mininterval": 0.2 if seen else 30.0, "disable": not main_process()}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import cse
 from cse.commands.train import app
 from cse.errors import ArtefactError
 from cse.methods.settings import CALLED, SETTINGS
+from cse.training.bar import progress_options
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 SMALL = {"batch_size": 3, "eval_every": 1, "seed": 5, "learning_rate": 1e-3}
@@ -101,6 +103,15 @@ def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder
         return cse.train("dcpcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, max_steps=1)
 
     assert asyncio.run(cell()).steps == 1
+
+
+def test_a_bar_moves_where_someone_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress_options()["mininterval"] == 30
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)  # a notebook
+    assert progress_options()["mininterval"] == 0.2
+    assert not progress_options()["disable"]
+    monkeypatch.setenv("RANK", "1")
+    assert progress_options()["disable"]
 
 
 def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, tmp_path: Path) -> None:
