@@ -77,9 +77,14 @@ def main(
         str | None, _option(METHOD, "Folder or hub id of a masked language model; default: the recipe's or bundled.")
     ] = None,
     dev: Annotated[
-        Path | None,
-        _option(DATA, "Scored pairs (score, sentence, sentence; tab-separated) to select on; default: no selection."),
-    ] = None,
+        str,
+        _option(
+            DATA,
+            "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: select on held-out texts "
+            "without labels, which sees a collapse and does not tell which model is better; or none.",
+            metavar="FILE|auto|none",
+        ),
+    ] = "none",
     column: Annotated[
         str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
     ] = None,
@@ -129,7 +134,9 @@ def main(
     from cse.training.run import TrainRequest
 
     repeated = _recipe(recipe, method)
-    request = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
+    request = TrainRequest(
+        repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings
+    )
     encoder, run = assemble(request, repeated, backbone, log)
     if dry_run:
         shown = asdict(plan(encoder, run))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cse.training.loop import LogEntry
+    from cse.training.records import LogEntry
 
 
 def main_process() -> bool:
@@ -18,7 +18,7 @@ def main_process() -> bool:
 
 
 def progress_options() -> dict[str, Any]:
-    """Options of every tqdm bar: a line every 30 s unless stderr is a terminal or a notebook; only the main process's."""
+    """Options of every tqdm bar: a line every 30 s unless stderr is a terminal or a notebook."""
     seen = sys.stderr.isatty() or "ipykernel" in sys.modules  # a notebook's stderr says that it is no terminal
     return {"dynamic_ncols": True, "mininterval": 0.2 if seen else 30.0, "disable": not main_process()}
 

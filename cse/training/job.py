@@ -14,9 +14,10 @@ from typing import Any
 from cse.encoding.encoder import Encoder
 from cse.models.storage import Storage
 from cse.training.bar import main_process, step_bar
-from cse.training.loop import LogEntry, train
+from cse.training.loop import train
 from cse.training.output import reserved_output
 from cse.training.recipe import Recipe
+from cse.training.records import LogEntry
 from cse.training.run import Run, TrainRequest, prepare
 from cse.training.tracking import Tracker, check_trackers, tracked_settings, tracking
 
@@ -52,7 +53,8 @@ class TrainingResult:
     """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
 
     `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
-    `best_step` steps) and at the last one. The folder holds the best model, without dev pairs the last one.
+    `best_step` steps) and at the last one; with held-out texts the percent of `cse.training.held_out`. The folder holds
+    the model that `selection` describes. `stopped` says why the run ended early, if it did.
     """
 
     output: str
@@ -62,6 +64,8 @@ class TrainingResult:
     best: float | None = None
     best_step: int | None = None
     last: float | None = None
+    selection: str | None = None
+    stopped: str | None = None
 
     def load(self) -> Encoder:
         """Open the trained model, as `cse.load(result.output)` does."""
@@ -97,8 +101,10 @@ def run_job(
 
     With `progress` a bar is on stderr. Only the main process calls the callbacks.
     """
-    if not run.dev:
+    if not run.selects:
         note("no dev pairs: trains to the end and selects nothing")
+    if run.held_out:
+        note(f"{len(run.held_out)} texts are held out: their score sees a collapse, not which of two models is better")
     with ExitStack() as stack:
         called: list[Callback] = []
         if progress:
@@ -119,6 +125,6 @@ def run_job(
             storage=Storage(options.storage or recipe.storage or "float32"),
             precision=options.precision or recipe.precision or "auto", report=report,
         )  # fmt: skip
-    if run.dev and summary["best"] <= summary["start"]:
+    if run.selects and summary["best"] <= summary["start"]:
         note("no evaluation beat the untrained start: lower the learning rate or give more text")
     return TrainingResult(**summary)

@@ -19,7 +19,7 @@ from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
-OF_DATA = {"data", "examples", "dev_pairs", "texts"}
+OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
 
 

@@ -23,6 +23,8 @@ from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.storage.writing import digest
 from cse.text.in_memory import IN_MEMORY, given_examples, given_pairs
 from cse.text.sentences import load_examples, scored_pairs
+from cse.training.held_out import SELECTION as HELD_OUT
+from cse.training.held_out import hold_out
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from cse.text.sentences import Pair
 
 READ = 10_000  # examples at a time
+AUTO = "auto"  # dev: texts are held out
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class TrainRequest:
     """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
     `data` is a file or hub id, or the texts themselves as `given_examples` takes them; `column` and the first `limit`
-    examples are read. `dev` is a file of scored pairs, or the pairs. `settings` are those of `cse.methods.settings`;
-    None keeps the preset's.
+    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO` to hold out texts. `settings` are those of
+    `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
@@ -64,7 +67,7 @@ class TrainRequest:
 
     def dev_pairs(self) -> list[Pair] | None:
         """The scored pairs, if there are any. Raises ValueError for bad ones and for grades that are all equal."""
-        if self.dev is None:
+        if self.dev in (None, AUTO):
             return None
         if isinstance(self.dev, str | Path):
             pairs, name = scored_pairs(Path(self.dev)), str(self.dev)
@@ -91,12 +94,28 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class Run:
-    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts."""
+    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts.
+
+    `held_out` are texts that are not trained on, to select on without labels in place of dev pairs.
+    """
 
     config: TrainConfig
     examples: Dataset
     dev: Sequence[Pair] | None
     source: str
+    held_out: tuple[str, ...] = ()
+
+    @property
+    def selects(self) -> bool:
+        """True if the best evaluation is kept."""
+        return bool(self.dev or self.held_out)
+
+    @property
+    def selection(self) -> str:
+        """How the state to keep is selected, for records."""
+        if self.held_out:
+            return HELD_OUT
+        return "best on dev" if self.dev else "last step; nothing was selected"
 
     @property
     def steps_per_epoch(self) -> int:
@@ -119,6 +138,7 @@ class Run:
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
             "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
             "texts": digest(*self._texts(), json.dumps(self.dev)),
+            **({"held_out": len(self.held_out)} if self.held_out else {}),
         }  # fmt: skip
         return json.loads(json.dumps(value))
 
@@ -169,10 +189,11 @@ def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: 
     dev = request.dev_pairs()
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
+    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = Encoder(model, tokenizer, method, name=request.method, backbone=name)
     encoder.select_learned(config.freeze_embeddings)
-    return encoder, Run(config, examples, dev, request.source)
+    return encoder, Run(config, examples, dev, request.source, held_out)

@@ -103,6 +103,8 @@ def read_run(path: Path, name: str) -> RunRecord:
         settings, dev = _unfinished(path) if unfinished else _finished(path)
     except ArtefactError as error:
         problem = " ".join(str(error).split())
+    scores = [entry["dev"] for entry in log if entry.get("dev") is not None]
+    dev = {**dev, "last": scores[-1]} if scores else dev  # a checkpoint records what was known when it was saved
     state = State.DAMAGED if problem else State.UNFINISHED if unfinished else State.FINISHED
     return RunRecord(name, path, state, problem, settings, dev, log)
 

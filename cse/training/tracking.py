@@ -17,7 +17,7 @@ from cse.training.run import Run
 if TYPE_CHECKING:
     from accelerate.tracking import GeneralTracker
 
-    from cse.training.loop import LogEntry
+    from cse.training.records import LogEntry
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
 PROJECT = "contrastive-sentence-embeddings"
