@@ -15,7 +15,7 @@ from cse.commands.cli import command, log, print_json
 if TYPE_CHECKING:
     from cse.training.run_listing import RunRecord
 
-COLUMNS = ("run", "state", "method", "data", "start", "best", "gain", "steps", "time")
+COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
 WIDEST = 60  # characters of a cell
 
 
@@ -31,6 +31,8 @@ def main(
     json_output: Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")] = False,
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
+
+    Scores on pairs are Spearman x 100; those on held-out texts are percent and do not tell which model is better.
 
     Example: python -m scripts.runs runs --plot curves.svg
 
@@ -83,7 +85,9 @@ def _cells(run: RunRecord) -> tuple[str, ...]:
     scores = [None if found[name] is None else f"{found[name]:.2f}" for name in ("start", "best")]
     gain = None if run.gain is None else f"{run.gain:+.2f}"
     time = None if run.seconds is None else str(timedelta(seconds=round(run.seconds)))
-    return tuple(map(_shown, (run.name, run.state.value, method, found["data"], *scores, gain, run.steps, time)))
+    return tuple(
+        map(_shown, (run.name, run.state.value, method, found["data"], run.scored_on, *scores, gain, run.steps, time))
+    )
 
 
 def _shown(value: Any) -> str:

@@ -27,8 +27,10 @@ def given_examples(
     """
     from datasets import Dataset
 
-    if isinstance(data, Mapping) or not isinstance(data, Iterable):
-        raise ValueError(f"data is a {type(data).__name__}; give a list of texts, one split of a dataset, or a path")
+    if not (isinstance(data, Dataset) or is_items(data)):
+        raise ValueError(
+            f"data is a {type(data).__name__}; give a list of texts such as a column, one split of a dataset, or a path"
+        )
     rows: list[tuple[str, ...]] = []
     for row in _of_dataset(data, column, supervised) if isinstance(data, Dataset) else _of_items(data, supervised):
         if len(rows) == limit:
@@ -37,6 +39,12 @@ def given_examples(
     if not rows:
         raise ValueError(f"{IN_MEMORY}: no sentence in them")
     return Dataset.from_dict({str(number): texts for number, texts in enumerate(zip(*rows, strict=True))})
+
+
+def is_items(data: object) -> bool:
+    """True for a list of items or the like; not for what has columns or keys, such as a data frame or a dataset."""
+    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
+    return isinstance(data, Iterable) and not (isinstance(data, Mapping) or columned)
 
 
 def _of_dataset(data: Dataset, column: str | None, supervised: bool) -> Iterator[tuple[str, ...]]:

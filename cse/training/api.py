@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from cse.encoding.precision import PRECISIONS
 from cse.methods.settings import CALLED, SETTINGS, Setting
 from cse.models.names import BACKBONE
 from cse.models.storage import Storage
+from cse.text.in_memory import is_items
 from cse.training.job import Callback, JobOptions, TrainingResult, assemble, run_job
 from cse.training.recipe import chosen_recipe, read_recipe
 from cse.training.run import TrainRequest
@@ -92,7 +93,7 @@ def train(
     called = [callbacks] if callable(callbacks) else list(callbacks)
     _check(storage, precision, limit, called)
     repeated = chosen_recipe(method, None if recipe is None else read_recipe(str(recipe)))
-    if not isinstance(data, str | Path | Mapping) and isinstance(data, Iterable) and not hasattr(data, "column_names"):
+    if not isinstance(data, str | Path) and is_items(data):
         data = list(data)
         supervised = bool(data) and isinstance(data[0], tuple | list) if supervised is None else supervised
     reports = list(report_to) if isinstance(report_to, list | tuple) else [report_to]

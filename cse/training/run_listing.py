@@ -19,6 +19,8 @@ from cse.training.output import RUN
 from cse.training.state import STATE_FOLDER
 
 PARTIAL = ".partial"
+NUMBER = (int, float)
+SCORED_ON = {"pairs": "dev_pairs", "held-out": "held_out"}
 
 
 class State(str, Enum):
@@ -46,6 +48,11 @@ class RunRecord:
     log: tuple[Mapping[str, Any], ...] = ()
 
     @property
+    def scored_on(self) -> str | None:
+        """The source of its dev scores: pairs (Spearman x 100), held-out texts (percent) or nothing (None)."""
+        return next((what for what, key in SCORED_ON.items() if self.settings.get(key)), None)
+
+    @property
     def gain(self) -> float | None:
         """The best dev score minus that of the start."""
         start, best = self.dev.get("start"), self.dev.get("best")
@@ -61,7 +68,7 @@ class RunRecord:
         """Seconds of its steps and evaluations."""
         rates = [entry.get("sentences_per_second") for entry in self.log]
         size = self.settings.get("batch_size")
-        if not rates or not size or not all(rates):
+        if not rates or not isinstance(size, int) or not all(rates):
             return None
         return round(sum(size / rate for rate in rates if rate), 1)
 
@@ -70,8 +77,9 @@ class RunRecord:
         scores = {name: self.dev.get(name) for name in ("start", "best", "best_step", "last")}
         return {
             "name": self.name, "path": str(self.path), "state": self.state.value, "problem": self.problem,
-            "method": self.settings.get("method.name"), "data": self.settings.get("data"), **scores, "gain": self.gain,
-            "steps": self.steps, "seconds": self.seconds, "settings": dict(self.settings),
+            "method": self.settings.get("method.name"), "data": self.settings.get("data"),
+            "scored_on": self.scored_on, **scores, "gain": self.gain, "steps": self.steps,
+            "seconds": self.seconds, "settings": dict(self.settings),
         }  # fmt: skip
 
 
@@ -98,10 +106,13 @@ def read_run(path: Path, name: str) -> RunRecord:
         raise ValueError(f"{path}: no run in it; give a folder that scripts.train wrote")
     settings: dict[str, Any] = {}
     dev: Mapping[str, Any] = {}
-    log, problem = _log(path / LOG, unfinished)
+    log: tuple[Mapping[str, Any], ...] = ()
     try:
+        log, problem = _log(path / LOG, unfinished)
         settings, dev = _unfinished(path) if unfinished else _finished(path)
-    except ArtefactError as error:
+        if not all(isinstance(score, NUMBER) for score in dev.values()):
+            dev, problem = {}, f"{path}: its dev scores are no numbers; train it again"
+    except (ArtefactError, OSError) as error:
         problem = " ".join(str(error).split())
     scores = [entry["dev"] for entry in log if entry.get("dev") is not None]
     dev = {**dev, "last": scores[-1]} if scores else dev  # a checkpoint records what was known when it was saved
@@ -146,8 +157,9 @@ def _log(path: Path, unfinished: bool) -> tuple[tuple[Mapping[str, Any], ...], s
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
-            whole = isinstance(entry["step"], int) and isinstance(entry["loss"], float)
-        except (ValueError, TypeError, KeyError, RecursionError):
+            known = [entry["loss"], *(entry.get(name) or 0.0 for name in ("dev", "sentences_per_second"))]
+            whole = isinstance(entry["step"], int) and all(isinstance(value, NUMBER) for value in known)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             whole = False
         if not whole:
             return tuple(entries), f"{path}: line {number} is damaged; restore it"

@@ -81,10 +81,10 @@ def test_the_table_has_a_line_per_run(folder: Path) -> None:
     lines = [line.split() for line in runs(folder)[0].splitlines()]
     two, one, _ = _by_name(folder)
     times = [str(timedelta(seconds=round(run["seconds"]))) for run in (one, two)]
-    assert lines[0] == ["run", "state", "method", "data", "start", "best", "gain", "steps", "time"]
+    assert lines[0] == ["run", "state", "method", "data", "scored", "on", "start", "best", "gain", "steps", "time"]
     scores = [f"{one['start']:.2f}", f"{one['best']:.2f}", f"{one['gain']:+.2f}"]
-    assert lines[1] == ["deep/one", "finished", "simcse", "texts", "in", "memory", *scores, "4", times[0]]
-    assert lines[3] == ["two", "finished", "dcpcse", "texts", "in", "memory", "-", "-", "-", "4", times[1]]
+    assert lines[1] == ["deep/one", "finished", "simcse", "texts", "in", "memory", "pairs", *scores, "4", times[0]]
+    assert lines[3] == ["two", "finished", "dcpcse", "texts", "in", "memory", "-", "-", "-", "-", "4", times[1]]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,9 @@ def test_the_table_has_a_line_per_run(folder: Path) -> None:
         ("two/model.safetensors", None, "lacks model.safetensors"),
         ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5}\n{"step": 2, "lo', "line 2 is damaged"),
         ("two/train_log.jsonl", b"[]\n", "line 1 is damaged"),
+        ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5, "sentences_per_second": "fast"}\n', "line 1 is damaged"),
+        ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5, "dev": [1]}\n', "line 1 is damaged"),
+        ("three.partial/state/meta.json", b'{"dev": {"start": "high"}}', "dev scores are no numbers"),
         ("two/train_log.jsonl", b"\xff\x00\n", "line 1 is damaged"),
         ("three.partial/run.json", b"[1]", "run.json"),
         ("three.partial/run.json", b'{"recipe": 5}', "holds no recipe"),
@@ -116,6 +119,14 @@ def test_a_damaged_run_is_listed_with_what_is_wrong(
     (note,) = notes.splitlines()
     assert note.startswith(f"{name}: ")
     assert problem in note
+
+
+def test_runs_are_told_apart_by_what_they_were_scored_on(bert_folder: Path, tmp_path: Path) -> None:
+    texts = [f"one two three four five {number}" for number in range(120)]
+    options = {"backbone": bert_folder, "progress": False, "max_steps": 1}
+    for dev in ("auto", "none"):
+        cse.train("simcse", texts, output=tmp_path / "runs" / dev, dev=dev, **options)
+    assert [run.scored_on for run in list_runs(tmp_path / "runs")] == ["held-out", None]
 
 
 def test_the_last_line_of_an_unfinished_run_may_be_cut_off(folder: Path) -> None:

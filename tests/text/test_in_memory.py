@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from datasets import Dataset
+from pandas import DataFrame, Series
 
 from cse.text.in_memory import given_examples, given_pairs
 from cse.text.sentences import load_examples, scored_pairs
@@ -16,7 +18,15 @@ def test_texts_in_memory_are_read_as_lines_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n".join(TEXTS))
     of_file = load_examples(str(tmp_path / "a.txt"), None, False)
     columns = Dataset.from_dict({"number": [1, 2, 3, 4], "text": TEXTS})
-    for data in (TEXTS, tuple(TEXTS), iter(TEXTS), columns, columns.with_format("pandas")):
+    for data in (
+        TEXTS,
+        tuple(TEXTS),
+        iter(TEXTS),
+        Series(TEXTS),
+        np.array(TEXTS),
+        columns,
+        columns.with_format("pandas"),
+    ):
         assert given_examples(data)[:] == of_file[:]
     assert given_examples(columns, column="number")["0"] == ["1", "2", "3", "4"]
     assert given_examples(TEXTS, limit=2)[:] == of_file[:2]
@@ -40,7 +50,8 @@ def test_tuples_in_memory_are_read_as_a_supervised_file(tmp_path: Path) -> None:
         ([("a", "b")], {}, r"item 1 is \('a', 'b'\), not a text"),
         (b"bytes", {}, "item 1 is 98, not a text"),
         (["a\ud800"], {}, "item 1 holds half of a surrogate pair"),
-        ({"train": ["a"]}, {}, "data is a dict; give a list of texts, one split of a dataset, or a path"),
+        ({"train": ["a"]}, {}, "data is a dict; give a list of texts such as a column, one split of a dataset, or a"),
+        (DataFrame({"text": ["a"], "label": [1]}), {}, "data is a DataFrame; give a list of texts such as a column"),
         (5, {}, "data is a int; give"),
         (["a"], {"supervised": True}, "item 1 has 1 texts or an empty one; give two or three everywhere"),
         ([("a", "b"), ("a", "b", "c")], {"supervised": True}, "item 2 has 3 texts"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import SENTENCES
 from datasets import Dataset
+from pandas import DataFrame
 from typer.testing import CliRunner
 
 import cse
@@ -143,6 +144,7 @@ def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
         ({"learning_rat": 0.1}, "unknown settings: learning_rat; choose from batch_size, learning_rate"),
         ({"batch_size": 1}, "batch_size is 1; give at least 2"),
         ({"data": ["one"]}, "texts in memory: contrastive training needs at least 2 examples, got 1"),
+        ({"data": DataFrame({"text": SENTENCES, "label": range(7)})}, "data is a DataFrame; give a list of texts"),
         ({"data": []}, "texts in memory: no sentence in them"),
         ({"data": "missing.txt"}, "missing.txt: no such file"),
         ({"dev": [(1, "a", "b")]}, "`dev`: "),
