@@ -99,7 +99,9 @@ def main(
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
     report_to: Annotated[
         list[str] | None,
-        _option(RUN, "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable."),
+        _option(
+            RUN, "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.", metavar="NAME"
+        ),
     ] = None,
     resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,

@@ -25,12 +25,18 @@ def progress_options() -> dict[str, Any]:
 
 @contextmanager
 def step_bar(name: str, steps: int) -> Iterator[Callable[[LogEntry], None]]:
-    """Show a bar in the block; the function that it gives moves the bar to the step of an entry."""
+    """Show a bar in the block; the function that it gives moves the bar to the step of an entry, or clears its line.
+
+    It does so for a note, which is printed in its place.
+    """
     from tqdm import tqdm
 
     with tqdm(total=steps, unit="step", desc=name, **progress_options()) as bar:
 
         def show(entry: LogEntry) -> None:
+            if "note" in entry:
+                bar.clear()
+                return
             shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
             bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
             bar.update(entry["step"] - bar.n)

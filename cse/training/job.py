@@ -106,15 +106,16 @@ def run_job(
     if run.held_out:
         note(f"{len(run.held_out)} texts are held out: their score sees a collapse, not which of two models is better")
     with ExitStack() as stack:
-        called: list[Callback] = []
-        if progress:
-            called.append(stack.enter_context(step_bar(encoder.name, run.steps)))
+        show = stack.enter_context(step_bar(encoder.name, run.steps)) if progress else None
+        called: list[Callback] = [show] if show else []
         if main_process():
             followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
             called += [stack.enter_context(followed), *callbacks]
 
         def report(entry: LogEntry) -> None:
             if "note" in entry:
+                if show:
+                    show(entry)
                 note(entry["note"])
                 return
             for callback in called:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import cse
 from cse.commands.train import app
 from cse.errors import ArtefactError
 from cse.methods.settings import CALLED, SETTINGS
-from cse.training.bar import progress_options
+from cse.training.bar import progress_options, step_bar
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 SMALL = {"batch_size": 3, "eval_every": 1, "seed": 5, "learning_rate": 1e-3}
@@ -113,6 +114,23 @@ def test_a_bar_moves_where_someone_sees_it(monkeypatch: pytest.MonkeyPatch) -> N
     assert not progress_options()["disable"]
     monkeypatch.setenv("RANK", "1")
     assert progress_options()["disable"]
+
+
+def test_a_note_is_printed_on_a_line_without_the_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with step_bar("simcse", 4) as show:
+        assert not capsys.readouterr().err.endswith("\r")
+        show({"step": 0, "note": "a note"})
+        assert capsys.readouterr().err.endswith("\r")
+
+
+def test_a_note_clears_the_bar_of_its_run(bert_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "out.partial").mkdir()
+    shown: list[dict] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cse.training.job.step_bar", lambda *_: nullcontext(shown.append))
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, resume=True, max_steps=1)
+    assert ["note" in entry for entry in shown] == [True, False]
+    assert "no saved state; the run starts again" in caplog.text
 
 
 def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, tmp_path: Path) -> None:
