@@ -32,7 +32,7 @@ def main(
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
 
-    Scores on pairs are Spearman x 100; those on held-out texts are percent and do not tell which model is better.
+    Scores on pairs are Spearman x 100; those on held-out texts are no proof of a better model.
 
     Example: python -m scripts.runs runs --plot curves.svg
 

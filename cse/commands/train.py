@@ -80,8 +80,8 @@ def main(
         str,
         _option(
             DATA,
-            "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: select on held-out texts "
-            "without labels, which sees a collapse and does not tell which model is better; or none.",
+            "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: hold out texts, end a run "
+            "that collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
             metavar="FILE|auto|none",
         ),
     ] = "none",

@@ -66,9 +66,9 @@ def train(
         output: The checkpoint folder to write. An unfinished run is in the folder `output` + ".partial".
         backbone: Folder or hub id of a masked language model; default: the recipe's or the bundled one.
         dev: Scored pairs (score, sentence, sentence), or a tab-separated file of them, to select on: the best
-            evaluation is kept. "auto" holds out texts, keeps the best of a score of them without labels, and ends a run
-            that collapses; the score is no judge between models (`cse.training.held_out`). By default or with "none"
-            nothing is selected, and the last step is kept.
+            evaluation is kept. "auto" holds out texts, ends a run that collapses, and keeps the best of a score without
+            labels, which is not proof of a better model (`cse.training.held_out` has the evidence). By default, or with
+            "none", nothing is selected, and the last step is kept.
         supervised: Whether `data` has tuples, or columns sent0, sent1 and hard_neg; default: yes for a list of tuples.
         column: The column of a table or `Dataset` that holds the texts; needed where there are several.
         limit: Use the first N examples, at least 1; default: all.

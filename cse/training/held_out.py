@@ -1,10 +1,19 @@
-"""A guard without labels: texts held out from training, and a score of them that sees a collapse.
+"""A guard without labels: texts held out from training, a score of them, and the signs of a collapse.
 
-It is no judge between models. Measured over ten models and 1,200 texts of each of four sets, the score has a rank
-correlation of .95 (biomedical titles), .42 (AG News), .37 (search snippets) and -.04 (Stack Overflow titles) with the
-share of the five nearest texts that have the same label. That was the best of five such scores (words dropped, first
-and second half, uniformity, alignment and uniformity); all of them see a clear failure. Its use for choosing a step
-within one run has not been measured.
+The score is no judge between models, and an unproven one between the steps of a run. It is the concentration of the
+vectors: 100 minus their effective rank (the exponential of the entropy of the spectrum) in percent of the dimensions.
+Measured in single runs on the bundled backbone, with the share of the five nearest texts that have the same label, from
+the start to the end:
+
+| run | neighbours | concentration | rank correlation |
+|---|---|---|---|
+| SimCSE's preset, Stack Overflow titles, 30 steps | 78.1, 48.1 | 77.5, 69.4 | 1.0 |
+| rate 1e-5, temperature .2, 105 steps | 78.1, best 80.4 at step 30, 75.6 | 77.5, best 78.4 at step 45, 76.7 | .93 |
+| SimCSE's preset, AG News, 25 steps | 79.4, 73.4 | 78.5, 70.2 | 1.0 |
+
+In all three the scores by which a text finds its other half, or its original after words are dropped, rose while the
+neighbours got worse. The score is wrong where training spreads vectors that lay together: PromptBERT on Wikipedia
+gains 17 points on STS-B dev in thirty steps (66.2 to 83.1) while its concentration falls from 83.7 to 74.8.
 """
 
 from __future__ import annotations
@@ -24,44 +33,71 @@ if TYPE_CHECKING:
 
 MOST, LEAST = 500, 20  # held-out texts
 SHARE = 5  # one text of so many is held out
-WORDS = 6  # fewer do not make two halves that say something
+WORDS = 6  # fewer leave too little when some are dropped
+DROPPED = 0.4  # share of the words
 COLLAPSED = 0.99  # mean cosine of different texts
-READ = 10_000  # texts at a time
 SAME = 1e-6  # cosines that differ by less are equal in float32
-SELECTION = "best at finding the other half of held-out texts, without labels"
+READ = 10_000  # texts at a time
+SELECTION = "highest concentration of held-out texts, without labels"
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """Of held-out texts: percent whose odd words find their even words, and the mean cosine of different texts."""
+    """Of held-out texts: the concentration in percent, the signs of a collapse.
 
+    `found` is the percent of texts that are found after words are dropped, `cosine` the mean of different texts.
+    """
+
+    concentration: float
     found: float
     cosine: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.found:.1f} % of shortened texts are found, different texts have a mean cosine of {self.cosine:.3f}"
+        )
+
+    def has_collapsed(self, start: HeldOutScore) -> bool:
+        """True if nearly all texts have one vector, or half of those found at the `start` are no longer found.
+
+        Vectors that are as much alike at the start, as an untrained RoBERTa's are, have not collapsed.
+        """
+        return COLLAPSED < self.cosine > start.cosine or self.found < start.found / 2
+
 
 def held_out_score(encode: Encode, texts: Sequence[str]) -> HeldOutScore:
-    """Score an encoder without dropout on texts of two words or more.
+    """Score an encoder without dropout on texts.
 
-    The odd words of a text (first, third, ...) have found its even words if their cosine is higher than with the even
-    words of any other text; an equal one counts as not found. The mean cosine is that of odd words with the even words
-    of other texts; it is 1 if vectors are not finite or all cosines are the same.
+    A text is found if its copy without 40 % of the words, drawn at random, is nearer to it by cosine than to any other
+    text; an equal cosine counts as not found. If vectors are not finite or all the same, nothing is found, the mean
+    cosine is 1 and the concentration 0.
     """
-    words = [text.split() for text in texts]
-    vectors = np.asarray(encode([" ".join(half) for start in (0, 1) for half in (each[start::2] for each in words)]))
-    odd, even = unit_rows(vectors.astype(np.float64)).reshape(2, len(texts), -1)
-    cosines = odd @ even.T  # (N, N)
+    count = len(texts)
+    vectors = np.asarray(encode([*texts, *map(_thinned, range(count), texts)]), dtype=np.float64)
+    whole, thinned = unit_rows(vectors).reshape(2, count, -1)
+    cosines = thinned @ whole.T  # (N, N)
     if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < SAME:
-        return HeldOutScore(0.0, 1.0)
+        return HeldOutScore(0.0, 0.0, 1.0)
     own, others = np.diag(cosines), cosines.copy()
     np.fill_diagonal(others, -np.inf)
     found = 100 * float((own > others.max(axis=1) + SAME).mean())
-    count = len(texts)
-    return HeldOutScore(round(found, 3), float((cosines.sum() - own.sum()) / (count * (count - 1))))
+    mean = float((cosines.sum() - own.sum()) / (count * (count - 1)))
+    return HeldOutScore(round(_concentration(whole), 3), round(found, 3), mean)
 
 
-def has_collapsed(score: HeldOutScore, start_cosine: float) -> bool:
-    """True if nearly all texts have one vector, and did less so at the start: an untrained RoBERTa does."""
-    return score.cosine > COLLAPSED and score.cosine > start_cosine
+def _thinned(number: int, text: str) -> str:
+    """A text without 40 % of its words, always the same ones for a text of this number."""
+    words = text.split()
+    kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED)))]
+    return " ".join(words[place] for place in sorted(kept.tolist()))
+
+
+def _concentration(rows: np.ndarray) -> float:
+    """100 minus the effective rank (Roy and Vetterli 2007) of centred rows (N, d), in percent of the dimensions."""
+    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
+    shares = variances[variances > 0] / variances.sum()
+    rank = np.exp(-(shares * np.log(shares)).sum())
+    return float(100 * (1 - rank / min(len(rows) - 1, rows.shape[1])))
 
 
 def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:

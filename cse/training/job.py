@@ -53,8 +53,8 @@ class TrainingResult:
     """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
 
     `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
-    `best_step` steps) and at the last one; with held-out texts the percent of `cse.training.held_out`. The folder holds
-    the model that `selection` describes. `stopped` says why the run ended early, if it did.
+    `best_step` steps) and at the last one; with held-out texts the concentration of `cse.training.held_out`. The folder
+    holds the model that `selection` describes. `stopped` says why the run ended early, if it did.
     """
 
     output: str
@@ -104,7 +104,7 @@ def run_job(
     if not run.selects:
         note("no dev pairs: trains to the end and selects nothing")
     if run.held_out:
-        note(f"{len(run.held_out)} texts are held out: their score sees a collapse, not which of two models is better")
+        note(f"{len(run.held_out)} texts are held out: they show a collapse, but a higher score is not proof of better")
     with ExitStack() as stack:
         show = stack.enter_context(step_bar(encoder.name, run.steps)) if progress else None
         called: list[Callback] = [show] if show else []
@@ -127,5 +127,6 @@ def run_job(
             precision=options.precision or recipe.precision or "auto", report=report,
         )  # fmt: skip
     if run.selects and summary["best"] <= summary["start"]:
-        note("no evaluation beat the untrained start: lower the learning rate or give more text")
+        cure = "compare the two on your own texts" if run.held_out else "lower the learning rate or give more text"
+        note(f"no evaluation beat the untrained start: {cure}")
     return TrainingResult(**summary)

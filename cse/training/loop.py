@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +23,7 @@ from cse.encoding.overlap import beside
 from cse.models.checkpoint import LOG, read_start, save
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder
-from cse.training.held_out import has_collapsed, held_out_score
+from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
@@ -222,13 +222,10 @@ class TrainingLoop:
         found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
         (found,) = broadcast_object_list([found])  # all processes stop at the same step
         if step == 0:
-            self.state["start_cosine"] = found.cosine
-        elif has_collapsed(found, self.state["start_cosine"]):
-            self.state["stopped"] = (
-                f"collapsed at step {step}: different texts have a mean cosine of {found.cosine:.3f}; "
-                "lower `learning_rate`"
-            )
-        return found.found
+            self.state["held_out"] = asdict(found)
+        elif found.has_collapsed(HeldOutScore(**self.state["held_out"])):
+            self.state["stopped"] = f"collapsed at step {step} ({found}); lower `learning_rate`"
+        return found.concentration
 
     def summary(self, output: Path) -> TrainingSummary:
         """The summary of the run, which is over."""

@@ -17,7 +17,7 @@ class TrainingState(TypedDict):
     """A saved state without its tensors: steps done, recipe, seconds of training, dev scores.
 
     `log` is the digest of the training log so far, which the first versions did not record. With held-out texts
-    `start_cosine` is their mean cosine before the first step, and `stopped` why the run ended early.
+    `held_out` is their score before the first step, and `stopped` why the run ended early.
     """
 
     step: int
@@ -25,7 +25,7 @@ class TrainingState(TypedDict):
     seconds: float
     dev: DevScores
     log: NotRequired[str]
-    start_cosine: NotRequired[float]
+    held_out: NotRequired[dict[str, float]]
     stopped: NotRequired[str]
 
 

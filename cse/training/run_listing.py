@@ -49,7 +49,7 @@ class RunRecord:
 
     @property
     def scored_on(self) -> str | None:
-        """The source of its dev scores: pairs (Spearman x 100), held-out texts (percent) or nothing (None)."""
+        """The source of its dev scores: pairs (Spearman x 100), held-out texts (concentration) or nothing (None)."""
         return next((what for what, key in SCORED_ON.items() if self.settings.get(key)), None)
 
     @property

@@ -15,7 +15,7 @@ from cse.commands.train import app
 from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
 from cse.training import loop
-from cse.training.held_out import HeldOutScore, has_collapsed, held_out_score, hold_out
+from cse.training.held_out import HeldOutScore, held_out_score, hold_out
 from cse.training.loop import train
 from cse.training.run import TrainRequest, prepare
 
@@ -28,39 +28,68 @@ TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
 SETTINGS = {"batch_size": 8, "eval_every": 2, "max_steps": 6, "learning_rate": 1e-3}
 
 
-def by_hand(encode: object, texts: list[str]) -> tuple[float, float]:
-    """The score and mean cosine, one text and pair at a time."""
-    halves = [(" ".join(text.split()[::2]), " ".join(text.split()[1::2])) for text in texts]
-    units = [[vector / np.linalg.norm(vector) for vector in encode(list(pair)).astype(float)] for pair in halves]
-    found, cosines = 0, []
-    for number, (odd, even) in enumerate(units):
-        others = [float(odd @ other) for place, (_, other) in enumerate(units) if place != number]
-        found += float(odd @ even) > max(others) + 1e-6
-        cosines += others
-    return 100 * found / len(texts), float(np.mean(cosines))
+def by_hand(encode: object, texts: list[str]) -> tuple[float, float, float]:
+    """The score, one text, pair and direction at a time."""
+    short = []
+    for number, text in enumerate(texts):
+        words = text.split()
+        order = np.random.default_rng(number).permutation(len(words))
+        kept = set(order[: round(0.6 * len(words))].tolist())
+        short.append(" ".join(word for place, word in enumerate(words) if place in kept))
+    units, found, cosines = [vector / np.linalg.norm(vector) for vector in encode(texts).astype(float)], 0, []
+    for number, text in enumerate(short):
+        (vector,) = encode([text]).astype(float)
+        near = [float(vector @ other) / np.linalg.norm(vector) for other in units]
+        own = near.pop(number)
+        found += own > max(near) + 1e-6
+        cosines += near
+    centre = sum(units) / len(units)
+    scatter = sum(np.outer(unit - centre, unit - centre) for unit in units)
+    shares = [value for value in np.linalg.eigvalsh(scatter) / np.trace(scatter) if value > 1e-12]
+    rank = np.exp(-sum(share * np.log(share) for share in shares))
+    size = min(len(units) - 1, len(centre))
+    return 100 * (1 - rank / size), 100 * found / len(texts), float(np.mean(cosines))
 
 
 def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "mean")
-    found = held_out_score(encoder.encode, TEXTS[::5])
-    expected = by_hand(encoder.encode, TEXTS[::5])
-    assert (found.found, found.cosine) == pytest.approx(expected, abs=1e-3)
-    assert 0 < found.found < 100
+    for texts in (TEXTS[::5], TEXTS[:20]):  # more and fewer than dimensions
+        found = held_out_score(encoder.encode, texts)
+        expected = by_hand(encoder.encode, texts)
+        assert (found.concentration, found.found, found.cosine) == pytest.approx(expected, abs=1e-3)
+        assert 0 < found.concentration < 100
 
 
 def test_an_equal_cosine_is_not_found() -> None:
-    vectors = {"a": [1, 0], "b": [1, 0], "c": [1, 0], "d": [1, 0], "e": [0, 1], "f": [0, 1]}
-    score = held_out_score(lambda texts: np.float32([vectors[text] for text in texts]), ["a b", "c d", "e f"])
+    vectors = {6: [[1, 0], [1, 0], [0, 1], [1, 0], [1, 0], [0, 1]]}  # the texts, then their shortened copies
+    score = held_out_score(lambda texts: np.float32(vectors[len(texts)]), ["a b", "c d", "e f"])
     assert score.found == pytest.approx(100 / 3, abs=1e-3)
     assert score.cosine == pytest.approx(2 / 6)
 
 
+def test_concentration_is_the_share_of_directions_that_are_not_used() -> None:
+    def score(rows: list[list[float]]) -> float:
+        return held_out_score(lambda texts: np.float32(rows * 2), [f"text {n}" for n in range(len(rows))]).concentration
+
+    square = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]]
+    assert score(square) == pytest.approx(100 / 3, abs=1e-3)  # two of three
+    assert score([*square, [0, 0, 1], [0, 0, -1]]) == pytest.approx(0, abs=1e-3)
+
+
 @pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]])
-def test_texts_with_one_vector_find_nothing_and_have_collapsed(vector: list[float]) -> None:
+def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
     score = held_out_score(lambda texts: np.tile(np.float32(vector), (len(texts), 1)), TEXTS[:30])
-    assert (score.found, score.cosine) == (0, 1)
-    assert has_collapsed(score, 0.5)
-    assert not has_collapsed(score, 1.0)  # no worse than at the start
+    assert score == HeldOutScore(0, 0, 1)
+    assert score.has_collapsed(HeldOutScore(50, 60, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("found", "cosine", "collapsed"),
+    [(60, 0.5, False), (31, 0.5, False), (29, 0.5, True), (60, 0.995, True), (60, 0.989, False)],
+)
+def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(found: float, cosine: float, collapsed: bool) -> None:
+    assert HeldOutScore(90, found, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
+    assert not HeldOutScore(90, 60, 0.995).has_collapsed(HeldOutScore(50, 60, 0.996))  # no worse than at the start
 
 
 def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
@@ -101,8 +130,8 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder:
     assert scores[result.best_step] == result.best
     encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))
     encoder.eval()
-    assert held_out_score(encoder.encode, run.held_out).found == pytest.approx(result.start, abs=1e-3)
-    assert held_out_score(result.load().encode, run.held_out).found == pytest.approx(result.best, abs=1e-3)
+    assert held_out_score(encoder.encode, run.held_out).concentration == pytest.approx(result.start, abs=1e-3)
+    assert held_out_score(result.load().encode, run.held_out).concentration == pytest.approx(result.best, abs=1e-3)
     assert not set(run.held_out) & set(run.examples["0"])
     config = read_checkpoint_config(tmp_path / "a")
     assert config.training["selection"] == result.selection
@@ -119,7 +148,7 @@ def test_the_command_prints_start_best_last_and_what_they_are(bert_folder: Path,
     done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "auto"])
     assert done.exit_code == 0, done.output
     assert {"start", "best", "last", "best_step", "selection"} <= json.loads(done.stdout).keys()
-    assert "texts are held out: their score sees a collapse, not which of two models is better" in done.stderr
+    assert "texts are held out: they show a collapse, but a higher score is not proof of better" in done.stderr
     done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "none", "--overwrite"])
     assert json.loads(done.stdout).keys() == {"output", "steps", "seconds", "selection"}
 
@@ -150,16 +179,21 @@ def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder: 
     collapse = collapsing(encoder)
     summary = train(encoder, run, tmp_path / "out", report=lambda entry: (collapse(entry), notes.append(entry)))
     assert (summary["steps"], summary["best_step"], summary["last"]) == (4, 2, 0)
-    assert summary["stopped"].startswith("collapsed at step 4: different texts have a mean cosine of 1.000; lower")
+    assert summary["stopped"] == (
+        "collapsed at step 4 (0.0 % of shortened texts are found, different texts have a mean cosine of 1.000); "
+        "lower `learning_rate`"
+    )
     assert notes[-1]["note"] == f"ended early, the best evaluation is kept: {summary['stopped']}"
-    assert held_out_score(cse.load(str(tmp_path / "out")).encode, run.held_out).found == summary["best"]
+    assert held_out_score(cse.load(str(tmp_path / "out")).encode, run.held_out).concentration == pytest.approx(
+        summary["best"], abs=1e-3
+    )
     assert len((tmp_path / "out" / "train_log.jsonl").read_text().splitlines()) == 4
 
 
 def test_an_evaluation_of_texts_that_are_nearly_one_is_not_kept_however_it_scores(
     bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scores = iter([HeldOutScore(50.0, 0.5), HeldOutScore(60.0, 0.5), HeldOutScore(90.0, 0.995)])
+    scores = iter([HeldOutScore(50, 80, 0.5), HeldOutScore(60, 80, 0.5), HeldOutScore(90, 80, 0.995)])
     monkeypatch.setattr(loop, "held_out_score", lambda *_: next(scores))
     summary = train(*guarded(bert_folder), tmp_path / "out")
     assert {name: summary[name] for name in ("start", "best", "best_step", "last", "steps")} == {
@@ -191,7 +225,7 @@ def test_a_collapse_before_any_evaluation_to_keep_is_an_error(bert_folder: Path,
     def collapse(entry: dict) -> None:
         collapsing(encoder)({**entry, "step": 3})
 
-    with pytest.raises(ValueError, match=r"^collapsed at step 2: .*; lower `learning_rate`$"):
+    with pytest.raises(ValueError, match=r"^collapsed at step 2 .*; lower `learning_rate`$"):
         train(encoder, run, tmp_path / "out", report=collapse)
     assert not (tmp_path / "out").exists()
 
