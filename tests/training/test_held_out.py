@@ -17,6 +17,7 @@ from cse.models.checkpoint import read_checkpoint_config
 from cse.training import loop
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
 from cse.training.loop import train
+from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest, prepare
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
@@ -137,6 +138,7 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder:
     assert config.training["selection"] == result.selection
     assert "without labels" in result.selection
     assert config.training["settings"]["held_out"] == len(run.held_out)
+    assert "held_out" not in read_recipe(result.output).settings
     card = model_card(config)
     assert "spearman" not in card.lower()
     assert f"- best: {result.best}" in card
