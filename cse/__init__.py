@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
+    from cse.training.api import train
 
-__all__ = ["Encoder", "load"]
+__all__ = ["Encoder", "load", "train"]
 __version__ = "0.1.0"
 
 
@@ -29,10 +30,20 @@ def load(
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Encoder` at its first use."""
-    if name != "Encoder":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cse.encoding.encoder import Encoder
+    """Import `Encoder` or `train` at its first use."""
+    if name == "Encoder":
+        from cse.encoding.encoder import Encoder
 
-    globals()[name] = Encoder
-    return Encoder
+        globals()[name] = Encoder
+    elif name == "train":
+        from cse.training.api import train
+
+        globals()[name] = train
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """The names of the module, those imported at their first use among them."""
+    return sorted({*globals(), *__all__})

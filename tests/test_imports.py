@@ -107,7 +107,7 @@ def test_every_module_is_read() -> None:
     assert len(MODULES) == 1 + sum(1 for package in PACKAGES for _ in (ROOT / package).rglob("*.py"))
     assert imports("cse.models.loading") >= {"cse.encoding.torch_encoder", "cse.storage.hub"}
     assert "torch" in imports("cse.training.losses")
-    assert {"cse.encoding.encoder", "cse.models.loading"} == of_project("cse")  # in functions
+    assert {"cse.encoding.encoder", "cse.models.loading", "cse.training.api"} == of_project("cse")  # in functions
     assert not of_project("cse", deferred=False)  # not at import, and not what only type checkers see
 
 
@@ -197,7 +197,8 @@ def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> Non
     code = (
         "import sys, cse; assert 'torch' not in sys.modules; from cse import Encoder; "
         "import cse.encoding.encoder as home; assert cse.Encoder is Encoder is home.Encoder; "
-        "assert set(cse.__all__) <= set(dir(cse)); from cse import *; load, Encoder"
+        "assert set(cse.__all__) <= set(dir(cse)); from cse import *; load, Encoder, train; "
+        "from cse.training import api; assert cse.train is api.train"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
     with pytest.raises(AttributeError, match="no attribute 'Decoder'"):

@@ -1,4 +1,4 @@
-"""The papers' figures as PNG files in one style, readable without colour vision.
+"""The papers' figures, and curves of runs, as PNG files in one style, readable without colour vision.
 
 Every function writes `path` atomically at 150 dots per inch, creating its folder, and returns it. `title` is printed as
 given and should name model, seeds and protocol. All raise ValueError if there is nothing to draw.
@@ -28,6 +28,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
 BUCKETS = 5
 MOST_COLUMNS = 5
+MOST_POINTS = 100  # of a curve of losses
 LINES = (5.8, 3.8)  # inches of a line plot
 
 
@@ -137,6 +138,32 @@ def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
     return _save(figure, path)
 
 
+def training_curves(
+    logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
+) -> Path:
+    """Two panels with a line per run: its loss and, if any run has dev pairs, its dev score by step.
+
+    `logs`: run -> the entries of its steps (`step`, `loss` and at evaluations `dev`); `starts`: run -> dev score before
+    the first step. Losses are means over equal parts of a run, at most `MOST_POINTS`. A .svg `path` gets an SVG.
+    """
+    lines: dict[str, dict[str, Any]] = {"loss": {}, "dev": {}}
+    for run, entries in logs.items():
+        losses = np.array([(entry["step"], entry["loss"]) for entry in entries])
+        lines["loss"][run] = [part.mean(axis=0) for part in np.array_split(losses, min(len(losses), MOST_POINTS))]
+        start = [(0, starts[run])] if run in starts else []
+        scores = [(entry["step"], entry["dev"]) for entry in entries if entry.get("dev") is not None]
+        if start + scores:
+            lines["dev"][run] = start + scores
+    named = {f"{name} by step": of_runs for name, of_runs in lines.items() if of_runs}
+    figure, panels = _panels(named, title, LINES)
+    for axes, of_runs in zip(panels, named.values(), strict=True):
+        for run, points in of_runs.items():
+            look = _look([*logs].index(run)) | {"ms": 3}
+            axes.plot(*np.transpose(points), label=run, **look)
+    _legend(panels[0])  # which has every run
+    return _save(figure, path)
+
+
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
@@ -209,5 +236,5 @@ def _check(values: Any, title: str) -> None:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    write_file(path, lambda fresh: figure.savefig(fresh, format="png"))
+    write_file(path, lambda fresh: figure.savefig(fresh, format=path.suffix.lower().removeprefix(".") or "png"))
     return path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json, progress_options
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json, progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def main(
     ],
     model: Annotated[
         str | None,
-        typer.Option(
-            help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS
-        ),
+        model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS),
     ] = None,
     vectors: Annotated[
         Path | None,
@@ -236,7 +234,6 @@ def _progress(what: str) -> tqdm[NoReturn]:
 
 
 def _show(bar: tqdm[NoReturn], rows: int) -> None:
-    """Set a progress bar to the number of rows so far."""
     bar.update(rows - bar.n)
 
 

@@ -19,7 +19,11 @@ from typer.core import TyperCommand
 
 from cse.methods.method import UNTRAINED
 from cse.models.families import FAMILIES
+from cse.models.names import BUNDLED_NAMES
 from cse.storage.writing import is_utf_8
+from cse.training.bar import main_process, progress_options
+
+__all__ = ["main_process", "progress_options"]  # of `cse.training.bar`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -28,6 +32,11 @@ STORAGES = ("float32", "float16", "int8")  # of a checkpoint
 POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
 BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is installed."
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
+
+
+def model_option(help_text: str, **options: Any) -> Any:
+    """An option that takes a model, with its bundled names completed by the shell."""
+    return typer.Option(help=help_text, autocompletion=completing(*BUNDLED_NAMES), **options)
 
 
 class Grouped(TyperCommand):
@@ -153,20 +162,22 @@ def as_called(text: str) -> str:
     return re.sub(r"(?:python -m )?\bscripts\.(\w+)", lambda found: f"cse {found[1].replace('_', '-')}", text)
 
 
+def completing(*choices: str) -> Callable[[str], list[str]]:
+    """A completion for the shell: those of the choices that begin with the word typed so far.
+
+    The shell offers files where none does.
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return complete
+
+
 def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
     """Raise a usage error that lists the choices for a value that is none of them; None is allowed."""
     if value is not None and value not in choices:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
-
-
-def main_process() -> bool:
-    """False in all processes of an `accelerate launch` but the first."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def progress_options() -> dict[str, Any]:
-    """Options of every tqdm bar: a line every 30 s if stderr is no terminal, no bar outside the main process."""
-    return {"dynamic_ncols": True, "mininterval": 0.2 if sys.stderr.isatty() else 30.0, "disable": not main_process()}
 
 
 def log(message: str) -> None:

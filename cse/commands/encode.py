@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,11 @@ from cse.commands.cli import (
     command,
     log,
     main_process,
+    model_option,
     progress_options,
 )
+
+STDIN = "-"
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
-    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id.")],
+    model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id; - reads standard input.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
@@ -56,6 +60,8 @@ def main(
 
     Example: python -m scripts.encode --model promptbert --input sentences.txt --output vectors.npy
 
+    Example: cut -f2 table.tsv | python -m scripts.encode --model promptbert --input - --output vectors.npy
+
     Example: python -m scripts.encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
 
     Example: torchrun --nproc-per-node 8 -m scripts.encode --model simcse --input corpus.txt --output parts --shards 99
@@ -70,6 +76,10 @@ def main(
 
     check_choice("precision", precision, PRECISIONS)
     reference = resolve(model, pooling, family)
+    if input == STDIN and (shards is not None or column is not None):
+        raise typer.BadParameter(
+            f"--input - is text that is read once; leave out {'--shards' if shards else '--column'}"
+        )
     if shards is not None:
         if precision != "no":
             raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
@@ -82,12 +92,19 @@ def main(
     if output.suffix != ".npy" or output.is_dir():
         raise ValueError(f"{output}: give --output a file name that ends in .npy")
     encoder = in_precision(open_model(reference, backend=backend), precision)
-    texts = list(sentences(input, column))
+    texts = _sentences_of_stdin() if input == STDIN else list(sentences(input, column))
     if not texts:
-        raise ValueError(f"{input}: no sentence in it")
+        raise ValueError(f"{'standard input' if input == STDIN else input}: no sentence in it")
     vectors = encoder.encode(texts, batch_size=batch_size, normalize_embeddings=normalize, show_progress_bar=True)
     write_file(output, lambda fresh: np.save(fresh, vectors))
     log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")
+
+
+def _sentences_of_stdin() -> list[str]:
+    from cse.text.files import stream_lines
+
+    stripped = (line.strip() for line in stream_lines(sys.stdin.buffer, "standard input"))
+    return [line for line in stripped if line]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, check_choice, command, log, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, check_choice, command, completing, log, model_option, print_json
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
 
 
 def main(
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.")],
+    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", autocompletion=completing(*TASKS))],
     model: Annotated[
         list[str],
-        typer.Option(
-            help="A model or a file of word vectors; repeatable; published: all published ids.", rich_help_panel=MODELS
+        model_option(
+            "A model or a file of word vectors; repeatable; published: all published ids.", rich_help_panel=MODELS
         ),
     ],
     data: Annotated[

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, check_choice, command, log
+from cse.commands.cli import FAMILY, POOLING, check_choice, command, completing, log
+from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
 if TYPE_CHECKING:
@@ -19,8 +20,14 @@ MAPPED = 5_000  # most sentences of a map: t-SNE of more takes minutes
 
 
 def main(
-    model: Annotated[str, typer.Argument(help="A model; an index folder for the last three forms of --to.")],
-    to: Annotated[str, typer.Option(help=f"{', '.join(FORMS)}.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A model; an index folder for the last three forms of --to.",
+            autocompletion=completing(*BUNDLED_NAMES),
+        ),
+    ],
+    to: Annotated[str, typer.Option(help=f"{', '.join(FORMS)}.", autocompletion=completing(*FORMS))],
     output: Annotated[Path, typer.Option(help="Folder for the export.")],
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,

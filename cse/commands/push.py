@@ -29,6 +29,9 @@ def main(
     ] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Hub id of the training data; repeatable.")] = None,
     model: Annotated[str | None, typer.Option(help="Hub id of an index's model, if that was a local folder.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files that would be uploaded; needs no hub and no token.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print address and commit as JSON.")] = False,
 ) -> None:
     """Upload FOLDER to the hub; `cse.load` and `scripts.search` then open it by NAME or NAME@COMMIT.
@@ -42,15 +45,18 @@ def main(
     from index.manifest import MANIFEST_FILE
 
     check_name(name)
-    check_access()
+    if not dry_run:
+        check_access()
     facts = CardFacts(name, licence, tuple(dataset or ()))
     repository = Repository(name, private=private, revision=revision)
-    if (folder / MANIFEST_FILE).is_file():
-        done = _push_index(folder, replace(repository, kind="dataset"), facts, model)
-    else:
-        if model:
-            raise typer.BadParameter("--model is for an index; a checkpoint records its backbone")
-        done = _push_checkpoint(folder, repository, facts)
+    is_index = (folder / MANIFEST_FILE).is_file()
+    if model and not is_index:
+        raise typer.BadParameter("--model is for an index; a checkpoint records its backbone")
+    repository = replace(repository, kind="dataset" if is_index else "model")
+    if dry_run:
+        _show_files(_staged_files(folder, facts, model, is_index), repository, json_output)
+        return
+    done = _push_index(folder, repository, facts, model) if is_index else _push_checkpoint(folder, repository, facts)
     if json_output:
         print_json({"url": done.url, "commit": done.commit})
     else:
@@ -64,22 +70,54 @@ def _push_checkpoint(folder: Path, repository: Repository, facts: CardFacts) -> 
 
 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
-    from cse.models.card import index_card
     from cse.publishing.upload import upload
-    from index.export import copy_index
     from index.folder import FILES
+
+    with tempfile.TemporaryDirectory() as temporary:
+        staged = Path(temporary) / "index"
+        log(f"uploading {_stage_index(folder, staged, facts, model)} sentences")
+        return upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
+
+
+def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None) -> int:
+    """Write an index that opens on any machine, with its card; return the number of its sentences."""
+    from cse.models.card import index_card
+    from index.export import copy_index
     from index.manifest import read_manifest
 
     built = read_manifest(folder).model
     if Path(built).is_absolute() and not model:
         raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
+    manifest = copy_index(folder, staged, model)
+    card = index_card(facts, manifest.model, manifest.count, manifest.factory)
+    (staged / "README.md").write_text(card, encoding="utf-8")
+    return manifest.count
+
+
+def _staged_files(folder: Path, facts: CardFacts, model: str | None, is_index: bool) -> dict[str, int]:
+    """The files that an upload consists of, and their sizes in bytes."""
+    from cse.publishing.checkpoints import stage_checkpoint
+
     with tempfile.TemporaryDirectory() as temporary:
-        staged = Path(temporary) / "index"
-        manifest = copy_index(folder, staged, model)
-        log(f"uploading {manifest.count} sentences")
-        card = index_card(facts, manifest.model, manifest.count, manifest.factory)
-        (staged / "README.md").write_text(card, encoding="utf-8")
-        return upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
+        staged = Path(temporary) / "staged"
+        if is_index:
+            _stage_index(folder, staged, facts, model)
+        else:
+            stage_checkpoint(folder, staged, facts)
+        files = sorted(path for path in staged.rglob("*") if path.is_file())
+        return {path.relative_to(staged).as_posix(): path.stat().st_size for path in files}
+
+
+def _show_files(files: dict[str, int], repository: Repository, json_output: bool) -> None:
+    if json_output:
+        print_json({"name": repository.name, "kind": repository.kind, "files": files})
+        return
+    for name, size in files.items():
+        typer.echo(f"{size:>12,}  {name}")
+    megabytes = sum(files.values()) / 1e6
+    typer.echo(
+        f"{len(files)} files, {megabytes:.1f} MB for the {repository.kind} {repository.name}; nothing was uploaded"
+    )
 
 
 app = command(main)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json
 
 
 def main(
@@ -23,9 +23,7 @@ def main(
         str | None, typer.Option(help="Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Number of answers.")] = 5,
-    model: Annotated[
-        str | None, typer.Option(help="Default: the model that built the index; others are refused.")
-    ] = None,
+    model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
     pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
     backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, print_json
+from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json
 
 
 def main(
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
     sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")

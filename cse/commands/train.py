@@ -16,19 +16,18 @@ from cse.commands.cli import (
     STORAGES,
     check_choice,
     command,
+    completing,
     log,
     main_process,
     print_json,
-    progress_options,
+    with_flags,
 )
 from cse.methods.method import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
+from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
-    from cse.encoding.torch_encoder import TorchEncoder
-    from cse.training.loop import TrainingSummary
     from cse.training.recipe import Recipe
-    from cse.training.run import Run
 
 
 DATA, METHOD, RUN = "Data", "Method", "Run"
@@ -61,22 +60,31 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 def main(
     data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
     output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
-    method: Annotated[str | None, typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", autocompletion=completing(*METHODS)),
+    ] = None,
     recipe: Annotated[
         str | None,
         _option(
             METHOD,
-            "Repeat the settings of a JSON file, a checkpoint folder or a bundled name; options override them.",
+            "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
+            autocompletion=completing(*BUNDLED_NAMES),
         ),
     ] = None,
     backbone: Annotated[
         str | None, _option(METHOD, "Folder or hub id of a masked language model; default: the recipe's or bundled.")
     ] = None,
     dev: Annotated[
-        Path | None,
-        _option(DATA, "Scored pairs (score, sentence, sentence; tab-separated) to select on; default: no selection."),
-    ] = None,
+        str,
+        _option(
+            DATA,
+            "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: hold out texts, end a run "
+            "that collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
+            metavar="FILE|auto|none",
+        ),
+    ] = "none",
     column: Annotated[
         str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
     ] = None,
@@ -89,6 +97,12 @@ def main(
         _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
+    report_to: Annotated[
+        list[str] | None,
+        _option(
+            RUN, "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.", metavar="NAME"
+        ),
+    ] = None,
     resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
     dry_run: Annotated[
@@ -106,27 +120,30 @@ def main(
 
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.training.output import reserved_output
+    from cse.training.job import JobOptions, assemble, run_job
+    from cse.training.tracking import TRACKERS
 
     _check_choices(method, supervised, settings["prefix"], precision, storage)
-    if not dry_run and main_process():
-        with reserved_output(output, resume=resume, overwrite=overwrite):
-            pass  # fail before anything is read
-        _check_push(push_to_hub)
+    for tracker in report_to or ():
+        check_choice("tracker", tracker, TRACKERS)
+    options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
+    if not dry_run:
+        options.check()  # fail before anything is read
+        if main_process():
+            _check_push(push_to_hub)
     from cse.models.names import BACKBONE
-    from cse.models.storage import Storage
     from cse.training.plan import plan
-    from cse.training.run import TrainRequest, prepare
+    from cse.training.run import TrainRequest
 
     repeated = _recipe(recipe, method)
-    request = TrainRequest(repeated.name, data, BACKBONE, supervised, dev, column, limit, settings)
-    encoder, run = prepare(repeated.request(request, backbone), log)
-    repeated.check(encoder.method)
+    request = TrainRequest(
+        repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings
+    )
+    encoder, run = assemble(request, repeated, backbone, log)
     if dry_run:
         shown = asdict(plan(encoder, run))
     else:
-        options = {"resume": resume, "overwrite": overwrite, "precision": precision or repeated.precision or "auto"}
-        shown = dict(_train(encoder, run, output, storage=Storage(storage or repeated.storage or "float32"), **options))
+        shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
             shown["pushed"] = _push(output, push_to_hub)
     if main_process():
@@ -148,16 +165,13 @@ def _check_choices(
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
     """The recipe in `place`; if that is None, an empty recipe of the method."""
-    from cse.training.recipe import Recipe, read_recipe
+    from cse.training.recipe import chosen_recipe, read_recipe
 
-    if place is None:
-        if method is None:
-            raise typer.BadParameter(f"no METHOD; choose from {', '.join(METHODS)}, or give a --recipe")
-        return Recipe("", method)
-    found = read_recipe(place)
-    if method not in (None, found.name):
-        raise typer.BadParameter(f"{place} is a recipe of {found.name}, not of {method}; leave out METHOD")
-    return found
+    found = None if place is None else read_recipe(place)
+    try:
+        return chosen_recipe(method, found)
+    except ValueError as error:
+        raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
 def _check_push(name: str | None) -> None:
@@ -177,30 +191,6 @@ def _push(output: Path, name: str) -> str:
     from cse.publishing.upload import Repository
 
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
-
-
-def _train(encoder: TorchEncoder, run: Run, output: Path, **options: Any) -> TrainingSummary:
-    from tqdm import tqdm
-
-    from cse.training.loop import LogEntry, train
-
-    if not run.dev:
-        log("no --dev: trains to the end and selects nothing")
-    with tqdm(total=run.steps, unit="step", desc=encoder.name, **progress_options()) as bar:
-
-        def report(entry: LogEntry) -> None:
-            if "note" in entry:
-                bar.clear()
-                log(entry["note"])
-                return
-            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
-            bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
-            bar.update(entry["step"] - bar.n)
-
-        summary = train(encoder, run, output, report=report, **options)
-    if run.dev and summary["best"] <= summary["start"]:
-        log("no evaluation beat the untrained start: lower --learning-rate or give more text")
-    return summary
 
 
 def _show(value: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.text.sentences import text_lines
+from cse.text.tables import names_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,9 @@ STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # scikit-learn's C
 def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
     """Rows of one label and `texts` texts, all stripped, from a tab-separated file without a header; never empty.
 
-    Empty lines are skipped. Raises ValueError naming file and line for a wrong column count and for an empty label or
-    text, and naming the file if it is missing, holds no row or has only one label.
+    Empty lines are skipped, and as in training a first row that is a header: its last cell is "text" or "sentence".
+    Raises ValueError naming file and line for a wrong column count and for an empty label or text, and naming the file
+    if it is missing, holds no row or has only one label.
     """
     wanted = "<TAB>".join(["label", *["text"] * texts])
     rows: list[LabelledRow] = []
@@ -42,6 +44,8 @@ def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
         if not line.strip():
             continue
         row = tuple(cell.strip() for cell in line.split("\t"))
+        if not rows and len(row) == 1 + texts and names_text(row):
+            continue
         if len(row) != 1 + texts:
             raise ValueError(f"{path}: line {number} has {len(row)} columns; give {wanted}, tab-separated")
         if not all(row):

@@ -61,7 +61,7 @@ def _results(config: CheckpointConfig) -> list[EvalResult]:
     from huggingface_hub import EvalResult
 
     settings, dev = config.training.get("settings", {}), config.training.get("dev", {})
-    if "best" not in dev:
+    if "best" not in dev or "held_out" in settings:  # whose score is no correlation
         return []
     protocol = {
         "seed": settings.get("seed"), "step": dev.get("best_step"), "selection": config.training.get("selection"),
@@ -76,6 +76,13 @@ def _results(config: CheckpointConfig) -> list[EvalResult]:
     return [result]
 
 
+def _measure(config: CheckpointConfig) -> str:
+    """Return what the dev scores of a run measure."""
+    if "held_out" in config.training.get("settings", {}):
+        return f"percent; {config.training.get('selection')}"
+    return "Spearman x 100"
+
+
 def _body(config: CheckpointConfig, facts: CardFacts) -> str:
     method, backbone = config.method, config.backbone
     recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
@@ -88,7 +95,7 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
             "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
             "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
-            "```", "", "Settings and dev scores (Spearman x 100):", "",
+            "```", "", f"Settings and dev scores ({_measure(config)}):", "",
             *(f"- {key}: {value}" for key, value in recorded.items()), "",
         ]
     )  # fmt: skip

@@ -7,7 +7,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cse.storage.writing import check_regular
 
@@ -25,17 +25,22 @@ def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
     """
     path = Path(path)
     check_regular(path)
+    with _opened(path) as file:
+        yield from stream_lines(file, str(path), keep_ends)
+
+
+def stream_lines(file: BinaryIO, path: str, keep_ends: bool = False) -> Iterator[str]:
+    """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
     number = 0
     try:
-        with _opened(path) as file:
-            while raw := file.readline(LONGEST_LINE + 1):
-                number += 1
-                if b"\x00" in raw:
-                    raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
-                if len(raw) > LONGEST_LINE:
-                    raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; break it up")
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield line if keep_ends else _without_end(path, number, line)
+        while raw := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if b"\x00" in raw:
+                raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
+            if len(raw) > LONGEST_LINE:
+                raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; break it up")
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield line if keep_ends else _without_end(path, number, line)
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
@@ -48,7 +53,7 @@ def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
         raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
 
 
-def _without_end(path: Path, number: int, line: str) -> str:
+def _without_end(path: str, number: int, line: str) -> str:
     content = line.rstrip("\r\n")
     if "\r" in content:
         raise ValueError(

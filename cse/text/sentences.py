@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.text.files import LONGEST_LINE, text_lines
 from cse.text.sources import TABLES, HubDataset, Table, TextFile, source_of
-from cse.text.tables import USUAL_COLUMNS
+from cse.text.tables import USUAL_COLUMNS, Rows
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,8 +35,8 @@ def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
 def examples(source: str | Path, column: str | None = None, supervised: bool = False) -> Iterator[tuple[str, ...]]:
     """Yield tuples of texts: (sentence,), or if `supervised` (premise, entailed) or (premise, entailed, contradicted).
 
-    Supervised data is a tab-separated file of two or three columns without a header, or a table or hub id with the
-    columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
+    Supervised data is a tab-separated file of two or three columns, with or without a header, or a table or hub id with
+    the columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
     errors. Raises ValueError as the module says.
     """
     found = source_of(source)
@@ -60,6 +60,8 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         if not line.strip():
             continue
         cells = tuple(cell.strip() for cell in line.split("\t"))
+        if not width and cells == TRIPLET_COLUMNS[: len(cells)]:
+            continue  # a header
         width = width or len(cells)
         if len(cells) != width or width not in (2, 3) or not all(cells):
             raise ValueError(
@@ -69,15 +71,22 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one."""
     names, rows = source.rows(has_header=bool(wanted)) if isinstance(source, Table) else source.rows()
+    yield from table_texts(source.name, names, rows, wanted)
+
+
+def table_texts(source: str, names: list[str], rows: Rows, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one.
+
+    Raises ValueError, which names the `source`, for missing columns and for values that are no texts.
+    """
     if not names:
         return
-    columns = chosen_columns(source.name, names, wanted)
+    columns = chosen_columns(source, names, wanted)
     for where, row in rows:
-        texts = tuple(cell_text(source.name, where, name, row[name]) for name in columns)
+        texts = tuple(cell_text(source, where, name, row[name]) for name in columns)
         if len(wanted) > 1 and not all(texts):
-            raise ValueError(f"{source.name}: {where} has an empty text; fill or remove it")
+            raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ Rows = Iterator[tuple[str, dict[str, Any]]]  # position of a row, for errors, an
 def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -> tuple[list[str], Rows]:
     """Return the column names and the rows of a table of kind `suffix` (.csv or .tsv), whose `lines` keep their ends.
 
-    The first row is the header. Unless `has_header`, a single column may have none, and is then called "sentence".
+    The first row is the header. Unless `has_header`, a single column may have none, and is then called "sentence"; so
+    may a .tsv of labels (one word) and texts (more), as the evaluation reads it, whose columns are "label", "sentence".
     Blank rows are skipped, cells stripped. Raises ValueError with the line for a row that cannot be read, for one of
     another width than the first, and for a first row of one word that may be a header or a sentence.
     """
@@ -46,6 +47,8 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
                 f"pass `column` {names[0]!r} if it is the name, or give a .txt file"
             )
         rows, names = chain([first], rows), [USUAL_COLUMNS[0]]
+    elif suffix == ".tsv" and not has_header and is_labelled(names):
+        rows, names = chain([first], rows), ["label", USUAL_COLUMNS[0]]
     return names, _named(path, names, rows)
 
 
@@ -57,6 +60,16 @@ def numbered(path: Path, suffix: str, lines: Iterator[str]) -> tuple[list[str], 
         return [], iter(())
     names = [str(number) for number, _ in enumerate(first[1], start=1)]
     return names, _named(path, names, chain([first], rows))
+
+
+def is_labelled(row: Sequence[str]) -> bool:
+    """True if two cells can only be a label of one word and a text of several, and no header."""
+    return len(row) == 2 and len(row[0].split()) == 1 and len(row[1].split()) > 1 and not names_text(row)
+
+
+def names_text(row: Sequence[str]) -> bool:
+    """True if the last cell of a row is a usual name of a column of texts, so that the row is a header."""
+    return row[-1].lower() in USUAL_COLUMNS
 
 
 def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:

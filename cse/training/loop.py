@@ -8,67 +8,35 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
+from accelerate.utils import broadcast_object_list
 
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG, read_start, save
-from cse.models.config import DevScores, TrainingRecord
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder
+from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
+from cse.training.records import LogEntry, Report, TrainingState, TrainingSummary, training_record
 from cse.training.run import Run, dev_score
 from cse.training.state import check_resume, load_state, save_state, start_accelerator
 from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
 
 if TYPE_CHECKING:
-    from typing import NotRequired
-
     from accelerate import Accelerator
 
 
-class TrainingState(TypedDict):
-    """A saved state without its tensors: steps done, recipe, seconds of training, dev scores.
-
-    `log` is the digest of the training log so far, which the first versions did not record.
-    """
-
-    step: int
-    recipe: dict[str, Any]
-    seconds: float
-    dev: DevScores
-    log: NotRequired[str]
-
-
-class TrainingSummary(DevScores):
-    """The result of a finished run."""
-
-    output: str
-    steps: int
-    seconds: float
-
-
-class LogEntry(TypedDict, total=False):
-    """The report of a step: `dev` if it was evaluated, `best` the best dev score so far. A `note` comes alone."""
-
-    step: int
-    loss: float
-    dev: float | None
-    sentences_per_second: float
-    best: float | None
-    note: str
-
-
-Report = Callable[[LogEntry], None]
+class LossNotFiniteError(ValueError):
+    """The loss of a step is infinite or no number."""
 
 
 def train(
@@ -84,10 +52,12 @@ def train(
 ) -> TrainingSummary:
     """Train `encoder`, write a checkpoint folder to `output` and return a summary with the dev scores.
 
-    With dev pairs the model of the best evaluation is kept, without them that of the last step. `report` gets one entry
-    per step, and a note if a resumed run has no saved state. An unfinished run is in `output.partial`; with `resume` a
-    killed run continues from its last evaluation, to the same result as without the kill. `overwrite` replaces a
-    checkpoint and deletes an unfinished run; `check_output` says what is refused.
+    With dev pairs or held-out texts the model of the best evaluation is kept, without them that of the last step. With
+    held-out texts the run ends early, and keeps the best evaluation before, if the model collapses or the loss is not
+    finite. `report` gets one entry per step, and a note if a resumed run has no saved state or a run ends early. An
+    unfinished run is in `output.partial`; with `resume` a killed run continues from its last evaluation, to the same
+    result as without the kill. `overwrite` replaces a checkpoint and deletes an unfinished run; `check_output` says
+    what is refused.
     """
     accelerator = start_accelerator(precision)
     first = accelerator.is_main_process
@@ -97,13 +67,12 @@ def train(
         loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
         if resume:
             loop.restore(report)
-        if run.dev and "start" not in loop.state["dev"]:
-            loop.state["dev"] = {"start": dev_score(encoder, run, 0)}
+        if run.selects and "start" not in loop.state["dev"]:
+            loop.state["dev"] = {"start": loop.score(0)}
         loop.run_steps(storage, report)
         if first:
             publish(loop.work, Path(output), overwrite, loop.state["dev"])
-    state = loop.state
-    return {"output": str(output), **state["dev"], "steps": run.steps, "seconds": round(state["seconds"], 1)}
+    return loop.summary(output)
 
 
 @dataclass
@@ -156,10 +125,16 @@ class TrainingLoop:
     def run_steps(self, storage: Storage, report: Report) -> None:
         """Take and log the remaining steps; evaluate and save the state every `eval_every` steps and after the last."""
         run, state, first = self.run, self.state, self.accelerator.is_main_process
-        steps, started = range(state["step"], run.steps), time.perf_counter()
+        steps, started = range(state["step"], state["step"] if "stopped" in state else run.steps), time.perf_counter()
         with open_log(self.work, state, first) as log:
             for step, data in zip(steps, map(self.data, steps), strict=True):
-                entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
+                try:
+                    entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
+                except LossNotFiniteError as error:
+                    if not (run.held_out and "best" in state["dev"]):
+                        raise
+                    state["step"], state["stopped"] = step, str(error)
+                    break
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
                 improved = due and self.evaluate(step + 1)
                 if due:
@@ -176,8 +151,12 @@ class TrainingLoop:
                 if first and due:
                     state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
-                report({**entry, "best": state["dev"].get("best")})
+                report({**entry, "learning_rate": run.learning_rate(step), "best": state["dev"].get("best")})
+                if "stopped" in state:
+                    break
                 started = time.perf_counter()
+        if first and "stopped" in state:
+            report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
 
     def data(self, step: int) -> StepData:
         """The inputs of a step for this process: its part of the batch."""
@@ -187,7 +166,7 @@ class TrainingLoop:
         return step_data(self.encoder, batch, self.run.config, step * processes + rank)
 
     def step(self, step: int, data: StepData) -> float:
-        """Take one optimiser step and return its loss. Raises ValueError if it is not finite."""
+        """Take one optimiser step and return its loss. Raises LossNotFiniteError if it is not finite."""
         config, accelerator = self.run.config, self.accelerator
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
@@ -200,7 +179,7 @@ class TrainingLoop:
         self.optimizer.zero_grad()
         value = float(loss.detach())
         if not np.isfinite(value):
-            raise ValueError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
+            raise LossNotFiniteError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
         return value
 
     def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -224,18 +203,34 @@ class TrainingLoop:
     def evaluate(self, step: int) -> bool:
         """Update the step and the dev scores in the state; return True if the model after `step` is the one to keep."""
         self.state["step"] = step
-        if not self.run.dev:
+        if not self.run.selects:
             return step == self.run.steps
         dev = self.state["dev"]
-        dev["last"] = dev_score(self.encoder, self.run, step)
-        if not dev["last"] > dev.get("best", -np.inf):
+        dev["last"] = self.score(step)
+        if "stopped" in self.state and "best" not in dev:
+            raise ValueError(self.state["stopped"])
+        if "stopped" in self.state or not dev["last"] > dev.get("best", -np.inf):
             return False
         dev["best"], dev["best_step"] = dev["last"], step
         return True
 
+    def score(self, step: int) -> float:
+        """The dev score after `step` steps, or that of held-out texts, with which the state says if they collapsed."""
+        if not self.run.held_out:
+            return dev_score(self.encoder, self.run, step)
+        found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
+        (found,) = broadcast_object_list([found])  # all processes stop at the same step
+        if step == 0:
+            self.state["held_out"] = asdict(found)
+        elif found.has_collapsed(HeldOutScore(**self.state["held_out"])):
+            self.state["stopped"] = f"collapsed at step {step} ({found}); lower `learning_rate`"
+        return found.concentration
 
-def training_record(run: Run, state: TrainingState) -> TrainingRecord:
-    """The record of its training that a checkpoint keeps."""
-    settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
-    selection = "best on dev" if run.dev else "last step; nothing was selected"
-    return {"settings": settings, "selection": selection, "dev": state["dev"]}
+    def summary(self, output: Path) -> TrainingSummary:
+        """The summary of the run, which is over."""
+        state, run = self.state, self.run
+        summary: TrainingSummary = {
+            "output": str(output), **state["dev"], "steps": state["step"] if "stopped" in state else run.steps,
+            "seconds": round(state["seconds"], 1), "selection": run.selection,
+        }  # fmt: skip
+        return {**summary, "stopped": state["stopped"]} if "stopped" in state else summary

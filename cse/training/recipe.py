@@ -1,4 +1,4 @@
-"""Recipes: the settings of a training, read from its checkpoint or a JSON file, to be used again."""
+"""Recipes: the settings of a training, read from its checkpoint or a JSON or YAML file, to be used again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
-from cse.methods.method import Method
+from cse.methods.method import METHODS, Method
 from cse.methods.serialise import from_json
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
 from cse.storage.checksums import DIGEST
-from cse.storage.writing import read_json
+from cse.training.recipe_file import read_recipe_file
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
-OF_DATA = {"data", "examples", "dev_pairs", "texts"}
+OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
 READ = {"method", "supervised", "backbone", "storage", "settings"}
 
 
@@ -63,7 +63,7 @@ class Recipe:
 
 
 def read_recipe(place: str) -> Recipe:
-    """The recipe in a JSON file, or of a checkpoint by its folder or bundled name.
+    """The recipe in a JSON or YAML file, or of a checkpoint by its folder or bundled name.
 
     A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
     checkpoint's `config.json` is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
@@ -72,8 +72,8 @@ def read_recipe(place: str) -> Recipe:
     path = Path(location(place))
     path = path / CONFIG if path.is_dir() else path
     if not path.is_file():
-        raise ArtefactError(f"no recipe {place!r}; give a JSON file, a checkpoint's folder or a bundled name")
-    value = read_json(path)
+        raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
+    value = read_recipe_file(path)
     _check_keys(place, value.keys() - READ - RECORDS, READ)
     settings = dict(_typed(place, value, "settings", dict) or {})
     precision = _typed(place, settings, "precision", str)
@@ -93,9 +93,22 @@ def read_recipe(place: str) -> Recipe:
     return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
 
 
-def _check_keys(place: str, unknown: set[str], known: set[str]) -> None:
+def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
+    """The recipe; if it is None, an empty one of the method. Raises ValueError for another method, and for neither."""
+    if recipe is None:
+        if method is None:
+            raise ValueError(f"no `method`; choose from {', '.join(METHODS)}, or give a `recipe`")
+        return Recipe("", method)
+    if method not in (None, recipe.name):
+        raise ValueError(f"{recipe.source} is a recipe of {recipe.name}, not of {method}; leave out `method`")
+    return recipe
+
+
+def _check_keys(place: str, unknown: set[Any], known: set[str]) -> None:
     if unknown:
-        raise ValueError(f"{place}: unknown {', '.join(sorted(unknown))}; a recipe has {', '.join(sorted(known))}")
+        raise ValueError(
+            f"{place}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
+        )
 
 
 def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:

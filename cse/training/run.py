@@ -21,39 +21,67 @@ from cse.methods.serialise import to_json
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig
 from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.storage.writing import digest
+from cse.text.in_memory import IN_MEMORY, given_examples, given_pairs
 from cse.text.sentences import load_examples, scored_pairs
+from cse.training.held_out import SELECTION as HELD_OUT
+from cse.training.held_out import hold_out
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from cse.text.in_memory import Texts
     from cse.text.sentences import Pair
 
 READ = 10_000  # examples at a time
+AUTO = "auto"  # dev: texts are held out
 
 
 @dataclass(frozen=True)
 class TrainRequest:
     """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
-    `data` is a file or hub id of which `column` and the first `limit` examples are read; `dev` holds scored pairs.
-    `settings` are those of `cse.methods.settings`; None keeps the preset's.
+    `data` is a file or hub id, or the texts themselves as `given_examples` takes them; `column` and the first `limit`
+    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO` to hold out texts. `settings` are those of
+    `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
-    data: str
+    data: str | Path | Texts | Dataset
     backbone: str = BACKBONE
     supervised: bool = False
-    dev: Path | None = None
+    dev: str | Path | Sequence[Pair] | None = None
     column: str | None = None
     limit: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The name of the data in errors and records."""
+        return str(self.data) if isinstance(self.data, str | Path) else IN_MEMORY
+
+    def examples(self) -> Dataset:
+        """The examples as a dataset with a column per text. Raises ValueError for bad data."""
+        if isinstance(self.data, str | Path):
+            return load_examples(str(self.data), self.column, self.supervised, self.limit)
+        return given_examples(self.data, self.column, self.supervised, self.limit)
+
+    def dev_pairs(self) -> list[Pair] | None:
+        """The scored pairs, if there are any. Raises ValueError for bad ones and for grades that are all equal."""
+        if self.dev in (None, AUTO):
+            return None
+        if isinstance(self.dev, str | Path):
+            pairs, name = scored_pairs(Path(self.dev)), str(self.dev)
+        else:
+            pairs, name = given_pairs(self.dev, "`dev`"), "`dev`"
+        check_grades(pairs, name)
+        return pairs
 
     def preset(self, backbone: str) -> tuple[Method, TrainConfig]:
         """Method and settings on a backbone (a `backbone_key`). Raises ValueError for unknown or invalid settings."""
         method, config = preset(self.method, backbone, self.supervised)
         given = {name: value for name, value in self.settings.items() if value is not None}
         if unknown := given.keys() - SETTINGS.keys():
-            raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}; choose from {', '.join(SETTINGS)}")
         for name, value in given.items():
             SETTINGS[name].check(value)
         of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
@@ -66,12 +94,28 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class Run:
-    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts."""
+    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts.
+
+    `held_out` are texts that are not trained on, to select on without labels in place of dev pairs.
+    """
 
     config: TrainConfig
     examples: Dataset
     dev: Sequence[Pair] | None
     source: str
+    held_out: tuple[str, ...] = ()
+
+    @property
+    def selects(self) -> bool:
+        """True if the best evaluation is kept."""
+        return bool(self.dev or self.held_out)
+
+    @property
+    def selection(self) -> str:
+        """How the state to keep is selected, for records."""
+        if self.held_out:
+            return HELD_OUT
+        return "best on dev" if self.dev else "last step; nothing was selected"
 
     @property
     def steps_per_epoch(self) -> int:
@@ -94,6 +138,7 @@ class Run:
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
             "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
             "texts": digest(*self._texts(), json.dumps(self.dev)),
+            **({"held_out": len(self.held_out)} if self.held_out else {}),
         }  # fmt: skip
         return json.loads(json.dumps(value))
 
@@ -132,24 +177,23 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
-def prepare(request: TrainRequest, note: Callable[[str], None] = lambda line: None) -> tuple[TorchEncoder, Run]:
+def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: None) -> tuple[TorchEncoder, Run]:
     """The encoder and the run of a request; `note` gets a line if there are too few examples for a batch.
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
     name = resolve_backbone(request.backbone).name
-    examples = load_examples(request.data, request.column, request.supervised, request.limit)
+    examples = request.examples()
     if len(examples) < 2:
-        raise ValueError(f"{request.data}: contrastive training needs at least 2 examples, got {len(examples)}")
-    dev = scored_pairs(request.dev) if request.dev else None
-    if dev:
-        check_grades(dev, request.dev)
+        raise ValueError(f"{request.source}: contrastive training needs at least 2 examples, got {len(examples)}")
+    dev = request.dev_pairs()
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
+    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = TorchEncoder(model, tokenizer, method, name=request.method, backbone=name)
     encoder.select_learned(config.freeze_embeddings)
-    return encoder, Run(config, examples, dev, request.data)
+    return encoder, Run(config, examples, dev, request.source, held_out)

@@ -137,3 +137,35 @@ def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pyt
             program.endswith("cse"),
             "scripts" in program,
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("tra", "train"),
+        ("train --backb", "--backbone"),
+        ("train prom", "promptbert promptbert-same promptbert-no-denoising"),
+        ("train --recipe prom", "promptbert"),
+        ("evaluate few", "few-shot"),
+        ("encode --model prom", "promptbert"),
+        ("build-index corpus.txt --model d", "dcpcse"),
+        ("export c", "conpvp"),
+        ("export conpvp --to on", "onnx"),
+        ("encode --model ./runs", ""),  # the shell then offers files
+    ],
+)
+def test_the_installed_command_completes_commands_options_methods_tasks_and_models(
+    words: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"_CSE_COMPLETE": "complete_bash", "COMP_WORDS": f"cse {words}", "COMP_CWORD": str(len(words.split()))}
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module("cse.commands.__main__").app(prog_name="cse")
+    assert end.value.code in (0, None)
+    assert capsys.readouterr().out.split() == expected.split()
+
+
+def test_a_script_has_no_options_for_completion_in_its_help() -> None:
+    """A shell completes `cse`, not `python -m scripts.train`."""
+    assert "completion" not in CliRunner().invoke(importlib.import_module("scripts.train").app, ["--help"]).stdout

@@ -15,6 +15,7 @@ import cse
 NAMES = [
     "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
     "judge", "topics", "duplicates",
+    "runs",
 ]  # fmt: skip
 
 

@@ -3,7 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-from test_scripts import run
+import pytest
+from test_scripts import refused, run
+from typer.testing import CliRunner, Result
+
+from cse.commands.encode import app
 
 
 def test_one_megabyte_on_one_line_is_encoded(bert_folder: Path, tmp_path: Path) -> None:
@@ -11,3 +15,37 @@ def test_one_megabyte_on_one_line_is_encoded(bert_folder: Path, tmp_path: Path) 
     done = run("encode", "--model", bert_folder, "--input", tmp_path / "long.txt", "--output", tmp_path / "v.npy")
     assert done.exit_code == 0, done.output
     assert np.isfinite(np.load(tmp_path / "v.npy")).all()
+
+
+def from_stdin(content: bytes, *words: object) -> Result:
+    return CliRunner().invoke(app, ["--input", "-", *map(str, words)], input=content)
+
+
+def test_standard_input_is_encoded_as_a_file_of_the_same_lines(bert_folder: Path, tmp_path: Path) -> None:
+    content = "\ufeffthe dog\r\n\n  a cat \nthe sun".encode()
+    (tmp_path / "a.txt").write_bytes(content)
+    done = run("encode", "--model", bert_folder, "--input", tmp_path / "a.txt", "--output", tmp_path / "file.npy")
+    assert done.exit_code == 0, done.output
+    done = from_stdin(content, "--model", bert_folder, "--output", tmp_path / "stdin.npy")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(np.load(tmp_path / "stdin.npy"), np.load(tmp_path / "file.npy"))
+    assert len(np.load(tmp_path / "stdin.npy")) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "code", "message"),
+    [
+        (b"", (), 3, "standard input: no sentence in it"),
+        (b" \n\n", (), 3, "standard input: no sentence in it"),
+        (b"ok\n\xff\n", (), 3, "standard input: line 2 is not UTF-8"),
+        (b"ok\n\x00\n", (), 3, "standard input: line 2 holds a NUL byte"),
+        (b"ok\n", ("--shards", 2), 2, "leave out --shards"),
+        (b"ok\n", ("--column", "text"), 2, "leave out --column"),
+    ],
+)
+def test_standard_input_that_cannot_be_encoded_is_refused(
+    bert_folder: Path, tmp_path: Path, content: bytes, options: tuple, code: int, message: str
+) -> None:
+    done = from_stdin(content, "--model", bert_folder, "--output", tmp_path / "v.npy", *options)
+    refused(done, code, message)
+    assert not any(tmp_path.iterdir())

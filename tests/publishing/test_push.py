@@ -5,7 +5,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +91,31 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: H
         ["A man is playing a guitar.", "Someone plays an instrument."], normalize_embeddings=True
     )
     assert float(said.getvalue()) == pytest.approx(float(one @ other), abs=1e-6)
+
+
+def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path, bert_folder: Path) -> None:
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    encoder = cse.load(str(mine))
+    settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
+    VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
+    assert "give its id as --model" in push(tmp_path / "index", "me/texts", "--dry-run", code=3)
+    assert "not a valid name" in push(mine, "me", "--dry-run", code=3)
+    for folder, name, options in ((mine, "me/mine", ()), (tmp_path / "index", "me/texts", ("--model", "me/mine"))):
+        found = json.loads(push(folder, name, *options, "--dry-run", "--json"))
+        with hub_at_hand_for(tmp_path / name) as standing:
+            push(folder, name, *options)
+        kind = "models" if folder == mine else "datasets"
+        _, files = standing.find(f"{kind}/{name}", "main")
+        assert found["files"] == {path: len(content) for path, content in files.items()}
+        shown = push(folder, name, *options, "--dry-run")
+        assert f"{len(files)} files, 0." in shown
+        assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
+
+
+@contextlib.contextmanager
+def hub_at_hand_for(cache: Path) -> Iterator[Hub]:
+    with pytest.MonkeyPatch.context() as patch, hub_at_hand(patch, cache) as standing:
+        yield standing
 
 
 def test_a_commit_stays_when_its_branch_goes_on(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cse.evaluation.classification import labelled_rows
 from cse.text.sentences import examples, sentences
 
 
@@ -102,3 +103,43 @@ def test_an_empty_text_of_a_supervised_table_is_named_with_its_row(tmp_path: Pat
 def test_a_text_file_has_no_column(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="leave out `column`"):
         list(sentences(written(tmp_path / "a.txt", "One.\n"), "text"))
+
+
+LABELLED = "1\tStocks fall again\nsports\tteam\n\n2\t  The team wins \n"
+
+
+def test_a_tsv_of_labels_and_texts_is_read_as_the_evaluation_reads_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", LABELLED)
+    assert list(sentences(path)) == [text for _, text in labelled_rows(path)]
+    assert list(sentences(path)) == ["Stocks fall again", "team", "The team wins"]
+    compressed = written(tmp_path / "a.tsv.gz", gzip.compress(LABELLED.encode()))
+    assert list(sentences(compressed)) == list(sentences(path))
+    headed = written(tmp_path / "b.tsv", f"label\tText\n{LABELLED}")
+    assert labelled_rows(headed) == labelled_rows(path)
+    assert list(sentences(headed, "Text")) == list(sentences(path))
+
+
+@pytest.mark.parametrize(
+    "row", ["label\ttitle", "ticket id\tticket title", "1\tone word\tmore words", "a question?\tan answer"]
+)
+def test_a_row_that_may_be_a_header_is_asked_about(tmp_path: Path, row: str) -> None:
+    with pytest.raises(ValueError, match="which column holds the sentences"):
+        list(sentences(written(tmp_path / "a.tsv", f"{row}\n{row}\n")))
+    if row.count("\t") == 1:
+        with pytest.raises(ValueError, match="which column holds the sentences"):
+            list(sentences(written(tmp_path / "a.csv", f"{row}\n{row}\n".replace("\t", ","))))
+
+
+def test_a_named_column_and_a_csv_have_a_header(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", "id\tticket title\n1\tThe printer is broken\n")
+    assert list(sentences(path, "ticket title")) == ["The printer is broken"]
+    with pytest.raises(ValueError, match="which column holds the sentences"):
+        list(sentences(written(tmp_path / "a.csv", "1,Stocks fall again\n2,The team wins\n")))
+
+
+def test_supervised_rows_of_a_tsv_begin_after_their_header(tmp_path: Path) -> None:
+    rows = [("a dog runs", "an animal moves", "a cat sleeps"), ("a man", "a person", "a car")]
+    lines = "\n".join("\t".join(row) for row in rows)
+    path = written(tmp_path / "a.tsv", f"sent0\tsent1\thard_neg\n{lines}")
+    assert list(examples(path, supervised=True)) == rows
+    assert list(examples(written(tmp_path / "b.tsv", lines), supervised=True)) == rows

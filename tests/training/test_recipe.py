@@ -137,3 +137,63 @@ def test_every_setting_with_a_help_is_an_option_with_its_bounds() -> None:
         assert "".join(setting.help.split()) in shown
     assert "[x>=2]" in shown
     assert "[0.0<=x<=0.9]" in shown
+
+
+def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> None:
+    value = {
+        "method": "dcpcse", "supervised": False, "backbone": "bundled", "storage": "float16",
+        "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no",
+                     "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    lines = """
+    # a comment
+    method: dcpcse
+    supervised: no
+    backbone: bundled
+    storage: float16
+    settings:
+      learning_rate: 1e-4
+      temperature: 0.05
+      epochs: 2
+      prefix: 3
+      precision: "no"
+      freeze_embeddings: true
+      max_steps:
+      mlm_weight: 5.0E-2
+    """
+    for name in ("a.yaml", "b.YML"):
+        (tmp_path / name).write_text(lines)
+        expected = replace(read_recipe(str(tmp_path / "a.json")), source=str(tmp_path / name))
+        assert read_recipe(str(tmp_path / name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (b"method: [simcse", 4, "cannot be read as YAML"),
+        (b"method: !!python/object/apply:os.getcwd []", 4, "cannot be read as YAML (could not determine a constructor"),
+        (b"\xff\xfe: 1", 4, "cannot be read as YAML"),
+        (b"[" * 2000, 4, "cannot be read as YAML"),
+        (b"", 4, "holds no recipe; give names and values, such as method: simcse"),
+        (b"simcse", 4, "holds no recipe"),
+        (b"1: 2", 4, "holds no recipe"),
+        (b"method: simcse\nsettings:\n  1: 2", 3, "unknown 1; a recipe has"),
+        (b"method: simcse\nsettings:\n  learning_rate: fast", 3, "learning_rate is 'fast'; give a number"),
+        (
+            b"method: simcse\nsettings:\n  seed: 2026-11-24",
+            3,
+            "seed is datetime.date(2026, 11, 24); give a whole number",
+        ),
+        (b"method: simcse\nsettings: {colour: red}", 3, "unknown colour; a recipe has batch_size,"),
+        (b"settings: {}", 3, "has no method"),
+    ],
+)
+def test_a_yaml_file_that_is_no_recipe_is_refused_in_one_line(
+    content: bytes, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    (tmp_path / "recipe.yaml").write_bytes(content)
+    options = ["--backbone", bert_folder, "--data", text, "--output", tmp_path / "out", "--dry-run"]
+    error = train("--recipe", tmp_path / "recipe.yaml", *options, code=code)
+    assert message in error
+    assert error.count("\n") == 1

@@ -16,6 +16,7 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.state import AppState
 from cse.training.progress import Report, silent
+from cse.vectors import cosines
 
 if TYPE_CHECKING:
     from cse.analysis.prefix import PrefixAttention
@@ -71,15 +72,13 @@ def xrays(
         from cse.analysis.prefix import prefix_attention
         from cse.analysis.prototypes import has_prototypes, prototypes
         from cse.models.loading import on_torch
-        from cse.vectors import cosines
 
-        vectors = encoder.encode(pair)
-        cosine = float(cosines(vectors[:1], vectors[1:])[0])
+        one, other = encoder.encode(pair)
+        cosine = float(cosines(one[None], other[None])[0])
         found = prototypes(encoder, pair[0]) if has_prototypes(encoder) else []
         if not encoder.method.prefix:
             return XRay(cosine, None, [], found)
-        reference = state.demo.random_cosines(encoder)
-        inside = on_torch(encoder)
+        reference, inside = state.demo.random_cosines(encoder), on_torch(encoder)
         return XRay(cosine, prefix_attention(inside, pair[0]), ablations(inside, pair, chosen, reference), found)
 
     return state.models.apply(look, report=report)
@@ -89,7 +88,6 @@ def ablations(encoder: TorchEncoder, pair: Sequence[str], chosen: tuple[int, ...
     """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
     from cse.analysis.calibration import displacement
     from cse.analysis.prefix import layer_count, without_prefix
-    from cse.vectors import cosines
 
     every = tuple(range(1, layer_count(encoder) + 1))
     own = encoder.encode(pair[:1])

@@ -1,0 +1,117 @@
+"""List the training runs below a folder, compare their settings, draw their curves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cse.commands.cli import command, log, print_json
+
+if TYPE_CHECKING:
+    from cse.training.run_listing import RunRecord
+
+COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
+WIDEST = 60  # characters of a cell
+
+
+def main(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs of scripts.train, at any depth.")],
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Show what differs in the settings of two runs, by name or folder."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw losses and dev scores to a .png or .svg file.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")] = False,
+) -> None:
+    """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
+
+    Scores on pairs are Spearman x 100; those on held-out texts are no proof of a better model.
+
+    Example: python -m scripts.runs runs --plot curves.svg
+
+    Example: python -m scripts.runs runs --compare first second
+    """
+    from cse.training.run_listing import list_runs
+
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
+        raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
+    runs = _compared(folder, compare) if compare else list_runs(folder)
+    if not runs:
+        log(f"no runs of scripts.train below {folder}")
+    _print_json(runs, compare is not None) if json_output else _print(runs, compare is not None)
+    for run in runs:
+        if run.problem:
+            log(f"{run.name}: {run.problem}")
+    if plot is not None:
+        _draw(runs, plot)
+
+
+def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
+    """The two runs of these names below the folder, or else in these folders."""
+    from cse.training.run_listing import read_run
+
+    places = [folder / name if (folder / name).is_dir() else name for name in names]
+    return [read_run(place, str(name)) for place, name in zip(places, names, strict=True)]
+
+
+def _print_json(runs: Sequence[RunRecord], compared: bool) -> None:
+    from cse.training.run_listing import differences
+
+    shown = [run.to_json() for run in runs]
+    print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
+
+
+def _print(runs: Sequence[RunRecord], compared: bool) -> None:
+    from cse.training.run_listing import differences
+
+    if runs:
+        _print_table([COLUMNS, *map(_cells, runs)])
+    if compared:
+        rows = [(name, *map(_shown, pair)) for name, pair in differences(*runs).items()]
+        typer.echo("" if rows else "\nthe same settings")
+        _print_table([("setting", *(run.name for run in runs)), *rows] if rows else [])
+
+
+def _cells(run: RunRecord) -> tuple[str, ...]:
+    found = run.to_json()
+    method = f"{found['method']} supervised" if run.settings.get("method.supervised") else found["method"]
+    scores = [None if found[name] is None else f"{found[name]:.2f}" for name in ("start", "best")]
+    gain = None if run.gain is None else f"{run.gain:+.2f}"
+    time = None if run.seconds is None else str(timedelta(seconds=round(run.seconds)))
+    return tuple(
+        map(_shown, (run.name, run.state.value, method, found["data"], run.scored_on, *scores, gain, run.steps, time))
+    )
+
+
+def _shown(value: Any) -> str:
+    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _draw(runs: Sequence[RunRecord], path: Path) -> None:
+    from cse.benchmark.figures import training_curves
+
+    logs = {run.name: run.log for run in runs if run.log}
+    if not logs:
+        raise ValueError("no run has a log to draw; train one, or leave out `plot`")
+    starts = {run.name: run.dev["start"] for run in runs if run.dev.get("start") is not None}
+    log(f"wrote {training_curves(logs, starts, path, 'Training runs')}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

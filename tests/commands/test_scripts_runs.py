@@ -1,0 +1,195 @@
+"""`scripts.runs`: what it lists is what the runs wrote, and runs that are damaged or unfinished are listed as such."""
+
+import json
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from conftest import SENTENCES
+from typer.testing import CliRunner
+
+import cse
+from cse.benchmark import figures
+from cse.commands.runs import app
+from cse.training.run_listing import list_runs
+
+DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
+
+
+def runs(*words: object, code: int = 0) -> tuple[str, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two finished runs, at two depths, one with dev pairs, and an unfinished one."""
+    folder = tmp_path_factory.mktemp("runs")
+    common = {
+        "backbone": bert_folder,
+        "progress": False,
+        "batch_size": 3,
+        "eval_every": 1,
+        "epochs": 2,
+        "learning_rate": 0.01,
+    }
+
+    def kill(entry: dict) -> None:
+        if entry["step"] == 3:
+            raise KeyboardInterrupt
+
+    cse.train("simcse", SENTENCES, output=folder / "deep" / "one", dev=DEV, **common)
+    cse.train("dcpcse", SENTENCES, output=folder / "two", prefix=3, seed=7, **common)
+    with pytest.raises(KeyboardInterrupt):
+        cse.train("simcse", SENTENCES, output=folder / "three", dev=DEV, callbacks=kill, **common)
+    (folder / "notes").mkdir()
+    (folder / "notes" / "config.json").write_text('{"model_type": "bert"}')
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "runs"))
+
+
+def test_runs_are_listed_with_what_they_recorded(folder: Path) -> None:
+    two, one, three = _by_name(folder)
+    config = json.loads((folder / "deep" / "one" / "config.json").read_text())
+    log = [json.loads(line) for line in (folder / "deep" / "one" / "train_log.jsonl").read_text().splitlines()]
+    assert {name: one[name] for name in ("start", "best", "best_step", "last")} == config["dev"]
+    assert one["gain"]
+    assert one["gain"] == pytest.approx(config["dev"]["best"] - config["dev"]["start"], abs=1e-9)
+    assert (one["state"], one["method"], one["data"], one["steps"]) == ("finished", "simcse", "texts in memory", 4)
+    assert one["seconds"] == pytest.approx(sum(3 / entry["sentences_per_second"] for entry in log), abs=0.06)
+    assert one["settings"].items() >= config["settings"].items()
+    assert (two["state"], two["start"], two["gain"], two["steps"]) == ("finished", None, None, 4)
+    assert two["settings"]["method.prefix"] == 3
+    assert (three["state"], three["steps"], three["problem"]) == ("unfinished", 3, None)
+    assert three["start"] == one["start"]
+    assert three["settings"]["batch_size"] == 3
+
+
+def _by_name(folder: Path) -> list[dict]:
+    found = {run["name"]: run for run in json.loads(runs(folder, "--json")[0])}
+    assert list(found) == ["deep/one", "three.partial", "two"]
+    return [found[name] for name in ("two", "deep/one", "three.partial")]
+
+
+def test_the_table_has_a_line_per_run(folder: Path) -> None:
+    lines = [line.split() for line in runs(folder)[0].splitlines()]
+    two, one, _ = _by_name(folder)
+    times = [str(timedelta(seconds=round(run["seconds"]))) for run in (one, two)]
+    assert lines[0] == ["run", "state", "method", "data", "scored", "on", "start", "best", "gain", "steps", "time"]
+    scores = [f"{one['start']:.2f}", f"{one['best']:.2f}", f"{one['gain']:+.2f}"]
+    assert lines[1] == ["deep/one", "finished", "simcse", "texts", "in", "memory", "pairs", *scores, "4", times[0]]
+    assert lines[3] == ["two", "finished", "dcpcse", "texts", "in", "memory", "-", "-", "-", "-", "4", times[1]]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("two/config.json", b"{", "cannot read config.json, damaged"),
+        ("two/config.json", None, "no config.json in it"),
+        ("two/model.safetensors", None, "lacks model.safetensors"),
+        ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5}\n{"step": 2, "lo', "line 2 is damaged"),
+        ("two/train_log.jsonl", b"[]\n", "line 1 is damaged"),
+        ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5, "sentences_per_second": "fast"}\n', "line 1 is damaged"),
+        ("two/train_log.jsonl", b'{"step": 1, "loss": 0.5, "dev": [1]}\n', "line 1 is damaged"),
+        ("three.partial/state/meta.json", b'{"dev": {"start": "high"}}', "dev scores are no numbers"),
+        ("two/train_log.jsonl", b"\xff\x00\n", "line 1 is damaged"),
+        ("three.partial/run.json", b"[1]", "run.json"),
+        ("three.partial/run.json", b'{"recipe": 5}', "holds no recipe"),
+        ("three.partial/state/meta.json", b"{", "meta.json"),
+    ],
+)
+def test_a_damaged_run_is_listed_with_what_is_wrong(
+    folder: Path, file: str, content: bytes | None, problem: str
+) -> None:
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(content)
+    name = file.partition("/")[0]
+    shown, notes = runs(folder)
+    (line,) = [line for line in shown.splitlines() if line.startswith(f"{name} ")]
+    assert line.split()[1] == "damaged"
+    assert len(shown.splitlines()) == 4
+    (note,) = notes.splitlines()
+    assert note.startswith(f"{name}: ")
+    assert problem in note
+
+
+def test_runs_are_told_apart_by_what_they_were_scored_on(bert_folder: Path, tmp_path: Path) -> None:
+    texts = [f"one two three four five {number}" for number in range(120)]
+    options = {"backbone": bert_folder, "progress": False, "max_steps": 1}
+    for dev in ("auto", "none"):
+        cse.train("simcse", texts, output=tmp_path / "runs" / dev, dev=dev, **options)
+    assert [run.scored_on for run in list_runs(tmp_path / "runs")] == ["held-out", None]
+
+
+def test_the_last_line_of_an_unfinished_run_may_be_cut_off(folder: Path) -> None:
+    log = folder / "three.partial" / "train_log.jsonl"
+    log.write_bytes(log.read_bytes()[:-9])
+    (run,) = [run for run in list_runs(folder) if run.name == "three.partial"]
+    assert (run.state.value, run.steps) == ("unfinished", 2)
+
+
+def test_two_runs_are_compared_by_what_differs_in_their_settings(folder: Path) -> None:
+    found = json.loads(runs(folder, "--compare", "deep/one", folder / "two", "--json")[0])
+    assert [run["name"] for run in found["runs"]] == ["deep/one", str(folder / "two")]
+    assert {"method.name": ["simcse", "dcpcse"], "seed": [42, 7], "dev_pairs": [10, 0]}.items() <= found[
+        "differences"
+    ].items()
+    one, two = (run["settings"] for run in found["runs"])
+    assert found["differences"].keys() == {name for name in {*one, *two} if one.get(name) != two.get(name)}
+    shown = runs(folder, "--compare", "deep/one", "two")[0].splitlines()
+    assert ["seed", "42", "7"] in [line.split() for line in shown]
+    assert not any(line.startswith("batch_size") for line in shown)
+    alike = json.loads(runs(folder, "--compare", "deep/one", "three.partial", "--json")[0])["differences"]
+    assert alike.keys() == {"backbone", "storage"}  # which an unfinished run does not record
+    assert "the same settings" in runs(folder, "--compare", "two", "two")[0]
+    assert "no run in it" in runs(folder, "--compare", "two", "notes-not-there", code=3)[1]
+
+
+def test_curves_hold_the_losses_and_scores_of_the_logs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list = []
+    save = figures._save
+    monkeypatch.setattr(figures, "_save", lambda figure, path: seen.append(figure) or save(figure, path))
+    for name in ("curves.png", "curves.svg"):
+        assert f"wrote {folder / name}" in runs(folder, "--plot", folder / name)[1]
+    assert (folder / "curves.png").read_bytes()[:4] == b"\x89PNG"
+    assert b"<svg" in (folder / "curves.svg").read_bytes()
+    loss, dev = seen[0].axes
+    assert {text.get_text() for text in loss.get_legend().get_texts()} == {run.name for run in list_runs(folder)}
+    for run in list_runs(folder):
+        (line,) = [line for line in loss.lines if line.get_label() == run.name]
+        assert line.get_xydata().tolist() == [[entry["step"], entry["loss"]] for entry in run.log]
+    (line,) = [line for line in dev.lines if line.get_label() == "deep/one"]
+    (one,) = [run for run in list_runs(folder) if run.name == "deep/one"]
+    expected = [[0, one.dev["start"]], *([entry["step"], entry["dev"]] for entry in one.log)]
+    assert line.get_xydata().tolist() == expected
+    assert {line.get_label() for line in dev.lines} == {"deep/one", "three.partial"}
+
+
+def test_long_losses_are_averaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list = []
+    monkeypatch.setattr(figures, "_save", lambda figure, path: seen.append(figure))
+    log = [{"step": step, "loss": float(step)} for step in range(1, 1001)]
+    figures.training_curves({"a": log}, {}, tmp_path / "x.png", "Runs")
+    (axes,) = seen[0].axes
+    points = axes.lines[0].get_xydata()
+    assert len(points) == 100
+    assert points[0].tolist() == [5.5, 5.5]
+
+
+def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
+    assert "no such folder; give a folder of runs" in runs(tmp_path / "none", code=3)[1]
+    assert "is a file; give a folder of runs" in runs(folder / "notes" / "config.json", code=3)[1]
+    assert "ends in .png or .svg" in runs(folder, "--plot", "curves.pdf", code=2)[1]
+    (tmp_path / "empty").mkdir()
+    shown, notes = runs(tmp_path / "empty")
+    assert (shown, notes) == ("", f"no runs of scripts.train below {tmp_path / 'empty'}\n")
+    assert json.loads(runs(tmp_path / "empty", "--json")[0]) == []
+    assert "no run has a log to draw" in runs(tmp_path / "empty", "--plot", tmp_path / "c.png", code=3)[1]

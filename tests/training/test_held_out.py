@@ -1,0 +1,266 @@
+"""The guard without labels: its score by a slow loop, held-out texts that are not trained on, runs that it ends."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from datasets import Dataset
+from typer.testing import CliRunner
+
+import cse
+from cse.commands.train import app
+from cse.models.card import model_card
+from cse.models.checkpoint import read_checkpoint_config
+from cse.training import loop
+from cse.training.held_out import HeldOutScore, held_out_score, hold_out
+from cse.training.loop import train
+from cse.training.recipe import read_recipe
+from cse.training.run import TrainRequest, prepare
+
+TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
+    f"the {noun} of {other} was in the {place}"
+    for noun in ("dog", "cat", "man", "woman", "guitar", "sun", "rain")
+    for other in ("sun", "rain", "dog", "cat", "park")
+    for place in ("park", "kitchen", "rain")
+]
+SETTINGS = {"batch_size": 8, "eval_every": 2, "max_steps": 6, "learning_rate": 1e-3}
+
+
+def by_hand(encode: object, texts: list[str]) -> tuple[float, float, float]:
+    """The score, one text, pair and direction at a time."""
+    short = []
+    for number, text in enumerate(texts):
+        words = text.split()
+        order = np.random.default_rng(number).permutation(len(words))
+        kept = set(order[: round(0.6 * len(words))].tolist())
+        short.append(" ".join(word for place, word in enumerate(words) if place in kept))
+    units, found, cosines = [vector / np.linalg.norm(vector) for vector in encode(texts).astype(float)], 0, []
+    for number, text in enumerate(short):
+        (vector,) = encode([text]).astype(float)
+        near = [float(vector @ other) / np.linalg.norm(vector) for other in units]
+        own = near.pop(number)
+        found += own > max(near) + 1e-6
+        cosines += near
+    centre = sum(units) / len(units)
+    scatter = sum(np.outer(unit - centre, unit - centre) for unit in units)
+    shares = [value for value in np.linalg.eigvalsh(scatter) / np.trace(scatter) if value > 1e-12]
+    rank = np.exp(-sum(share * np.log(share) for share in shares))
+    size = min(len(units) - 1, len(centre))
+    return 100 * (1 - rank / size), 100 * found / len(texts), float(np.mean(cosines))
+
+
+def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "mean")
+    for texts in (TEXTS[::5], TEXTS[:20]):  # more and fewer than dimensions
+        found = held_out_score(encoder.encode, texts)
+        expected = by_hand(encoder.encode, texts)
+        assert (found.concentration, found.found, found.cosine) == pytest.approx(expected, abs=1e-3)
+        assert 0 < found.concentration < 100
+
+
+def test_an_equal_cosine_is_not_found() -> None:
+    vectors = {6: [[1, 0], [1, 0], [0, 1], [1, 0], [1, 0], [0, 1]]}  # the texts, then their shortened copies
+    score = held_out_score(lambda texts: np.float32(vectors[len(texts)]), ["a b", "c d", "e f"])
+    assert score.found == pytest.approx(100 / 3, abs=1e-3)
+    assert score.cosine == pytest.approx(2 / 6)
+
+
+def test_concentration_is_the_share_of_directions_that_are_not_used() -> None:
+    def score(rows: list[list[float]]) -> float:
+        return held_out_score(lambda texts: np.float32(rows * 2), [f"text {n}" for n in range(len(rows))]).concentration
+
+    square = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]]
+    assert score(square) == pytest.approx(100 / 3, abs=1e-3)  # two of three
+    assert score([*square, [0, 0, 1], [0, 0, -1]]) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]])
+def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
+    score = held_out_score(lambda texts: np.tile(np.float32(vector), (len(texts), 1)), TEXTS[:30])
+    assert score == HeldOutScore(0, 0, 1)
+    assert score.has_collapsed(HeldOutScore(50, 60, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("found", "cosine", "collapsed"),
+    [(60, 0.5, False), (31, 0.5, False), (29, 0.5, True), (60, 0.995, True), (60, 0.989, False)],
+)
+def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(found: float, cosine: float, collapsed: bool) -> None:
+    assert HeldOutScore(90, found, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
+    assert not HeldOutScore(90, 60, 0.995).has_collapsed(HeldOutScore(50, 60, 0.996))  # no worse than at the start
+
+
+def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
+    repeated = [*TEXTS, *TEXTS[:40], "too short"]
+    kept, held = hold_out(Dataset.from_dict({"0": repeated}), 5)
+    long = {text for text in repeated if len(text.split()) >= 6}
+    assert len(held) == len(set(held)) == len(long) // 5
+    assert set(held) <= long
+    assert kept["0"][:] == [text for text in repeated if text not in held]
+    assert hold_out(Dataset.from_dict({"0": repeated}), 5)[1] == held
+    assert hold_out(Dataset.from_dict({"0": repeated}), 6)[1] != held
+    many = [f"one two three four five {number}" for number in range(3000)]
+    assert len(hold_out(Dataset.from_dict({"0": many}), 5)[1]) == 500
+
+
+def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
+    few = [f"one two three four five {number}" for number in range(99)] + ["short"] * 500
+    with pytest.raises(
+        ValueError, match=r"^`dev` auto needs 100 different texts of 6 words or more, .* found 99; give"
+    ):
+        cse.train("simcse", few, output=tmp_path / "out", backbone=bert_folder, dev="auto", progress=False)
+    (tmp_path / "few.txt").write_text("\n".join(few))
+    words = ["simcse", "--data", tmp_path / "few.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
+    done = CliRunner().invoke(app, [*map(str, words), "--dev", "auto"])
+    assert (done.exit_code, done.stderr.startswith("Error: --dev auto needs 100")) == (3, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder: Path, tmp_path: Path) -> None:
+    settings = {**SETTINGS, "learning_rate": 1e-2}
+    result = cse.train(
+        "simcse", TEXTS, output=tmp_path / "a", backbone=bert_folder, dev="auto", progress=False, **settings
+    )
+    log = [json.loads(line) for line in (tmp_path / "a" / "train_log.jsonl").read_text().splitlines()]
+    scores = {entry["step"]: entry["dev"] for entry in log if "dev" in entry}
+    assert list(scores) == [2, 4, 6]
+    assert (result.best, result.last) == (max(scores.values()), scores[6])
+    assert scores[result.best_step] == result.best
+    encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))
+    encoder.eval()
+    assert held_out_score(encoder.encode, run.held_out).concentration == pytest.approx(result.start, abs=1e-3)
+    assert held_out_score(result.load().encode, run.held_out).concentration == pytest.approx(result.best, abs=1e-3)
+    assert not set(run.held_out) & set(run.examples["0"])
+    config = read_checkpoint_config(tmp_path / "a")
+    assert config.training["selection"] == result.selection
+    assert "without labels" in result.selection
+    assert config.training["settings"]["held_out"] == len(run.held_out)
+    assert "held_out" not in read_recipe(result.output).settings
+    card = model_card(config)
+    assert "spearman" not in card.lower()
+    assert f"- best: {result.best}" in card
+
+
+def test_the_command_prints_start_best_last_and_what_they_are(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("\n".join(TEXTS))
+    words = ["simcse", "--data", tmp_path / "t.txt", "--backbone", bert_folder, "--output", tmp_path / "out", "--json"]
+    done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "auto"])
+    assert done.exit_code == 0, done.output
+    assert {"start", "best", "last", "best_step", "selection"} <= json.loads(done.stdout).keys()
+    assert "texts are held out: they show a collapse, but a higher score is not proof of better" in done.stderr
+    done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "none", "--overwrite"])
+    assert json.loads(done.stdout).keys() == {"output", "steps", "seconds", "selection"}
+
+
+class Killed(Exception):
+    """The signal that ends a run."""
+
+
+def guarded(bert_folder: Path) -> tuple:
+    return prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=SETTINGS))
+
+
+def collapsing(encoder: torch.nn.Module) -> object:
+    """A report that gives all texts one vector after step 3."""
+
+    def collapse(entry: dict) -> None:
+        if entry["step"] == 3 and "note" not in entry:
+            with torch.no_grad():
+                for tensor in encoder.parameters():
+                    tensor.zero_()
+
+    return collapse
+
+
+def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, run = guarded(bert_folder)
+    notes: list[dict] = []
+    collapse = collapsing(encoder)
+    summary = train(encoder, run, tmp_path / "out", report=lambda entry: (collapse(entry), notes.append(entry)))
+    assert (summary["steps"], summary["best_step"], summary["last"]) == (4, 2, 0)
+    assert summary["stopped"] == (
+        "collapsed at step 4 (0.0 % of shortened texts are found, different texts have a mean cosine of 1.000); "
+        "lower `learning_rate`"
+    )
+    assert notes[-1]["note"] == f"ended early, the best evaluation is kept: {summary['stopped']}"
+    assert held_out_score(cse.load(str(tmp_path / "out")).encode, run.held_out).concentration == pytest.approx(
+        summary["best"], abs=1e-3
+    )
+    assert len((tmp_path / "out" / "train_log.jsonl").read_text().splitlines()) == 4
+
+
+def test_an_evaluation_of_texts_that_are_nearly_one_is_not_kept_however_it_scores(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([HeldOutScore(50, 80, 0.5), HeldOutScore(60, 80, 0.5), HeldOutScore(90, 80, 0.995)])
+    monkeypatch.setattr(loop, "held_out_score", lambda *_: next(scores))
+    summary = train(*guarded(bert_folder), tmp_path / "out")
+    assert {name: summary[name] for name in ("start", "best", "best_step", "last", "steps")} == {
+        "start": 50, "best": 60, "best_step": 2, "last": 90, "steps": 4,
+    }  # fmt: skip
+
+
+def test_a_run_killed_after_its_collapse_is_resumed_to_the_same_end(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise Killed
+
+    encoder, run = guarded(bert_folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "publish", stop)
+        with pytest.raises(Killed):
+            train(encoder, run, tmp_path / "out", report=collapsing(encoder))
+    steps: list[dict] = []
+    resumed = train(*guarded(bert_folder), tmp_path / "out", resume=True, report=steps.append)
+    assert (resumed["steps"], resumed["best_step"]) == (4, 2)
+    assert [("note" in entry) for entry in steps] == [True]
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_a_collapse_before_any_evaluation_to_keep_is_an_error(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, run = guarded(bert_folder)
+
+    def collapse(entry: dict) -> None:
+        collapsing(encoder)({**entry, "step": 3})
+
+    with pytest.raises(ValueError, match=r"^collapsed at step 2 .*; lower `learning_rate`$"):
+        train(encoder, run, tmp_path / "out", report=collapse)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
+    bert_folder: Path, tmp_path: Path, step: int
+) -> None:
+    encoder, run = guarded(bert_folder)
+
+    def spoil(entry: dict) -> None:
+        if entry["step"] == step:
+            with torch.no_grad():
+                next(iter(encoder.learned().values())).fill_(float("nan"))
+
+    if step == 1:
+        with pytest.raises(ValueError, match="the loss became nan at step 2; lower `learning_rate`"):
+            train(encoder, run, tmp_path / "out", report=spoil)
+        return
+    summary = train(encoder, run, tmp_path / "out", report=spoil)
+    assert (summary["steps"], summary["best_step"]) == (3, 2)
+    assert summary["stopped"] == "the loss became nan at step 4; lower `learning_rate`"
+    assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
+
+
+def test_a_guarded_run_is_resumed_to_the_result_of_an_uninterrupted_one(bert_folder: Path, tmp_path: Path) -> None:
+    def kill(entry: dict) -> None:
+        if entry["step"] == 3:
+            raise Killed
+
+    whole = train(*guarded(bert_folder), tmp_path / "whole")
+    with pytest.raises(Killed):
+        train(*guarded(bert_folder), tmp_path / "killed", report=kill)
+    resumed = train(*guarded(bert_folder), tmp_path / "killed", resume=True)
+    same = ("start", "best", "best_step", "last", "steps")
+    assert {name: resumed[name] for name in same} == {name: whole[name] for name in same}
