@@ -73,8 +73,7 @@ def xrays(
         from cse.analysis.prototypes import has_prototypes, prototypes
         from cse.models.loading import on_torch
 
-        one, other = encoder.encode(pair)
-        cosine = float(cosines(one[None], other[None])[0])
+        cosine = float(cosines(*encoder.encode(pair)[:, None])[0])
         found = prototypes(encoder, pair[0]) if has_prototypes(encoder) else []
         if not encoder.method.prefix:
             return XRay(cosine, None, [], found)
