@@ -13,7 +13,7 @@ import typer
 
 from cse.commands.cli import BACKEND, POOLING, PRECISIONS, check_choice, commands, log, print_json
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

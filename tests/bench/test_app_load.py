@@ -99,3 +99,9 @@ def test_a_process_has_the_time_and_memory_that_the_system_tells() -> None:
         block.write(b"x" * 2**27)
         assert resident_memory(os.getpid()) - before > 2**26
     assert (processor_seconds(2**30), resident_memory(2**30)) == (None, None)
+
+
+def test_the_commands_start_the_app_of_this_project() -> None:
+    from tests.bench.__main__ import ROOT
+
+    assert (ROOT / "app.py").is_file()
