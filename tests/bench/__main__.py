@@ -54,6 +54,24 @@ def bench_encode(
     _print(json_output, asdict(speed), lines(speed))
 
 
+def bench_precision(
+    pairs: Annotated[Path, typer.Argument(help="Scored pairs: score, sentence, sentence, tab-separated.")],
+    model: Annotated[list[str], typer.Option(help="A bundled name, a checkpoint folder, or a backbone; repeatable.")],
+    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    json_output: Json = False,
+) -> None:
+    """Encode pairs in float32, bfloat16 and int8 on OpenVINO: Spearman, smallest cosine, processor time.
+
+    Example: python -m tests.bench precision dev.tsv --model simcse
+    """
+    from dataclasses import asdict
+
+    from tests.bench.precision import lines, measure_precision
+
+    rows = measure_precision(model, pairs, pooling)
+    _print(json_output, {"rows": list(map(asdict, rows))}, lines(rows))
+
+
 def bench_app(
     visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each measurement.")] = 20.0,
@@ -268,8 +286,8 @@ def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) 
 app = commands(
     "Measure how fast the project is on this machine.",
     {
-        "encode": bench_encode, "train": bench_train, "pretrain": bench_pretrain, "index": bench_index,
-        "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
+        "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
+        "index": bench_index, "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
     },
 )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """What `tests.bench encode` says: figures that fit together, and a peer that gives the same vectors or is refused."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from conftest import SENTENCES
 from test_scripts import refused, run
 
 import cse
+from cse.evaluation.metrics import spearman
 from tests.bench import encode as encode_speed
 from tests.bench.encode import measure_encoding, texts_of
 from tests.bench.flops import encoding_flops
@@ -59,3 +61,16 @@ def test_without_a_file_the_texts_are_the_demos(tmp_path: Path) -> None:
     assert len(texts_of(None, None, 3)) == 3
     (tmp_path / "table.csv").write_text("a,b\n1,x\n2,y\n")
     assert texts_of(str(tmp_path / "table.csv"), "b", 1) == ["x"]
+
+
+def test_lower_precision_is_scored_beside_float32(bert_folder: Path, tmp_path: Path) -> None:
+    pairs = [(number % 6, *pair) for number, pair in enumerate(combinations(SENTENCES, 2))]
+    (tmp_path / "dev.tsv").write_text("".join("\t".join(map(str, pair)) + "\n" for pair in pairs))
+    done = run("bench", "precision", tmp_path / "dev.tsv", "--model", bert_folder, "--pooling", "mean", "--json")
+    assert done.exit_code == 0, done.output
+    rows = {row["precision"]: row for row in json.loads(done.stdout)["rows"]}
+    encoder = cse.load(str(bert_folder), "mean", backend="torch")
+    expected = spearman(encoder.encode, pairs)
+    assert rows["no"]["spearman"] == pytest.approx(expected, abs=0.2)
+    assert rows["no"]["least_cosine"] == pytest.approx(1)
+    assert all(0.99 < rows[name]["least_cosine"] < 0.9999999 for name in ("bf16", "int8"))
