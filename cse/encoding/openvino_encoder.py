@@ -29,7 +29,8 @@ class OpenVinoEncoder(Encoder):
 
     backend = "openvino"
     device = "cpu"
-    reference: Any = None
+    reference: Any = None  # what opened it
+    on_torch: Any = None  # the same model on PyTorch, where something has looked inside it
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class OpenVinoEncoder(Encoder):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a pickle or a deep copy, without what is compiled."""
-        return {**self.__dict__, "graphs": self.graphs.precision, "_biases": {}}
+        return {**self.__dict__, "graphs": self.graphs.precision, "_biases": {}, "on_torch": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

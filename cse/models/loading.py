@@ -73,7 +73,7 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
 
 
 def on_torch(encoder: Encoder) -> TorchEncoder:
-    """Return an encoder on PyTorch: itself, or the same model opened again."""
+    """Return an encoder on PyTorch: itself, or the same model, opened by the first call."""
     from cse.encoding.torch_encoder import TorchEncoder
 
     if isinstance(encoder, TorchEncoder):
@@ -81,7 +81,9 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
     reference = getattr(encoder, "reference", None)
     if reference is None:
         raise ValueError(f"{encoder.name} was not opened by `cse.load`; open it with `backend` torch")
-    return open_by_torch(reference, "cpu")
+    if encoder.on_torch is None:  # threads may open it twice, and keep one
+        encoder.on_torch = open_by_torch(reference, "cpu")
+    return encoder.on_torch
 
 
 def _on_cpu(device: str | None) -> bool:

@@ -205,3 +205,13 @@ def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path)
     np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
     assert other.method.pooling is Pooling.TOKEN
     assert reading(str(bert_folder), UNTRAINED["mean"]).backend == "torch"
+
+
+def test_looking_inside_opens_the_same_model_on_pytorch_once(bert_folder: Path) -> None:
+    from cse.models.loading import on_torch
+
+    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
+    inside = on_torch(encoder)
+    assert (inside.backend, inside.fingerprint) == ("torch", encoder.fingerprint)
+    assert on_torch(encoder) is on_torch(inside) is inside
+    assert pickle.loads(pickle.dumps(encoder)).on_torch is None
