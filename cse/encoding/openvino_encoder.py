@@ -161,7 +161,7 @@ class OpenVinoEncoder(Encoder):
     def __copy__(self) -> Self:
         """Return another encoder that shares weights and graphs, with its own method and settings."""
         copied = type(self).__new__(type(self))
-        copied.__dict__.update(self.__dict__, _biases={})
+        copied.__dict__.update(self.__dict__, _biases={}, reference=None, on_torch=None)
         return copied
 
     # -- rows to vectors ----------------------------------------------------------------------------------------

@@ -78,12 +78,12 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
 
     if isinstance(encoder, TorchEncoder):
         return encoder
-    reference = getattr(encoder, "reference", None)
-    if reference is None:
+    opened: Any = encoder
+    if opened.reference is None:
         raise ValueError(f"{encoder.name} was not opened by `cse.load`; open it with `backend` torch")
-    if encoder.on_torch is None:  # threads may open it twice, and keep one
-        encoder.on_torch = open_by_torch(reference, "cpu")
-    return encoder.on_torch
+    if opened.on_torch is None:  # threads may open it twice, and keep one
+        opened.on_torch = open_by_torch(opened.reference, "cpu")
+    return opened.on_torch
 
 
 def _on_cpu(device: str | None) -> bool:
