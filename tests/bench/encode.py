@@ -36,6 +36,7 @@ from tests.bench.flops import encoding_flops, matrix_rate
 from tests.bench.timing import ROUNDS, Clock, Timing, interleaved, ratio
 
 OURS, OURS_BF16, OURS_TORCH = "cse", "cse, bf16", "cse, torch"
+ALONE = 100  # sentences that are encoded one by one
 SAME = 1e-4  # numbers of vectors from the same float32 model that were added in another order
 NO_MATCH = "sentence-transformers has no such method; give a model read by mean or cls, without prefix or head"
 
@@ -100,7 +101,7 @@ def measure_encoding(
     def figures(name: str, timing: Timing) -> dict[str, Any]:
         return {
             **timing.figures(len(texts)), "tokens": sum(lengths) / timing.median,
-            "share": flops / rates[types[name]] / timing.median,
+            "share": flops / rates[types[name]] / timing.median, **latency(works[name], texts[:ALONE], clock),
         }  # fmt: skip
 
     return EncodingSpeed(
@@ -108,6 +109,16 @@ def measure_encoding(
         {name: figures(name, timing) for name, timing in timings.items()},
         {name: ratio(timings[OURS], timings[name]) for name in timings if name != OURS},
     )  # fmt: skip
+
+
+def latency(encode: Encode, texts: Sequence[str], clock: Clock) -> dict[str, float]:
+    """Return the median and the 95th percentile of the milliseconds that one sentence takes alone."""
+    took = []
+    for text in texts:
+        begun = clock()
+        encode([text])
+        took.append(1000 * (clock() - begun))
+    return {"p50_ms": float(np.percentile(took, 50)), "p95_ms": float(np.percentile(took, 95))}
 
 
 def _peer(encoder: TorchEncoder, name: str) -> Encode:
@@ -202,6 +213,7 @@ def lines(speed: EncodingSpeed) -> list[str]:
         peak = "" if work["peak_mb"] is None else f", peak {work['peak_mb']} MB"
         shown.append(
             f"{name}: {work['rate']:.0f} sentences/s ({work['slowest']:.0f} to {work['fastest']:.0f}), "
-            f"{work['tokens']:.0f} tokens/s, {work['share']:.0%} of the matrix rate{peak}{beside}"
+            f"{work['tokens']:.0f} tokens/s, {work['share']:.0%} of the matrix rate{peak}{beside}; "
+            f"one sentence {work['p50_ms']:.1f} ms (p95 {work['p95_ms']:.1f})"
         )
     return shown

@@ -63,6 +63,16 @@ def test_without_a_file_the_texts_are_the_demos(tmp_path: Path) -> None:
     assert texts_of(str(tmp_path / "table.csv"), "b", 1) == ["x"]
 
 
+def test_the_latency_is_the_percentiles_of_single_sentences() -> None:
+    now = [0.0]
+
+    def encode(texts: list[str]) -> None:
+        now[0] += len(texts[0]) / 1000
+
+    found = encode_speed.latency(encode, ["x" * length for length in range(1, 101)], lambda: now[0])
+    assert found == pytest.approx({"p50_ms": 50.5, "p95_ms": 95.05})
+
+
 def test_lower_precision_is_scored_beside_float32(bert_folder: Path, tmp_path: Path) -> None:
     pairs = [(number % 6, *pair) for number, pair in enumerate(combinations(SENTENCES, 2))]
     (tmp_path / "dev.tsv").write_text("".join("\t".join(map(str, pair)) + "\n" for pair in pairs))
