@@ -19,7 +19,6 @@ from cse.methods.method import Head, Pooling
 if TYPE_CHECKING:
     from cse.encoding.stored_backbone import StoredBackbone
 
-EPS = 1e-12  # transformers' default
 HIDDEN = -1e9  # added to the attention scores of padding
 LEVELS = 127  # of an int8, on each side of zero
 
@@ -97,7 +96,7 @@ def words_graph(backbone: StoredBackbone) -> Model:
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     activation = "gelu" if backbone.roberta else str(backbone.config.get("hidden_act", "gelu"))
     inner = _activated(_linear(hidden, backbone.head, "dense"), activation)
-    inner = _norm(inner, backbone.head, "norm", _eps(backbone))
+    inner = _norm(inner, backbone.head, "norm", backbone.eps)
     logits = op.matmul(inner, _constant(backbone.blocks[WORDS]), False, True)
     return Model([op.add(logits, _constant(backbone.head["words.bias"]))], [hidden], "words")
 
@@ -106,11 +105,11 @@ def _embedded(backbone: StoredBackbone, words: Any, positions: Any) -> Any:
     blocks = backbone.blocks
     kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
     placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
-    return _norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", _eps(backbone))
+    return _norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)
 
 
 def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix: np.ndarray | None) -> Any:
-    at, blocks, eps = f"encoder.layer.{layer}", backbone.blocks, _eps(backbone)
+    at, blocks, eps = f"encoder.layer.{layer}", backbone.blocks, backbone.eps
     heads = int(backbone.config["num_attention_heads"])
     width = int(backbone.config["hidden_size"])
     split = _ints(0, 0, heads, width // heads)
@@ -166,10 +165,6 @@ def _norm(hidden: Any, arrays: Arrays, name: str, eps: float) -> Any:
 
 def _activated(hidden: Any, name: str) -> Any:
     return op.relu(hidden) if name == "relu" else op.gelu(hidden, "erf")
-
-
-def _eps(backbone: StoredBackbone) -> float:
-    return float(backbone.config.get("layer_norm_eps", EPS))
 
 
 def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:

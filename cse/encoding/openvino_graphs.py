@@ -53,8 +53,7 @@ class Graphs:
         """Return (B, d) states after the head."""
         from cse.encoding.graph import head_graph
 
-        eps = float(self.stored.config.get("layer_norm_eps", 1e-12))
-        model = self._graph(kind, lambda: head_graph(kind, self.head, eps))
+        model = self._graph(kind, lambda: head_graph(kind, self.head, self.stored.eps))
         return model.create_infer_request().infer([states])[0].copy()
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ UNUSED = re.compile(
     r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
     r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
 )
+EPS = 1e-12  # transformers' default
 WORDS = "embeddings.word_embeddings.weight"
 BERT_HEAD = {
     "cls.predictions.transform.dense": "dense", "cls.predictions.transform.LayerNorm": "norm",
@@ -65,6 +66,11 @@ class StoredBackbone:
         return int(self.config["pad_token_id"]) + 1 if self.roberta else 0
 
     @property
+    def eps(self) -> float:
+        """The number that layer normalisation adds to the variance."""
+        return float(self.config.get("layer_norm_eps", EPS))
+
+    @property
     def row_limit(self) -> int:
         """The maximum row length in tokens, by the model's positions."""
         return int(self.config["max_position_embeddings"]) - self.first_position
@@ -76,8 +82,8 @@ def read_backbone(
     """Read the backbone of a folder or hub id, as `cse.encoding.backbone.load_backbone` does with PyTorch.
 
     Raises UnsupportedError for whatever this reader does not know, damaged files included: PyTorch then opens the
-    model or says what is wrong with it. Raises ArtefactError for files
-    that do not match the folder's checksums, and for sizes beyond those of the weights.
+    model or says what is wrong with it. Raises ArtefactError for files that do not match the folder's checksums, and
+    for sizes beyond those of the weights.
     """
     check_checksums(Path(name), "copy it again")
     commit = hub.commit_of(str(name), revision)
@@ -117,9 +123,11 @@ def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapp
             name = re.sub("^lm_head[.]", "cls.predictions.", name)
         if name.startswith(("cls.predictions.", "lm_head.")):
             named[name] = array
-        elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")) and not _unused(bare):
+        elif UNUSED.fullmatch(name):
+            continue
+        elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")):
             blocks[bare] = array
-        elif not UNUSED.fullmatch(name):
+        else:
             raise UnsupportedError(f"its weight {key} is unknown")
     _check_shapes(config, blocks)
     head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
@@ -132,16 +140,12 @@ def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapp
     return StoredBackbone(config, tokenizer, blocks, head, backbone_digest(whole, vocabulary), roberta=roberta)
 
 
-def _unused(bare: str) -> bool:
-    return bare in ("embeddings.position_ids", "embeddings.token_type_ids")
-
-
 def _float32(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, np.float32)
 
 
 def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -> None:
-    """Raise UnsupportedError unless the weights are exactly those of the configured blocks, and finite."""
+    """Raise UnsupportedError unless the weights are exactly those of the configured blocks."""
     d, inner = int(config["hidden_size"]), int(config["intermediate_size"])
     wanted: dict[str, tuple[int, ...]] = {
         WORDS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.devices import gpu_is_possible, named_device
+from cse.encoding.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.encoding.head_files import stored_head
 from cse.encoding.stored_backbone import UnsupportedError
 from cse.errors import ArtefactError
@@ -65,7 +65,6 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
-    from cse.encoding.devices import best_device, device_of
     from cse.encoding.torch_encoder import TorchEncoder
 
     place = device_of(device) if device else best_device()
@@ -92,8 +91,6 @@ def _on_cpu(device: str | None) -> bool:
         return device == "cpu"
     if not gpu_is_possible():
         return True
-    from cse.encoding.devices import best_device
-
     return best_device().type == "cpu"
 
 
