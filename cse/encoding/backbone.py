@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import torch
 
-from cse.encoding.digests import backbone_digest
 from cse.encoding.sizes import check_family, check_fit, check_sizes
 from cse.encoding.stored_backbone import UNUSED
 from cse.errors import ArtefactError
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
+from cse.storage.digests import backbone_digest
 from cse.storage.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:

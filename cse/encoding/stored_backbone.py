@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.digests import backbone_digest
 from cse.encoding.sizes import check_sizes
 from cse.encoding.stored_tokenizer import read_tokenizer
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
+from cse.storage.digests import backbone_digest
 from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import read_json
 
