@@ -27,7 +27,7 @@ HEAVY = (
 )  # fmt: skip
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
-    ("errors", "vectors"), ("methods", "storage"), ("text",), ("encoding", "evaluation"), ("models",),
+    ("errors", "vectors"), ("methods", "storage"), ("text", "backbones"), ("encoding", "evaluation"), ("models",),
     ("training", "analysis"), ("pretraining", "publishing", "benchmark", "adapters"), ("papers",),
     ("app",), ("commands",),
 )  # fmt: skip

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from cse.backbones.backbone import as_arrays
 from cse.benchmark.representations import Representation, TextEncoder
-from cse.encoding.backbone import as_arrays
 from cse.storage.digests import array_digest
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the next line

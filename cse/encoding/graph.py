@@ -13,11 +13,11 @@ import numpy as np
 from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
-from cse.encoding.stored_backbone import WORDS
+from cse.backbones.stored_backbone import WORDS
 from cse.methods.method import Head, Pooling
 
 if TYPE_CHECKING:
-    from cse.encoding.stored_backbone import StoredBackbone
+    from cse.backbones.stored_backbone import StoredBackbone
 
 HIDDEN = -1e9  # added to the attention scores of padding
 LEVELS = 127  # of an int8, on each side of zero
@@ -55,7 +55,7 @@ def vectors_graph(
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
 
     Inputs: `ids`, where V + s is the learned slot s of `slots` (S, d); `positions`; `mask`, 1 at a token; `at` (B,),
-    the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as `cse.encoding.backbone.prefix_cache`
+    the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.prefix_cache`
     reads it.
     """
     ids, positions = (op.parameter(PartialShape([-1, -1]), Type.i32, name=name) for name in ("ids", "positions"))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.encoding.backbone import mlm_head
+from cse.backbones.backbone import mlm_head
 from cse.methods.method import Head
 
 if TYPE_CHECKING:

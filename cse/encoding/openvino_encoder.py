@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.backbones.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
 from cse.encoding.engine import Report
 from cse.encoding.openvino_graphs import INT8, Graphs
 from cse.encoding.rows import TokenTemplate, rendered
-from cse.encoding.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 

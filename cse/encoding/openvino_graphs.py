@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.backbones.stored_backbone import WORDS, StoredBackbone
 from cse.encoding.rows import HARD, Row
-from cse.encoding.stored_backbone import WORDS, StoredBackbone
 from cse.methods.method import Head, Pooling
 
 if TYPE_CHECKING:

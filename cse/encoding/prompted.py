@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from cse.encoding.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
+from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
 from cse.encoding.cutoff import zero_cut
 from cse.encoding.heads import INIT_STD
 from cse.encoding.last_block import FUSED, can_read_at

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.encoding.backbone import (
+from cse.backbones.backbone import (
     as_arrays,
     backbone_tensors,
     fingerprint,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.backbones.head_files import stored_head
+from cse.backbones.stored_backbone import UnsupportedError
 from cse.encoding.devices import best_device, device_of, gpu_is_possible, named_device
-from cse.encoding.head_files import stored_head
-from cse.encoding.stored_backbone import UnsupportedError
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED, When
 from cse.models.checkpoint import copy_array, load_checkpoint

@@ -25,8 +25,8 @@ from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError, FakeTen
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
+from cse.backbones.backbone import mlm_head
 from cse.encoding import prompted
-from cse.encoding.backbone import mlm_head
 from cse.encoding.rows import Row
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, Contrast

@@ -12,7 +12,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.notes import input_notes
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.encoding.tokenising import plain_ids, readable
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, When

@@ -14,11 +14,11 @@ from conftest import SENTENCES
 from test_encoder import make, reading
 
 import cse
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
+from cse.backbones.stored_backbone import UnsupportedError, read_backbone
 from cse.encoding.graph import Rounded
 from cse.encoding.openvino_encoder import OpenVinoEncoder
 from cse.encoding.precision import in_precision
-from cse.encoding.stored_backbone import UnsupportedError, read_backbone
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Pooling

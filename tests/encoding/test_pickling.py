@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import cse
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 

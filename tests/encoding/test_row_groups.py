@@ -9,7 +9,7 @@ import torch
 from test_encoder import make
 from test_training import OneProcess, run_of
 
-from cse.encoding.backbone import set_dropout
+from cse.backbones.backbone import set_dropout
 from cse.encoding.row_groups import row_groups
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.training.run import Run

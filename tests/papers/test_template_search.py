@@ -12,9 +12,9 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.backbones.backbone import load_backbone
 from cse.benchmark.published import TEMPLATES
 from cse.commands.search_templates import app
-from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, When

@@ -17,7 +17,7 @@ import sentence_transformers
 from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.encoding.similarity import FUNCTIONS
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.sizes import check_sizes
-from cse.encoding.stored_tokenizer import read_tokenizer
+from cse.backbones.sizes import check_sizes
+from cse.backbones.stored_tokenizer import read_tokenizer
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
 from cse.storage.digests import backbone_digest
@@ -19,8 +19,8 @@ from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
-    from cse.encoding.sizes import check_sizes
-from cse.encoding.stored_tokenizer import StoredTokenizer
+    from cse.backbones.sizes import check_sizes
+from cse.backbones.stored_tokenizer import StoredTokenizer
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
 ACTIVATIONS = ("gelu", "relu")
@@ -79,7 +79,7 @@ class StoredBackbone:
 def read_backbone(
     name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
 ) -> StoredBackbone:
-    """Read the backbone of a folder or hub id, as `cse.encoding.backbone.load_backbone` does with PyTorch.
+    """Read the backbone of a folder or hub id, as `cse.backbones.backbone.load_backbone` does with PyTorch.
 
     Raises UnsupportedError for whatever this reader does not know, damaged files included: PyTorch then opens the
     model or says what is wrong with it. Raises ArtefactError for files that do not match the folder's checksums, and

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import torch
 
-from cse.encoding.sizes import check_family, check_fit, check_sizes
-from cse.encoding.stored_backbone import UNUSED
+from cse.backbones.sizes import check_family, check_fit, check_sizes
+from cse.backbones.stored_backbone import UNUSED
 from cse.errors import ArtefactError
 from cse.storage import hub
 from cse.storage.checksums import check_checksums
