@@ -68,7 +68,7 @@ def main(
     """
     import numpy as np
 
-    from cse.encoding.precision import PRECISIONS, in_precision
+    from cse.engines.precision import PRECISIONS, in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
     from cse.storage.writing import write_file

@@ -24,7 +24,7 @@ from cse.storage.writing import FolderKind, write_folder
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     Engine = TypeVar("Engine", bound=Encoder)
 

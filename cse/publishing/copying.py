@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cse.backbones.backbone import fingerprint, load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, CheckpointConfig

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.encoding.precision import PRECISIONS
+from cse.engines.precision import PRECISIONS
 from cse.methods.settings import CALLED, SETTINGS, Setting
 from cse.models.names import BACKBONE
 from cse.models.storage import Storage

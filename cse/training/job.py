@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.encoding.encoder import Encoder
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.storage import Storage
 from cse.training.bar import main_process, step_bar
 from cse.training.loop import train

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from cse.backbones.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from cse.backbones.backbone import mlm_head, row_limit, set_dropout
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
 from cse.training.augmentation import augmented

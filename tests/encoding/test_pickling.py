@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import cse
 from cse.backbones.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 
 ENGINES = ("torch", "openvino")

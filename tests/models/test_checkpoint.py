@@ -21,7 +21,7 @@ import cse.models.checkpoint
 import cse.publishing.copying
 from cse.backbones.backbone import as_arrays, backbone_tensors, describe, load_backbone
 from cse.commands.cli import STORAGES
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.presets import preset
 from cse.models.checkpoint import read_checkpoint_config, save

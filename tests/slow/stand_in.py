@@ -19,7 +19,7 @@ from sentence_transformers import sentence_transformer
 
 from cse.backbones.backbone import load_backbone
 from cse.encoding.similarity import FUNCTIONS
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED
 from cse.models.names import location
 

@@ -18,7 +18,7 @@ from test_training_output import killed_run
 
 import cse.models.names
 from cse.backbones.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.loading import load

@@ -12,7 +12,7 @@ from test_training import CONFIG, TEXTS
 
 from cse.backbones.backbone import first_position
 from cse.encoding.rows import HARD, Row
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.training.augmentation import augmented, cut_off, repeated, shuffled
 from cse.training.step import step_inputs, step_rows
 

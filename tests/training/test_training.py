@@ -19,7 +19,7 @@ from datasets import Dataset
 from test_encoder import ALL, make
 
 from cse.backbones.backbone import set_dropout
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
 from cse.storage.writing import partial_folder

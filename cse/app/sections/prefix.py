@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cse.analysis.prefix import PrefixAttention
     from cse.analysis.prototypes import Prototype
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
 PAIRS = {
     "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cse.encoding.encoder import Encoder
-from cse.encoding.machine import extensions, gpu_has_bf16
+from cse.engines.machine import extensions, gpu_has_bf16
 
 INT8 = "int8"
 PRECISIONS = ("auto", "no", "bf16", INT8)

@@ -19,12 +19,12 @@ from cse.backbones.backbone import (
     row_limit,
 )
 from cse.encoding.batches import MOST_TOKENS, TOKENS, plan_batches
-from cse.encoding.devices import device_of
 from cse.encoding.encoder import Encoder
 from cse.encoding.engine import Report
-from cse.encoding.heads import head_module, tanh_head, transform_head
-from cse.encoding.prompted import PromptedBackbone
 from cse.encoding.rows import Row, TokenTemplate
+from cse.engines.devices import device_of
+from cse.engines.heads import head_module, tanh_head, transform_head
+from cse.engines.prompted import PromptedBackbone
 from cse.methods.method import Head, Method, When
 
 if TYPE_CHECKING:

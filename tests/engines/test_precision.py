@@ -10,8 +10,8 @@ from conftest import SENTENCES
 from test_encoder import ALL, make
 from test_scripts import refused, run
 
-from cse.encoding import precision
-from cse.encoding.precision import computes_in_bf16, in_precision
+from cse.engines import precision
+from cse.engines.precision import computes_in_bf16, in_precision
 from cse.training.state import start_accelerator
 
 CPU = "cpu"

@@ -26,9 +26,9 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
 from cse.backbones.backbone import mlm_head
-from cse.encoding import prompted
 from cse.encoding.rows import Row
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines import prompted
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, Contrast
 from cse.pretraining import loop as pretraining
 from cse.pretraining.batches import ROUNDED, MaskedBatch

@@ -10,8 +10,8 @@ from test_encoder import make
 from test_training import OneProcess, run_of
 
 from cse.backbones.backbone import set_dropout
-from cse.encoding.row_groups import row_groups
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.row_groups import row_groups
+from cse.engines.torch_encoder import TorchEncoder
 from cse.training.run import Run
 from cse.training.step import contrast, masked_language_loss, set_up, step_inputs, step_rows
 
@@ -76,7 +76,7 @@ def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: p
     encoder = make(str(bert_folder), name)
     run = run_of(encoder, dropout=0.3, temperature=1.0)
     chunked = gradients(encoder, run, 2)
-    monkeypatch.setattr("cse.encoding.prompted.checkpoint", lambda read, part, use_reentrant: read(part))
+    monkeypatch.setattr("cse.engines.prompted.checkpoint", lambda read, part, use_reentrant: read(part))
     for key, tensor in gradients(encoder, run, 2).items():
         torch.testing.assert_close(chunked[key], tensor, atol=1e-6, rtol=1e-5, msg=key)
     set_dropout(encoder.model, 0.0)

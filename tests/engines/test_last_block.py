@@ -7,7 +7,7 @@ import torch
 from conftest import SENTENCES
 from test_encoder import make
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 
 
 def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:

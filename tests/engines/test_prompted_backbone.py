@@ -11,7 +11,7 @@ from test_encoder import make, reading
 
 import cse
 from cse.backbones.backbone import first_position, load_backbone, set_dropout
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS, UNTRAINED, When
 from cse.methods.templates import OPTI, Template
 

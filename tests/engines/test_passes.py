@@ -9,8 +9,8 @@ from conftest import SENTENCES, WORDS
 from test_encoder import ALL, make, reading
 
 from cse.encoding import encoder as encoder_module
-from cse.encoding import torch_encoder
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines import torch_encoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, When
 
 TEXTS = [

@@ -11,8 +11,8 @@ from cse.backbones.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
 from cse.encoding.engine import Report
-from cse.encoding.openvino_graphs import INT8, Graphs
 from cse.encoding.rows import TokenTemplate, rendered
+from cse.engines.openvino_graphs import INT8, Graphs
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 

@@ -16,10 +16,10 @@ from test_encoder import make, reading
 import cse
 from cse.backbones.backbone import load_backbone
 from cse.backbones.stored_backbone import UnsupportedError, read_backbone
-from cse.encoding.graph import Rounded
-from cse.encoding.openvino_encoder import OpenVinoEncoder
-from cse.encoding.precision import in_precision
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.graph import Rounded
+from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.engines.precision import in_precision
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Pooling
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import cse
-from cse.encoding.devices import available, best_device, device_of
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.devices import available, best_device, device_of
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 
 

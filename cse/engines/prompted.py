@@ -13,11 +13,11 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
-from cse.encoding.cutoff import zero_cut
-from cse.encoding.heads import INIT_STD
-from cse.encoding.last_block import FUSED, can_read_at
-from cse.encoding.row_groups import FORWARD_COST, row_groups
 from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
+from cse.engines.cutoff import zero_cut
+from cse.engines.heads import INIT_STD
+from cse.engines.last_block import FUSED, can_read_at
+from cse.engines.row_groups import FORWARD_COST, row_groups
 from cse.methods.method import Method, Pooling
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PromptedBackbone(nn.Module):
     `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
     (P, layers * 2 * d), `slots` (S, d); each is None if the method has none. In training a forward pass has at most
     `chunk` rows, and the backward pass recomputes it, so that only one chunk's states are in memory. With `reads_at`
-    the last block is computed only at the tokens that are read (`cse.encoding.last_block`).
+    the last block is computed only at the tokens that are read (`cse.engines.last_block`).
     """
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
@@ -141,7 +141,7 @@ class PromptedBackbone(nn.Module):
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Return the last hidden states (B, L, d), preceded by those of `layer` if given, and the mask (B, L).
 
-        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.encoding.last_block`).
+        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.engines.last_block`).
         """
         if self._may_learn():
             self.forget_biases()

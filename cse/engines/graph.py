@@ -82,7 +82,7 @@ def vectors_graph(
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
-    """Return the graph of a head (`cse.encoding.heads.HEADS`) from (B, d) to (B, d)."""
+    """Return the graph of a head (`cse.engines.heads.HEADS`) from (B, d) to (B, d)."""
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     if kind is Head.TANH:
         found = op.tanh(_linear(hidden, arrays, "0"))
