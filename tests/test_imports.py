@@ -28,7 +28,7 @@ HEAVY = (
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
     ("errors", "vectors"), ("methods", "storage"), ("text", "backbones", "encoding"), ("engines", "evaluation"),
-    ("models",), ("training", "analysis"), ("pretraining", "publishing", "benchmark", "adapters"), ("papers",),
+    ("models",), ("training", "analysis"), ("runs", "pretraining", "publishing", "benchmark", "adapters"), ("papers",),
     ("app",), ("commands",),
 )  # fmt: skip
 INDEX_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage"}
@@ -107,7 +107,7 @@ def test_every_module_is_read() -> None:
     assert len(MODULES) == 1 + sum(1 for package in PACKAGES for _ in (ROOT / package).rglob("*.py"))
     assert imports("cse.models.loading") >= {"cse.engines.torch_encoder", "cse.storage.hub"}
     assert "torch" in imports("cse.training.losses")
-    assert {"cse.encoding.encoder", "cse.models.loading", "cse.training.api"} == of_project("cse")  # in functions
+    assert {"cse.encoding.encoder", "cse.models.loading", "cse.runs.api"} == of_project("cse")  # in functions
     assert not of_project("cse", deferred=False)  # not at import, and not what only type checkers see
 
 
@@ -198,7 +198,7 @@ def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> Non
         "import sys, cse; assert 'torch' not in sys.modules; from cse import Encoder; "
         "import cse.encoding.encoder as home; assert cse.Encoder is Encoder is home.Encoder; "
         "assert set(cse.__all__) <= set(dir(cse)); from cse import *; load, Encoder, train; "
-        "from cse.training import api; assert cse.train is api.train"
+        "from cse.runs import api; assert cse.train is api.train"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
     with pytest.raises(AttributeError, match="no attribute 'Decoder'"):

@@ -20,10 +20,10 @@ from typer.core import TyperCommand
 from cse.methods.method import UNTRAINED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
+from cse.runs.bar import main_process, progress_options
 from cse.storage.writing import is_utf_8
-from cse.training.bar import main_process, progress_options
 
-__all__ = ["main_process", "progress_options"]  # of `cse.training.bar`
+__all__ = ["main_process", "progress_options"]  # of `cse.runs.bar`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE

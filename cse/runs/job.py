@@ -14,13 +14,13 @@ from typing import Any
 from cse.encoding.encoder import Encoder
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.storage import Storage
-from cse.training.bar import main_process, step_bar
+from cse.runs.bar import main_process, step_bar
+from cse.runs.recipe import Recipe
+from cse.runs.tracking import Tracker, check_trackers, tracked_settings, tracking
 from cse.training.loop import train
 from cse.training.output import reserved_output
-from cse.training.recipe import Recipe
 from cse.training.records import LogEntry
 from cse.training.run import Run, TrainRequest, prepare
-from cse.training.tracking import Tracker, check_trackers, tracked_settings, tracking
 
 Note = Callable[[str], object]
 Callback = Callable[[LogEntry], object]
@@ -31,7 +31,7 @@ class JobOptions:
     """The checkpoint folder of a job, and how it is written: see `cse.training.loop.train`.
 
     `storage` and `precision` are by default the recipe's, or else float32 and auto; `report_to` are
-    the trackers of `cse.training.tracking`.
+    the trackers of `cse.runs.tracking`.
     """
 
     output: Path

@@ -13,8 +13,8 @@ from cse.methods.serialise import from_json
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
+from cse.runs.recipe_file import read_recipe_file
 from cse.storage.checksums import DIGEST
-from cse.training.recipe_file import read_recipe_file
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import cse
 from cse.commands.train import app
-from cse.training.tracking import TRACKERS, check_trackers
+from cse.runs.tracking import TRACKERS, check_trackers
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 OPTIONS = {"progress": False, "batch_size": 3, "eval_every": 2, "epochs": 2}
@@ -116,7 +116,7 @@ def test_a_named_tracker_is_that_of_accelerate(
 def test_a_tracker_that_is_not_installed_says_what_to_install(
     bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("cse.training.tracking.find_spec", lambda module: None)
+    monkeypatch.setattr("cse.runs.tracking.find_spec", lambda module: None)
     with pytest.raises(ValueError, match=f"^`report_to` is {name}, which is not installed; run pip install {name}$"):
         cse.train("simcse", ["not", "read"], output=tmp_path / "out", report_to=name)
     words = ["simcse", "--data", "missing.txt", "--output", str(tmp_path / "out"), "--report-to", name]
@@ -129,7 +129,7 @@ def test_a_tracker_that_is_not_installed_says_what_to_install(
 
 
 def test_tensorboard_writes_beside_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cse.training.tracking import _made
+    from cse.runs.tracking import _made
 
     made = _made("tensorboard", tmp_path / "runs" / "mine")
     assert Path(made.logging_dir_param, made.run_name) == tmp_path / "runs" / "tensorboard" / "mine"

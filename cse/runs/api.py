@@ -13,11 +13,11 @@ from cse.engines.precision import PRECISIONS
 from cse.methods.settings import CALLED, SETTINGS, Setting
 from cse.models.names import BACKBONE
 from cse.models.storage import Storage
+from cse.runs.job import Callback, JobOptions, TrainingResult, assemble, run_job
+from cse.runs.recipe import chosen_recipe, read_recipe
+from cse.runs.tracking import Tracker
 from cse.text.in_memory import is_items
-from cse.training.job import Callback, JobOptions, TrainingResult, assemble, run_job
-from cse.training.recipe import chosen_recipe, read_recipe
 from cse.training.run import TrainRequest
-from cse.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from datasets import Dataset

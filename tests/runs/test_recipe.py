@@ -13,7 +13,7 @@ from cse.methods.presets import preset
 from cse.methods.serialise import to_json
 from cse.methods.settings import SETTINGS
 from cse.models.checkpoint import read_checkpoint_config
-from cse.training.recipe import read_recipe
+from cse.runs.recipe import read_recipe
 from cse.training.run import TrainRequest
 
 

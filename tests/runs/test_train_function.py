@@ -17,7 +17,7 @@ import cse
 from cse.commands.train import app
 from cse.errors import ArtefactError
 from cse.methods.settings import CALLED, SETTINGS
-from cse.training.bar import progress_options, step_bar
+from cse.runs.bar import progress_options, step_bar
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 SMALL = {"batch_size": 3, "eval_every": 1, "seed": 5, "learning_rate": 1e-3}
@@ -127,7 +127,7 @@ def test_a_note_clears_the_bar_of_its_run(bert_folder: Path, tmp_path: Path, cap
     (tmp_path / "out.partial").mkdir()
     shown: list[dict] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cse.training.job.step_bar", lambda *_: nullcontext(shown.append))
+        patch.setattr("cse.runs.job.step_bar", lambda *_: nullcontext(shown.append))
         cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, resume=True, max_steps=1)
     assert ["note" in entry for entry in shown] == [True, False]
     assert "no saved state; the run starts again" in caplog.text
