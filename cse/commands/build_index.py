@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from tqdm import tqdm
 
+    from cse.encoding.unfinished_build import UnfinishedBuild
     from cse.models.names import ModelReference
-    from cse.training.unfinished_build import UnfinishedBuild
     from index.manifest import Manifest
     from index.places import Index, Place
 
@@ -200,7 +200,7 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
     """The saved state of a build at `place`; only new indexes in folders have one."""
-    from cse.training.unfinished_build import UnfinishedBuild
+    from cse.encoding.unfinished_build import UnfinishedBuild
 
     if not append and isinstance(place, Path):
         return UnfinishedBuild.of(place)
