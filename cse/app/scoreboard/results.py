@@ -1,6 +1,6 @@
 """The Results tab: the models' shipped scores, a sortable table per task. It needs no model.
 
-The content of the tables is computed in `cse.benchmark.scoreboard` and worded in `cse.app.sections.scores`.
+The content of the tables is computed in `cse.benchmark.scoreboard` and worded in `cse.app.scoreboard.scores`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cse.app.forms.events import Run
 from cse.app.forms.links import Linked
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
-from cse.app.sections.ledger import ledger_html
-from cse.app.sections.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
+from cse.app.scoreboard.ledger import ledger_html
+from cse.app.scoreboard.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
 from cse.methods.method import UNTRAINED
 from cse.models.names import START
 

@@ -12,8 +12,8 @@ from cse.app.forms.events import Run, guarded
 from cse.app.models.models import Column, Failure, Models
 from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
-from cse.app.sections.scores import opened_by
-from cse.app.sections.speed import UNKNOWN, in_words
+from cse.app.scoreboard.scores import opened_by
+from cse.app.scoreboard.speed import UNKNOWN, in_words
 from cse.methods.method import Method, Pooling
 from cse.models.names import BACKBONE, START, location
 

@@ -12,8 +12,8 @@ from cse.app.drawing.components import submit
 from cse.app.forms.events import PRIVATE, Run, guarded
 from cse.app.models.models import Column, Failure, free_name, opened_by
 from cse.app.models.visitors import MOST_COLUMNS
-from cse.app.sections.model_strip import Description, description
-from cse.app.sections.speed import speeds
+from cse.app.scoreboard.model_strip import Description, description
+from cse.app.scoreboard.speed import speeds
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
