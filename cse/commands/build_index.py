@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json, progress_options
+from cse.commands.cli import command, print_json, progress_options
+from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def main(
     ],
     model: Annotated[
         str | None,
-        model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS),
+        model_option(MODEL, rich_help_panel=CORPUS),
     ] = None,
     vectors: Annotated[
         Path | None,
