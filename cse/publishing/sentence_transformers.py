@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.publishing.export_files import copy_code, write_json, write_record, write_tokenizer, write_weights
 from cse.publishing.plain import PlainModel, Reading, plain_model
 
