@@ -28,8 +28,8 @@ Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
 SMOOTH = (
-    "Mix each vector, and later each query, half and half with its K nearest (0: off): 10 finds more of the same topic "
-    "but fewer exact answers, 3 is safer (docs/own-text.md)."
+    "Mix each vector, and later each query, half and half with its K nearest (0: off). Finds more of the same topic, "
+    "but can miss the one exact answer (docs/own-text.md)."
 )
 
 
