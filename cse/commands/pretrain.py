@@ -55,8 +55,13 @@ def main(
         typer.Option(help="With --init: an encoder of the same shape, averaged with it first.", rich_help_panel=START),
     ] = None,
     blend_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Weight of --blend in that average.", rich_help_panel=START)
-    ] = 0.5,
+        str,
+        typer.Option(
+            help="Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
+            metavar="SHARE[,SHARE...]",
+            rich_help_panel=START,
+        ),
+    ] = "0.5",
     start_share: Annotated[
         float,
         typer.Option(
@@ -108,7 +113,7 @@ def main(
     config = PretrainConfig(
         vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, frozen_layers=frozen_layers,
-        blend_share=blend_share, start_share=start_share, untied=untied, seed=seed,
+        blend_share=_shares(blend_share), start_share=start_share, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,
@@ -123,6 +128,14 @@ def main(
     else:
         last = record.get("averaged", record["curve"][-1])
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
+
+
+def _shares(text: str) -> float | tuple[float, ...]:
+    try:
+        shares = tuple(map(float, text.split(",")))
+    except ValueError:
+        raise typer.BadParameter(f"--blend-share is {text!r}; give a number, or numbers separated by commas") from None
+    return shares if len(shares) > 1 else shares[0]
 
 
 def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:

@@ -28,7 +28,8 @@ class PretrainConfig:
     (tokens), drawn uniformly. `accumulate` is the number of micro-batches of a step; it changes a step's memory, not
     the result. `warmup` is a share of the steps. The lowest `frozen_layers` of an `init` are fixed, and so are its
     embeddings, which a tied decoder shares; if all are, only the head learns. `blend_share` is the weight of
-    `PretrainRequest.blend` in the average that training starts from, `start_share` that of the `init` in the result,
+    `PretrainRequest.blend` in the average that training starts from, or a weight for the embeddings and one for each
+    layer, `start_share` that of the `init` in the result,
     below the head (`cse.pretraining.model.average_in`). `untied` gives a new model a decoder of its own (PromptBERT's
     Table 12), which starts as a copy of the word embeddings.
     """
@@ -46,7 +47,7 @@ class PretrainConfig:
     warmup: float = 0.05
     weight_decay: float = 0.01
     frozen_layers: int = 0
-    blend_share: float = 0.5
+    blend_share: float | tuple[float, ...] = 0.5
     start_share: float = 0.0
     untied: bool = False
     seed: int = 42

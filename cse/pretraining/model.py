@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -101,15 +102,22 @@ def freeze_lowest(model: PreTrainedModel, layers: int) -> None:
         part.requires_grad_(False)
 
 
-def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share: float) -> None:
+def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share: float | Sequence[float]) -> None:
     """Set the weights below the head to `share` x `start` + (1 - `share`) x themselves.
 
-    `start` has the `backbone_tensors` to average in. Weights between those before and after fine-tuning keep much of
-    both abilities (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+    `share` may have a value for the embeddings and one for each layer, from the lowest. `start` has the
+    `backbone_tensors` to average in. Weights between those before and after fine-tuning keep much of both abilities
+    (WiSE-FT: Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
     """
     with torch.no_grad():
         for name, tensor in backbone_tensors(model).items():
-            tensor.lerp_(start[name].to(tensor.device), share)
+            tensor.lerp_(start[name].to(tensor.device), share[_floor(name)] if isinstance(share, Sequence) else share)
+
+
+def _floor(name: str) -> int:
+    """The place of a tensor of the backbone: 0 in the embeddings, n in the n-th layer."""
+    layer = re.search(r"\.layer\.([0-9]+)\.", name)
+    return int(layer[1]) + 1 if layer else 0
 
 
 def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:

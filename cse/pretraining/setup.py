@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,9 +62,11 @@ def prepare(request: PretrainRequest) -> PretrainingSetup:
 def _check_settings(request: PretrainRequest) -> None:
     """Raise ValueError for shares outside [0, 1], and for settings that need an `init` or exclude one."""
     config = request.config
-    for name in ("start_share", "blend_share"):
-        if not 0 <= (share := getattr(config, name)) <= 1:
-            raise ValueError(f"`{name}` is {share}; give a share from 0 to 1")
+    by_layer = config.blend_share if isinstance(config.blend_share, Sequence) else (config.blend_share,)
+    for name, shares in (("start_share", (config.start_share,)), ("blend_share", by_layer)):
+        for share in shares:
+            if not 0 <= share <= 1:
+                raise ValueError(f"`{name}` is {share}; give a share from 0 to 1")
     if request.init:
         if config.untied:
             raise ValueError("`untied` is for a new model; an `init` keeps the decoder it has")
@@ -89,7 +92,10 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
             f"{request.blend} cannot be averaged into {request.init}: it has another shape or other word pieces; give "
             "one trained from the same model"
         )
-    average_in(model, tensors, request.config.blend_share)
+    shares, layers = request.config.blend_share, model.config.num_hidden_layers
+    if isinstance(shares, Sequence) and len(shares) != layers + 1:
+        raise ValueError(f"`blend_share` has {len(shares)} shares; give one, or {layers + 1}: embeddings and layers")
+    average_in(model, tensors, shares)
 
 
 def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:

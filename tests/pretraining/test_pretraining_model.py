@@ -141,6 +141,14 @@ def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp
     assert not torch.equal(head["predictions.transform.dense.weight"], torch.eye(blended.config.hidden_size))
     assert (record["recipe"]["blend"], record["recipe"]["blend_share"]) == ("other", 0.3)
 
+    by_layer = replace(config, blend_share=(0.0, 0.25, 1.0), tokens=CONFIG.batch_tokens)  # embeddings, two layers
+    run_pretraining(corpus, tmp_path / "layers", by_layer, init=encoder, blend=str(tmp_path / "other"))
+    blended, _ = load_backbone(tmp_path / "layers" / "model")
+    for name, tensor in blended.base_model.state_dict().items():
+        share = 0.25 if ".layer.0." in name else 1.0 if ".layer.1." in name else 0.0
+        wanted = ((1 - share) * first[name] + share * second[name]).half().float()
+        torch.testing.assert_close(tensor, wanted, atol=2e-3, rtol=0)
+
 
 def test_a_blend_with_another_model_is_refused(
     corpus: Path, tmp_path: Path, encoder: str, bert_folder: str, roberta_folder: str
@@ -151,6 +159,12 @@ def test_a_blend_with_another_model_is_refused(
         run_pretraining(corpus, tmp_path / "new", CONFIG, blend=str(bert_folder))
     with pytest.raises(ValueError, match=r"`blend_share` is -0\.1; give a share from 0 to 1"):
         run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
+    with pytest.raises(ValueError, match=r"`blend_share` is 1\.1; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.1, 0.0)), init=encoder)
+    with pytest.raises(ValueError, match=r"`blend_share` has 2 shares; give one, or 3: embeddings and layers"):
+        run_pretraining(
+            corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.0)), init=encoder, blend=str(encoder)
+        )
 
 
 @pytest.mark.parametrize(
