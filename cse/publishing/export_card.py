@@ -5,7 +5,7 @@ from __future__ import annotations
 from cse.encoding.torch_encoder import TorchEncoder
 from cse.models.card import BUNDLED_LICENCE, base_model
 from cse.models.names import BACKBONE, START
-from cse.publishing.plain import Reading, plain_model
+from cse.models.plain import Reading, plain_model
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
 PRODUCT = "print(float(vectors[0] @ vectors[1]))"

@@ -112,7 +112,7 @@ def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path
 
     with pytest.raises(ValueError, match=r"all 12 pairs have the same cosine, .* step 6; lower `learning_rate`"):
         train(encoder, run_of(encoder, DEV), tmp_path / "out", report=collapse)
-    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "config.json").read_text())
+    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "cse_checkpoint.json").read_text())
     assert kept["dev"]["best_step"] == 3
 
 
@@ -186,7 +186,7 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
     np.testing.assert_array_equal(
         cse.load(str(tmp_path / "blind"), backend="torch").encode(SENTENCES), blind.encode(SENTENCES)
     )
-    assert "nothing was selected" in (tmp_path / "blind" / "config.json").read_text()
+    assert "nothing was selected" in (tmp_path / "blind" / "cse_checkpoint.json").read_text()
 
 
 def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_path: Path) -> None:
