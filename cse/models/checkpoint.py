@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from cse.encoding.additions import KEY
+from cse.backbones.additions import KEY
 from cse.errors import ArtefactError
 from cse.models.card import model_card
 from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig, TrainingRecord
@@ -29,7 +29,7 @@ from cse.storage.writing import FolderKind, read_json, write_folder
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     Engine = TypeVar("Engine", bound=Encoder)
 
@@ -103,7 +103,7 @@ def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage, shard:
     import torch
     from huggingface_hub import save_torch_state_dict
 
-    from cse.encoding.backbone import as_arrays
+    from cse.backbones.backbone import as_arrays
 
     stored = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
     save_torch_state_dict(
@@ -116,7 +116,7 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
 
     Raises ArtefactError if it cannot be opened or has changed.
     """
-    from cse.encoding.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
+    from cse.backbones.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
 
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
     if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:

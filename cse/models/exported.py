@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.encoding.additions import KEY
+from cse.backbones.additions import KEY
 from cse.errors import ArtefactError
 from cse.methods.method import Method
 from cse.methods.serialise import from_json

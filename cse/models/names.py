@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cse.encoding.additions import Additions
+from cse.backbones.additions import Additions
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED
 from cse.models import families

@@ -1,6 +1,6 @@
 """Reading of folders that `cse.models.pipeline_writer` wrote, also after another tool has saved them again.
 
-The folder's `config.json`, which transformers keeps, holds what is needed under the key of `cse.encoding.additions`.
+The folder's `config.json`, which transformers keeps, holds what is needed under the key of `cse.backbones.additions`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cse.encoding.additions import KEY, Additions
-from cse.encoding.additions import WORDS as TABLE
+from cse.backbones.additions import KEY, Additions
+from cse.backbones.additions import WORDS as TABLE
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 from cse.methods.serialise import from_json

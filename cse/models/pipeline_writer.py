@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from cse.encoding.additions import KEY, ROLES
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.additions import KEY, ROLES
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Method, When
 from cse.methods.serialise import to_json
 from cse.models.pipeline import DENSE, HEAD, SAVED, SPACE

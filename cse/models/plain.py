@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.encoding.additions import BY_WORD, NUL
+from cse.backbones.additions import BY_WORD, NUL
 from cse.encoding.rows import HARD, TokenTemplate, render
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Head, Pooling, When
 from cse.methods.templates import PLAIN
 

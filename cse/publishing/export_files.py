@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.serialise import to_json
 from cse.models.exported import FORMAT
 from cse.models.names import EXPORT_RECORD

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.pipeline import NAME
 from cse.models.pipeline_writer import write_pipeline
 from cse.publishing.export_files import write_record

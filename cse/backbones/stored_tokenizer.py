@@ -1,0 +1,157 @@
+"""A tokenizer read from its files by `tokenizers` alone, with the part of transformers' interface that rows need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.backbones.additions import Additions
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+BERT = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
+GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without "Fast": classes that read a tokenizer.json as it is
+ROBERTA = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
+
+
+class Encoded(dict[str, Any]):
+    """The ids of a text, or of several, under "input_ids"; `word_ids` has the word of each id of a text."""
+
+    def __init__(self, ids: list[Any], encodings: Sequence[Encoding]) -> None:
+        super().__init__(input_ids=ids)
+        self._encodings = encodings
+
+    def word_ids(self) -> list[int | None]:
+        """Return the number of the word that each id of the first text belongs to."""
+        return self._encodings[0].word_ids
+
+
+@dataclass(frozen=True)
+class StoredTokenizer:
+    """A `tokenizers.Tokenizer` with the special tokens and the truncation side that its configuration names."""
+
+    backend_tokenizer: Tokenizer
+    names: dict[str, str]  # role, such as "mask_token" -> token
+    truncation_side: str = "right"
+    is_fast: bool = True
+
+    def __call__(self, texts: str | Sequence[str], *, split_special_tokens: bool = False, **others: object) -> Encoded:
+        """Return the ids of a text or several, without special tokens; with `split_special_tokens` "[MASK]" is text.
+
+        Other options are those that `cse.encoding.tokenising.plain_ids` gives to every tokenizer.
+        """
+        self.backend_tokenizer.encode_special_tokens = split_special_tokens
+        many = [texts] if isinstance(texts, str) else list(texts)
+        encodings = self.backend_tokenizer.encode_batch(many, add_special_tokens=False)
+        ids = [encoding.ids for encoding in encodings]
+        return Encoded(ids[0] if isinstance(texts, str) else ids, encodings)
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a special token by its role, such as `mask_token`, or its id, such as `mask_token_id`."""
+        role = name.removesuffix("_id")
+        if role not in ROLES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        token = self.names.get(role)
+        return token if role == name or token is None else self.backend_tokenizer.token_to_id(token)
+
+    @cached_property
+    def all_special_tokens(self) -> list[str]:
+        """The special tokens, each once."""
+        return list(dict.fromkeys(self.names[role] for role in ROLES if role in self.names))
+
+    @cached_property
+    def all_special_ids(self) -> list[int]:
+        """The ids of the special tokens."""
+        return [self.get_vocab()[token] for token in self.all_special_tokens]
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the ids by token, added tokens included."""
+        return self.backend_tokenizer.get_vocab(with_added_tokens=True)
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """Return the ids of the added tokens, special ones included."""
+        return {token.content: number for number, token in self.backend_tokenizer.get_added_tokens_decoder().items()}
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids."""
+        return self.backend_tokenizer.decode(list(ids), skip_special_tokens=False)
+
+    def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
+        """Return the tokens of ids."""
+        return [self.backend_tokenizer.id_to_token(number) for number in ids]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone."""
+        return {
+            "backend_tokenizer": self.backend_tokenizer,
+            "names": self.names,
+            "truncation_side": self.truncation_side,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def read_tokenizer(
+    tokenizer_file: Path, config_file: Path | None, additions: Additions | None = None
+) -> StoredTokenizer | None:
+    """Return the tokenizer of a `tokenizer.json`, or None if transformers would read it in another way.
+
+    transformers builds BERT's and RoBERTa's tokenizers from the vocabulary and the settings of
+    `tokenizer_config.json`; these must say the same as the file. Any other class, and added words, are left to it.
+    With `additions` the file alone decides, as for transformers, and what it adds to a backbone's is left out.
+    """
+    from tokenizers import Tokenizer
+
+    stored = json.loads(tokenizer_file.read_text(encoding="utf-8"))
+    config = json.loads(config_file.read_text(encoding="utf-8")) if config_file else {}
+    kind = str(config.get("tokenizer_class", "")).removesuffix("Fast")
+    defaults = {"BertTokenizer": BERT, "RobertaTokenizer": ROBERTA}.get(kind)
+    if additions and kind in GENERIC:
+        stored, defaults = additions.bare(stored), {role: config[role] for role in ROLES if config.get(role)}
+    elif defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
+        return None
+    names = {role: _content(config.get(role, name)) for role, name in defaults.items()}
+    added = [token["content"] for token in stored.get("added_tokens", ()) if token.get("special")]
+    extra = config.get("additional_special_tokens") or config.get("extra_special_tokens")
+    if extra or sorted(added) != sorted(set(names.values())) or len(added) != len(stored["added_tokens"]):
+        return None
+    tokenizer = Tokenizer.from_str(json.dumps(stored | {"truncation": None, "padding": None}))
+    return StoredTokenizer(tokenizer, names, str(config.get("truncation_side", "right")))
+
+
+def _is_bert(stored: dict[str, Any], config: dict[str, Any]) -> bool:
+    normalizer, model = stored.get("normalizer") or {}, stored["model"]
+    return (
+        (normalizer.get("type"), model.get("type")) == ("BertNormalizer", "WordPiece")
+        and (stored.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+        and normalizer.get("clean_text") is True
+        and normalizer.get("lowercase") == config.get("do_lower_case", True)
+        and normalizer.get("strip_accents") == config.get("strip_accents")
+        and normalizer.get("handle_chinese_chars") == config.get("tokenize_chinese_chars", True)
+        and (model.get("continuing_subword_prefix"), model.get("max_input_chars_per_word")) == ("##", 100)
+    )
+
+
+def _is_roberta(stored: dict[str, Any], config: dict[str, Any]) -> bool:
+    before, model = stored.get("pre_tokenizer") or {}, stored["model"]
+    return (
+        (before.get("type"), model.get("type"), stored.get("normalizer")) == ("ByteLevel", "BPE", None)
+        and before.get("add_prefix_space") == config.get("add_prefix_space", False)
+        and before.get("use_regex", True) is True
+        and not any(model.get(name) for name in ("dropout", "fuse_unk", "byte_fallback", "ignore_merges"))
+        and not any(model.get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
+    )
+
+
+def _content(token: Any) -> str:
+    return str(token["content"] if isinstance(token, dict) else token)
