@@ -155,6 +155,8 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     stored = read_arrays(files)
     check_finite(stored, str(folder), CURE)
     place = origin.place(Path(folder))
+    if Path(place).is_absolute() and not Path(place).is_dir():
+        raise ArtefactError(f"{folder}: its backbone {place} is missing; restore that folder")
     encoder = engine.open(location(place), config.method, name=name, backbone=place, revision=origin.revision)
     if (found := encoder.backbone_fingerprint) != origin.fingerprint:
         raise ArtefactError(

@@ -13,7 +13,7 @@ from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED
 from cse.models import families
 from cse.models.pipeline import CONFIG, SAVED, is_pipeline
-from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
+from cse.models.sentence_transformers import RecordedPooling, module_paths, recorded_pooling
 from cse.storage import hub
 from cse.storage.replace import recover
 from cse.storage.weights import find_weights, stored_keys
@@ -127,7 +127,9 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     if family:
         resolve(model, family=family)
     if kind in (Kind.CHECKPOINT, None) and name not in (*BUNDLED_NAMES, BACKBONE) and Additions.of(_config(name)):
-        return ModelReference(name, Kind.BACKBONE, DEFAULT_POOLING)
+        modules = (module_paths(name) or {}).keys()
+        plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
+        return _plain(name, None if plain else DEFAULT_POOLING)
     if kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
     key = "" if kind else families.marked(stored_keys(find_weights(location(name))))[0]
