@@ -230,7 +230,7 @@ def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_i
         encoder = make(str(bert_folder), method)
         initial = {name: value.copy() for name, value in encoder.learned_arrays().items()}
         train(encoder, run_of(encoder, **settings), tmp_path / folder)
-        return initial, cse.load(str(tmp_path / folder), backend="torch").learned_arrays()
+        return initial, load(str(tmp_path / folder), backend="torch").learned_arrays()
 
     initial, whole = trained("whole")
     _, saved = trained("averaged", start_share=0.25)
