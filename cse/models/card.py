@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cse.methods.method import Pooling
 from cse.models.config import EMBEDDED, CheckpointConfig
 from cse.models.names import BACKBONE, START
 from cse.storage.hub import split_revision
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 LIBRARY, TASK = "cse", "sentence-similarity"
 ELSEWHERE = "sentence-transformers"
+WARNING = (
+    "The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. Servers and "
+    "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead, which gives "
+    "different, worse vectors."
+)
+HALF = "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
 BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"
 
 
@@ -116,19 +123,21 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
             "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
             "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
-            "```", "", *(_elsewhere(facts) if opens_elsewhere(config) else ()),
+            "```", "", *(_elsewhere(config, facts) if opens_elsewhere(config) else ()),
             f"Settings and dev scores ({_measure(config)}):", "",
             *(f"- {key}: {value}" for key, value in recorded.items()), "",
         ]
     )  # fmt: skip
 
 
-def _elsewhere(facts: CardFacts) -> list[str]:
+def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
+    """Return how sentence-transformers opens the folder, and which tools would read it wrongly."""
+    mask = config.method.pooling is Pooling.TOKEN and config.method.template.prompts
     return [
         "The same vectors without cse (the tokenizer adds the template):", "", "```python",
         "from sentence_transformers import SentenceTransformer", "",
         f'model = SentenceTransformer("{facts.name}")', "vectors = model.encode(sentences, normalize_embeddings=True)",
-        "```", "",
+        "```", "", *([WARNING, HALF, ""] if mask else []),
     ]  # fmt: skip
 
 

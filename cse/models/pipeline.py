@@ -64,7 +64,7 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
     if record is None or paths is None:
         return False
     method = _method(record, name)
-    mask = method.pooling is Pooling.TOKEN and "[MASK]" in method.template.text
+    mask = method.pooling is Pooling.TOKEN and method.template.prompts
     wanted = ["Transformer", *(["WordWeights"] if mask else []), "Pooling", *(["Dense"] if record.get("head") else [])]
     if [kind for kind in paths if kind != "Normalize"] != wanted:
         raise ArtefactError(

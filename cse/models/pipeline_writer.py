@@ -18,7 +18,9 @@ from cse.models.pipeline import DENSE, HEAD, SAVED, SPACE
 from cse.models.plain import PlainModel, Reading, bare_model, plain_model, reason_against
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
-ONLY = 2.0**40  # word weight of the mask; beside it, what further training adds to the other weights is rounded away
+# Word weight of the mask in a run's folder. Further training cannot give other tokens a share beside it: their
+# gradients are below the epsilon of Adam. In float16, which has no such number, vectors are NaN; an export has 1.
+ONLY = 2.0**40
 REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
 
 
@@ -53,7 +55,7 @@ def write_model(encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE)
     from safetensors.torch import save_file
 
     if not (reason := reason_against(encoder)):
-        write_pipeline(encoder, target, files)
+        write_pipeline(encoder, target, files, weight=ONLY)
         return ""
     plain, head = bare_model(encoder), None
     if plain.head is not None:
@@ -66,17 +68,20 @@ def write_model(encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE)
     return reason
 
 
-def write_pipeline(encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE, **config: Any) -> PlainModel:
+def write_pipeline(
+    encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE, *, weight: float = 1.0, **config: Any
+) -> PlainModel:
     """Write an encoder to an empty folder for sentence-transformers, `config` into its `config.json`.
 
-    A prefix is written beside the bare backbone, whose `config` then has to name a class that reads it. Raises
-    ValueError for an encoder that sentence-transformers cannot compute.
+    `weight` is the word weight of a template's mask; that of other tokens is 0. A prefix is written beside the bare
+    backbone, whose `config` then has to name a class that reads it. Raises ValueError for an encoder that
+    sentence-transformers cannot compute.
     """
     plain = plain_model(encoder)
     modules = ["Transformer"]
     if plain.reading is Reading.MASK:
         modules.append("WordWeights")
-        _write_word_weights(plain, target / "1_WordWeights")
+        _write_word_weights(plain, weight, target / "1_WordWeights")
     mode = "cls" if plain.reading is Reading.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
     write_json(folder / "config.json", {**_pooling(encoder.dim, mode), "include_prompt": True})
@@ -167,11 +172,11 @@ def _write_calls(plain: PlainModel, target: Path) -> None:
     )
 
 
-def _write_word_weights(plain: PlainModel, folder: Path) -> None:
+def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     from safetensors.torch import save_file
 
-    weights = torch.tensor([[ONLY * (number == plain.mask_id)] for number in range(len(plain.vocabulary))])
-    only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: ONLY}, "unknown_word_weight": 0.0}
+    weights = torch.tensor([[weight * (number == plain.mask_id)] for number in range(len(plain.vocabulary))])
+    only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: weight}, "unknown_word_weight": 0.0}
     write_json(folder / "wordweights_config.json", only)
     write_json(folder / "config.json", only)  # the file name in newer versions
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
