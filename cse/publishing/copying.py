@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,8 @@ from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
 from cse.models.exported import load_export
-from cse.models.names import Kind, ModelReference, canonical_name, record_file
+from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
+from cse.models.pipeline import PIPELINE_FILES, SAVED
 from cse.publishing.export_files import EXPORT
 from cse.storage.checksums import verify
 from cse.storage.replace import read_settled
@@ -42,7 +44,8 @@ def copy_model(reference: ModelReference, target: Path) -> None:
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
     else:
-        copied_whole(source, target, copy_export if reference.kind is Kind.EXPORT else copy_backbone)
+        saved = copy_export if (source / EXPORT_RECORD).is_file() else copy_saved
+        copied_whole(source, target, saved if reference.kind is Kind.EXPORT else copy_backbone)
 
 
 def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
@@ -97,6 +100,8 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
 
 
 def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
+    if SAVED in read_config(source):
+        raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
     verify(source, config.sha256, "copy or train it again")
     for name in config.sha256:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -122,6 +127,15 @@ def copy_export(source: Path, target: Path) -> None:
     EXPORT.check_replaceable(source)
     load_export(source, source.name, TorchEncoder)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
+
+
+def copy_saved(source: Path, target: Path) -> None:
+    """Copy the model in a run's folder that sentence-transformers has saved again, without the record of the run."""
+    for path in source.rglob("*"):
+        name = path.relative_to(source).as_posix()
+        if path.is_file() and any(fnmatch(name, pattern) for pattern in PIPELINE_FILES):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
 
 
 def backbone_folder(checkpoint: Path, origin: BackboneRecord) -> Path | None:

@@ -18,8 +18,10 @@ from cse.errors import ArtefactError
 from cse.methods.method import METHODS
 from cse.models.card import CardFacts
 from cse.models.checkpoint import read_checkpoint_config, save
+from cse.models.names import resolve
 from cse.models.storage import Storage
 from cse.publishing.checkpoints import stage_checkpoint
+from cse.publishing.copying import copy_model
 
 CLOSE = 1e-5
 TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]
@@ -99,6 +101,10 @@ def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
             np.testing.assert_allclose(opened.encode_query(TEXTS), model.encode_query(TEXTS), atol=CLOSE)
         assert opened.max_seq_length == model.max_seq_length
     assert cse.load(str(folder), "mean").method.name == "mean"  # the backbone alone
+    copy_model(resolve(str(folder)), tmp_path / "copy")
+    np.testing.assert_allclose(cse.load(str(tmp_path / "copy")).encode(TEXTS), expected, atol=CLOSE)
+    with pytest.raises(ArtefactError, match="another tool has saved it again"):
+        stage_checkpoint(folder, tmp_path / "staged", CardFacts())
 
 
 @pytest.mark.parametrize(
@@ -167,8 +173,11 @@ def test_a_run_is_the_backbone_of_the_next_one(backbone: str, tmp_path: Path) ->
         np.testing.assert_array_equal(tensor.detach().numpy(), learned[f"backbone.{name}"])
     second = train("conpvp", tmp_path / "second", first)
     assert read_checkpoint_config(second).backbone.name == str(first)
-    expected = cse.load(str(second)).encode(TEXTS)
+    small = train("dcpcse", tmp_path / "small", first)
+    copy_model(resolve(str(small)), tmp_path / "copy")
+    expected, prefixed = cse.load(str(second)).encode(TEXTS), cse.load(str(small)).encode(TEXTS)
     shutil.rmtree(first)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "copy")).encode(TEXTS), prefixed, atol=CLOSE)
     np.testing.assert_allclose(sentence_transformer(second).encode(TEXTS), expected, atol=CLOSE)
 
 
