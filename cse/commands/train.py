@@ -99,7 +99,7 @@ def main(
         str | None,
         _option(
             RUN,
-            "float32 (default) or float16; or differences from the backbone: delta (float16), int8 (a quarter of the size).",
+            "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
         ),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
