@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import torch
 
+from cse.backbones.additions import KEY, Additions
 from cse.backbones.sizes import check_family, check_fit, check_sizes
 from cse.backbones.stored_backbone import UNUSED
 from cse.errors import ArtefactError
@@ -76,8 +77,12 @@ def _load(
             check_sizes(file, stored)  # before transformers reads it
         config = AutoConfig.from_pretrained(place, **source)
         check_family(config)
+        if added := Additions.of({KEY: getattr(config, KEY, None)}):
+            stored, config.vocab_size = added.without(stored), config.vocab_size - added.slots
         check_fit(str(name), config, stored)
-        tokenizer = AutoTokenizer.from_pretrained(place, **source)
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(place, **source)
+        if added:
+            tokenizer = added.bare_tokenizer(tokenizer)
         config._commit_hash = commit  # transformers does not keep it
         model, info = _with_weights(config, stored)
     except ArtefactError:

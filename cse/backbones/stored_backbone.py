@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.backbones.additions import Additions
 from cse.backbones.sizes import check_sizes
 from cse.backbones.stored_tokenizer import read_tokenizer
 from cse.storage import hub
@@ -96,9 +97,13 @@ def read_backbone(
     check_sizes(config_file, stored)
     try:
         config = read_json(config_file)
-        tokenizer = read_tokenizer(tokenizer_file, hub.cached_file(str(name), "tokenizer_config.json", revision))
+        added = Additions.of(config)
+        settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
+        tokenizer = read_tokenizer(tokenizer_file, settings, added)
         if tokenizer is None:
             raise UnsupportedError("its tokenizer needs transformers")
+        if added:
+            stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
         return _sorted_out(config, tokenizer, stored)
     except UnsupportedError:
         raise

@@ -9,11 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse.backbones.additions import Additions
+
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 BERT = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
+GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without "Fast": classes that read a tokenizer.json as it is
 ROBERTA = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
 
 
@@ -98,11 +101,14 @@ class StoredTokenizer:
         self.__dict__.update(state)
 
 
-def read_tokenizer(tokenizer_file: Path, config_file: Path | None) -> StoredTokenizer | None:
+def read_tokenizer(
+    tokenizer_file: Path, config_file: Path | None, additions: Additions | None = None
+) -> StoredTokenizer | None:
     """Return the tokenizer of a `tokenizer.json`, or None if transformers would read it in another way.
 
     transformers builds BERT's and RoBERTa's tokenizers from the vocabulary and the settings of
     `tokenizer_config.json`; these must say the same as the file. Any other class, and added words, are left to it.
+    With `additions` the file alone decides, as for transformers, and what it adds to a backbone's is left out.
     """
     from tokenizers import Tokenizer
 
@@ -110,7 +116,9 @@ def read_tokenizer(tokenizer_file: Path, config_file: Path | None) -> StoredToke
     config = json.loads(config_file.read_text(encoding="utf-8")) if config_file else {}
     kind = str(config.get("tokenizer_class", "")).removesuffix("Fast")
     defaults = {"BertTokenizer": BERT, "RobertaTokenizer": ROBERTA}.get(kind)
-    if defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
+    if additions and kind in GENERIC:
+        stored, defaults = additions.bare(stored), {role: config[role] for role in ROLES if config.get(role)}
+    elif defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
         return None
     names = {role: _content(config.get(role, name)) for role, name in defaults.items()}
     added = [token["content"] for token in stored.get("added_tokens", ()) if token.get("special")]

@@ -25,7 +25,7 @@ __all__ = ["main_process", "progress_options"]  # of `cse.runs.bar`
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 PRECISIONS = ("auto", "no", "bf16")
-STORAGES = ("float32", "float16", "int8")  # of a checkpoint
+STORAGES = ("float32", "float16", "delta", "int8")  # of a checkpoint
 
 
 class Grouped(TyperCommand):

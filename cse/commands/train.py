@@ -97,7 +97,10 @@ def main(
     limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
     storage: Annotated[
         str | None,
-        _option(RUN, "float32 (default), float16, or int8 differences from the backbone: a quarter of the size."),
+        _option(
+            RUN,
+            "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
+        ),
     ] = None,
     precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
     report_to: Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cse.methods.method import Pooling
 from cse.models.config import EMBEDDED, CheckpointConfig
 from cse.models.names import BACKBONE, START
 from cse.storage.hub import split_revision
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
 LIBRARY, TASK = "cse", "sentence-similarity"
+ELSEWHERE = "sentence-transformers"
+WARNING = (
+    "The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. Servers and "
+    "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead, which gives "
+    "different, worse vectors."
+)
+HALF = "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
 BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"
 
 
@@ -38,10 +46,30 @@ def model_card(config: CheckpointConfig, facts: CardFacts | None = None) -> str:
     results = _results(config)
     data = ModelCardData(
         base_model=base_model(config.backbone.name), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
-        datasets=list(facts.datasets) or None, pipeline_tag=TASK, library_name=LIBRARY,
+        datasets=list(facts.datasets) or None, pipeline_tag=TASK,
+        library_name=ELSEWHERE if opens_elsewhere(config) else LIBRARY,
         model_name=_title(config) if results else None, eval_results=results or None,
     )  # fmt: skip
     return f"---\n{data.to_yaml()}\n---\n{_body(config, facts)}"
+
+
+def opens_elsewhere(config: CheckpointConfig) -> bool:
+    """True if sentence-transformers opens a checkpoint's folder with the same vectors."""
+    return config.whole and not config.reason
+
+
+def openers(config: CheckpointConfig) -> str:
+    """Return which tools open a checkpoint's folder, and why others cannot, as a phrase after its name."""
+    if opens_elsewhere(config):
+        return "opens in cse, sentence-transformers and transformers"
+    if config.whole:
+        return (
+            f"opens in cse and, as a masked language model, in transformers, but not in sentence-transformers: "
+            f"{config.method.name} {config.reason}"
+        )
+    return (
+        "holds only what was learned and needs its backbone; opens in cse, and `export` writes a folder for other tools"
+    )
 
 
 def _title(config: CheckpointConfig) -> str:
@@ -90,15 +118,27 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
     return "\n".join(
         [
             f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
-            f"Backbone: {place} ({backbone.fingerprint}). Learned numbers in this folder: {config.learned_numbers:,}.",
-            "", *([START, ""] if backbone.name == BACKBONE else []),
+            f"Backbone: {place} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
+            "", f"This folder {openers(config)}.", "", *([START, ""] if backbone.name == BACKBONE else []),
             "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
             "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
-            "```", "", f"Settings and dev scores ({_measure(config)}):", "",
+            "```", "", *(_elsewhere(config, facts) if opens_elsewhere(config) else ()),
+            f"Settings and dev scores ({_measure(config)}):", "",
             *(f"- {key}: {value}" for key, value in recorded.items()), "",
         ]
     )  # fmt: skip
+
+
+def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
+    """Return how sentence-transformers opens the folder, and which tools would read it wrongly."""
+    mask = config.method.pooling is Pooling.TOKEN and config.method.template.prompts
+    return [
+        "The same vectors without cse (the tokenizer adds the template):", "", "```python",
+        "from sentence_transformers import SentenceTransformer", "",
+        f'model = SentenceTransformer("{facts.name}")', "vectors = model.encode(sentences, normalize_embeddings=True)",
+        "```", "", *([WARNING, HALF, ""] if mask else []),
+    ]  # fmt: skip
 
 
 def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:

@@ -1,26 +1,31 @@
-"""Checkpoints: exactly the learned tensors and a configuration.
+"""Checkpoints: the folder of a trained model, with a record of its method and training, and a model card.
 
-A folder holds `config.json`, `model.safetensors` (in shards if large) and a model card. The backbone is referenced by
-id or folder and by its fingerprint; `cse.publishing.copying` puts it into the folder `backbone`.
+If the method trains its backbone, the folder holds the whole model, as transformers and sentence-transformers open it
+(`cse.models.pipeline_writer`), and the record `cse_checkpoint.json`. If it does not, or if differences from the
+backbone are stored, the folder holds the learned tensors alone, and the record is its `config.json`; the backbone is
+then referenced by id or folder and by its fingerprint, and `cse.publishing.copying` puts it into the folder `backbone`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from cse.backbones.additions import KEY
 from cse.errors import ArtefactError
 from cse.models.card import model_card
 from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig, TrainingRecord
-from cse.models.names import CONFIG, location, read_config
+from cse.models.names import CONFIG, RECORD, location, record_file
+from cse.models.pipeline import HEAD, PIPELINE_FILES, copy_array, open_pipeline
 from cse.models.storage import Storage, pack, stored_names, unpack
 from cse.storage.checksums import checksums, verify
-from cse.storage.weights import INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
-from cse.storage.writing import FolderKind, write_folder
+from cse.storage.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
+from cse.storage.writing import FolderKind, read_json, write_folder
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -31,11 +36,11 @@ if TYPE_CHECKING:
 CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
-    "a checkpoint", CONFIG, ("method", "format"),
+    "a checkpoint", RECORD, ("method", "format"),
     (
-        CONFIG, SINGLE, SHARD, INDEX, "README.md", LOG,
+        RECORD, *PIPELINE_FILES, "README.md", LOG, HEAD, f"{HEAD}/{SINGLE}",
         EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "*_Pooling")),
-    ),
+    ), older=CONFIG,
 )  # fmt: skip
 
 
@@ -46,35 +51,64 @@ def save(
     *,
     storage: Storage = Storage.FLOAT32,
     max_shard_size: str | None = None,
-) -> None:
-    """Write a checkpoint folder, atomically replacing an earlier one; `training` goes into its config.
+    home: Path | None = None,
+) -> CheckpointConfig:
+    """Write a checkpoint folder, atomically replacing an earlier one, and return its record, with `training` in it.
 
     No file is larger than `max_shard_size`, by default 2 GB, and for int8 9 MB, which hosts accept without Git LFS.
-    Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if int8 differences are requested and
-    the backbone cannot be opened again.
+    `home` is the folder that this one will be copied to, from which a path to the backbone is recorded.
+    Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if differences are requested and the
+    backbone cannot be opened again.
     """
+    from cse.models.pipeline_writer import WeightFiles, write_model
+
+    revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    relative = _relative(encoder.backbone, home or folder)
+    config = CheckpointConfig(
+        encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
+        encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
+        whole=contains_backbone(encoder, storage),
+    )  # fmt: skip
+    shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
+    written = []
+
+    def fill(target: Path) -> None:
+        reason = ""
+        if config.whole:
+            reason = write_model(encoder, target, WeightFiles(storage is Storage.FLOAT16, shard))
+        else:
+            _write_learned(encoder, target, storage, shard)
+        recorded = replace(config, sha256=checksums(target), reason=reason)
+        (target / (RECORD if config.whole else CONFIG)).write_text(json.dumps(recorded.to_json(), indent=1))
+        (target / "README.md").write_text(model_card(recorded))
+        written.append(recorded)
+
+    write_folder(folder, fill, CHECKPOINT)
+    return written[-1]
+
+
+def contains_backbone(encoder: TorchEncoder, storage: Storage) -> bool:
+    """True if a checkpoint of an encoder contains the whole model: its backbone is trained, no difference is stored."""
+    return not (encoder.method.frozen or storage.differs) and bool(getattr(encoder.tokenizer, "is_fast", False))
+
+
+def _relative(backbone: str, folder: Path) -> str | None:
+    """Return the path of a backbone's folder from a checkpoint's; None for a bundled one or a hub id."""
+    if not (Path(backbone).is_absolute() and Path(backbone).is_dir()):
+        return None
+    return Path(os.path.relpath(Path(backbone).resolve(), folder.resolve())).as_posix()
+
+
+def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage, shard: str) -> None:
     import torch
     from huggingface_hub import save_torch_state_dict
 
     from cse.backbones.backbone import as_arrays
 
-    learned = as_arrays(encoder.learned())
-    revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
-    stored = pack(learned, read_start(encoder) if storage is Storage.INT8 else {}, storage)
-    tensors = {name: torch.from_numpy(array) for name, array in stored.items()}
-    config = CheckpointConfig(
-        encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint),
-        encoder.freeze_embeddings, sum(array.size for array in learned.values()), storage, training,
-    )  # fmt: skip
-
-    def fill(target: Path) -> None:
-        shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
-        save_torch_state_dict(tensors, target, max_shard_size=shard)
-        recorded = replace(config, sha256=checksums(target))
-        (target / CONFIG).write_text(json.dumps(recorded.to_json(), indent=1))
-        (target / "README.md").write_text(model_card(config))
-
-    write_folder(folder, fill, CHECKPOINT)
+    stored = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
+    save_torch_state_dict(
+        {name: torch.from_numpy(array) for name, array in stored.items()}, target, max_shard_size=shard
+    )
 
 
 def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
@@ -94,13 +128,13 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
 
 
 def read_checkpoint_config(folder: Path) -> CheckpointConfig:
-    """Read the config of a checkpoint folder. Raises ArtefactError if it is missing or damaged."""
+    """Read the record of a checkpoint folder. Raises ArtefactError if it is missing or damaged."""
     try:
-        return CheckpointConfig.from_json(read_config(folder))
+        return CheckpointConfig.from_json(read_json(record_file(folder)))
     except ArtefactError:
         raise
     except ValueError as error:
-        raise ArtefactError(f"{folder}: {CONFIG}: {error}; train it again") from error
+        raise ArtefactError(f"{folder}: {record_file(folder).name}: {error}; train it again") from error
 
 
 def weight_layouts(config: CheckpointConfig) -> tuple[str, ...]:
@@ -114,11 +148,15 @@ def weight_layouts(config: CheckpointConfig) -> tuple[str, ...]:
 def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder of a checkpoint folder; its tensors must be exactly those that its method learns."""
     config = read_checkpoint_config(folder)
+    if config.whole:
+        return _open_whole(folder, config, name, engine)
     files, origin = find_weights(str(folder), weight_layouts(config)), config.backbone
     verify(folder, config.sha256, CURE)
     stored = read_arrays(files)
     check_finite(stored, str(folder), CURE)
-    place = str(Path(folder) / EMBEDDED) if origin.name == f"./{EMBEDDED}" else origin.name
+    place = origin.place(Path(folder))
+    if Path(place).is_absolute() and not Path(place).is_dir():
+        raise ArtefactError(f"{folder}: its backbone {place} is missing; restore that folder")
     encoder = engine.open(location(place), config.method, name=name, backbone=place, revision=origin.revision)
     if (found := encoder.backbone_fingerprint) != origin.fingerprint:
         raise ArtefactError(
@@ -129,19 +167,21 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     return encoder
 
 
+def _open_whole(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
+    verify(folder, config.sha256, CURE)
+    head = read_json(folder / CONFIG).get(KEY, {}).get("head")
+    encoder = open_pipeline(
+        folder, config.method, engine, name=name, backbone=config.backbone.name, head=head,
+        layouts=weight_layouts(config), cure=CURE,
+    )  # fmt: skip
+    encoder.backbone_fingerprint = config.backbone.fingerprint
+    encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
+    return encoder
+
+
 def _copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, folder: Path) -> None:
     learned = encoder.learned_arrays()
     if odd := sorted(stored_names(stored) ^ learned.keys()):
         raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd[0]!r}; train it again")
     for name, array in unpack(stored, learned, str(folder)):  # `learned` still holds the backbone's values
         copy_array(array, learned[name], f"{folder}: {name}")
-
-
-def copy_array(array: np.ndarray, target: np.ndarray, what: str) -> None:
-    """Copy a stored array into one of `learned_arrays`.
-
-    Raises ArtefactError, beginning with `what`, for another shape.
-    """
-    if array.shape != target.shape:
-        raise ArtefactError(f"{what} is {array.shape}, not {target.shape}")
-    np.copyto(target, array)

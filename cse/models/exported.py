@@ -5,29 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cse.backbones.additions import KEY
 from cse.errors import ArtefactError
-from cse.methods.method import Method, When
+from cse.methods.method import Method
 from cse.methods.serialise import from_json
-from cse.models.checkpoint import copy_array
-from cse.models.names import EXPORT_RECORD, location
-from cse.storage.weights import check_finite, find_weights, read_arrays
+from cse.models.names import CONFIG, EXPORT_RECORD, location
+from cse.models.pipeline import NAME, copy_learned, open_pipeline, saved_again
+from cse.storage.weights import check_finite, read_arrays
 from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
-    from cse.models.checkpoint import Engine
+    from cse.models.pipeline import Engine
 
 CURE = "export it again"
 FORMAT = "cse-export"
 ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
 BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
-DENSE = {"head.0.weight": "linear.weight", "head.0.bias": "linear.bias"}
-READABLE = ("sentence-transformers", "peft")
+READABLE = (NAME, "peft")
 
 
 def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
-    """Open the encoder of an export. Raises ArtefactError if it is damaged or of a kind that is not readable here."""
+    """Open the encoder of an export, or of a run that another tool has saved again.
+
+    Raises ArtefactError if it is damaged or of a kind that is not readable here.
+    """
+    if not (folder / EXPORT_RECORD).is_file():
+        return saved_again(folder, name, engine)
     record = read_json(folder / EXPORT_RECORD)
     to = record.get("to")
     if record.get("format") != FORMAT or record.get("version") != 1:
@@ -42,14 +45,11 @@ def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
         slots, prompts = [int(slot) for slot in record.get("slots", [])], dict(record.get("prompts", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise ArtefactError(f"{folder / EXPORT_RECORD}: damaged ({error}); {CURE}") from error
-    opened = _of_peft if to == "peft" else _of_pipeline
-    encoder = opened(folder, record, method, name, engine)
-    learned = encoder.learned_arrays()
-    if "slots" in learned:
-        words = encoder.word_embeddings()
-        if len(slots) != len(learned["slots"]) or not all(0 <= slot < len(words) for slot in slots):
-            raise ArtefactError(f"{folder / EXPORT_RECORD}: its slots {slots} do not fit its template; {CURE}")
-        copy_array(words[slots], learned["slots"], f"{folder}: learned slots")
+    if to == NAME:
+        head = record.get("head") or (read_json(folder / CONFIG).get(KEY) or {}).get("head")
+        encoder = open_pipeline(folder, method, engine, name=name, head=head, slots=slots, cure=CURE)
+    else:
+        encoder = _of_peft(folder, record, method, name, engine)
     encoder.max_row_length, encoder.prompts = length, prompts
     encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
     encoder.similarity_fn_name = record.get("similarity_fn_name")
@@ -57,39 +57,11 @@ def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
     return encoder
 
 
-def _of_pipeline(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
-    weights = read_arrays(find_weights(str(folder)))
-    check_finite(weights, str(folder), CURE)
-    prefix = weights.pop("prefix", None)
-    head = _dense(folder / str(record.get("head"))) if method.head_when is When.ALWAYS else None
-    encoder = engine.open(folder, method, name=name, backbone=str(folder), weights=weights)
-    return _with_learned(encoder, {"prefix": prefix, **(head or {})}, folder)
-
-
 def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
     weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
     check_finite(weights, str(folder), CURE)
     base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
     encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
-    return _with_learned(encoder, {"prefix": weights.get(PROMPTS)}, folder)
-
-
-def _with_learned(encoder: Engine, stored: dict[str, np.ndarray | None], folder: Path) -> Engine:
-    learned = encoder.learned_arrays()
-    if (stored["prefix"] is None) != ("prefix" not in learned):
-        raise ArtefactError(
-            f"{folder}: its weights {'lack a' if stored['prefix'] is None else 'hold an unexpected'} prefix; {CURE}"
-        )
-    for name, array in stored.items():
-        if array is not None:
-            copy_array(array, learned[name], f"{folder}: {name}")
+    learned = {"prefix": weights[PROMPTS]} if PROMPTS in weights else {}
+    copy_learned(learned, encoder, str(folder), CURE)
     return encoder
-
-
-def _dense(folder: Path) -> dict[str, np.ndarray]:
-    """Return the tanh head of a sentence-transformers `Dense` module, by the names of `learned_arrays`."""
-    stored = read_arrays(find_weights(str(folder)))
-    for there in DENSE.values():
-        if there not in stored:
-            raise ArtefactError(f"{folder}: it has no {there}; {CURE}")
-    return {here: stored[there] for here, there in DENSE.items()}

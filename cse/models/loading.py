@@ -14,10 +14,11 @@ from cse.backbones.stored_backbone import UnsupportedError
 from cse.engines.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED, When
-from cse.models.checkpoint import copy_array, load_checkpoint
+from cse.models.checkpoint import load_checkpoint
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import CONFIG, Kind, ModelReference, location, resolve
+from cse.models.pipeline import copy_array
 from cse.models.sentence_transformers import RecordedPooling
 from cse.storage import hub
 from cse.storage.replace import read_settled
@@ -27,7 +28,7 @@ from cse.storage.writing import read_json
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
     from cse.engines.torch_encoder import TorchEncoder
-    from cse.models.checkpoint import Engine
+    from cse.models.pipeline import Engine
 
 AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 

@@ -8,10 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from cse.backbones.additions import Additions
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED
 from cse.models import families
-from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
+from cse.models.pipeline import CONFIG, SAVED, is_pipeline
+from cse.models.sentence_transformers import RecordedPooling, module_paths, recorded_pooling
 from cse.storage import hub
 from cse.storage.replace import recover
 from cse.storage.weights import find_weights, stored_keys
@@ -25,7 +27,7 @@ START = (
     "among them. So no score made on it is an unsupervised result: compare it only with scores of the other bundled "
     "models and with those of the untrained backbone."
 )
-CONFIG = "config.json"
+RECORD = "cse_checkpoint.json"  # in a checkpoint whose config.json is that of transformers
 EXPORT_RECORD = "cse_export.json"  # in a folder that was made for another tool
 DEFAULT_POOLING = "mean"
 
@@ -37,7 +39,7 @@ class Kind(str, Enum):
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
     PUBLISHED = "published checkpoint"  # of other training code, read by its family in `families.FAMILIES`
-    EXPORT = "export"  # made by `cse export` for another tool
+    EXPORT = "export"  # made by `cse export` for another tool, or a checkpoint that such a tool has saved again
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
 
@@ -93,7 +95,7 @@ def resolve(
     model.
     """
     _check_reading(pooling, family, lenient)
-    name, kind = _kind_by_name(model)
+    name, kind = _kind_by_name(model, pooling)
     if kind:
         given = "pooling" if pooling else "family" if family else ""
         if given and not lenient:
@@ -117,13 +119,17 @@ def resolve(
 def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     """Return the reference of a model that can be trained: a backbone, or that of a sentence-transformers model.
 
-    A published checkpoint counts as a backbone, whatever its `family`, if no key identifies it.
-    Raises ArtefactError as `resolve` does, for any other checkpoint, which is trained already, and for a file;
-    ValueError for a wrong family.
+    A checkpoint that contains its whole backbone counts as that. A published checkpoint counts as a backbone, whatever
+    its `family`, if no key identifies it. Raises ArtefactError as `resolve` does, for any other checkpoint, which is
+    trained already, and for a file; ValueError for a wrong family.
     """
-    name, kind = _kind_by_name(model)
+    name, kind = _kind_by_name(model, DEFAULT_POOLING)
     if family:
         resolve(model, family=family)
+    if kind in (Kind.CHECKPOINT, None) and name not in (*BUNDLED_NAMES, BACKBONE) and Additions.of(_config(name)):
+        modules = (module_paths(name) or {}).keys()
+        plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
+        return _plain(name, None if plain else DEFAULT_POOLING)
     if kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
     key = "" if kind else families.marked(stored_keys(find_weights(location(name))))[0]
@@ -159,6 +165,14 @@ def location(name: str) -> str:
     return str(BUNDLED / name) if name in BUNDLED_NAMES else name
 
 
+def record_file(folder: Path) -> Path:
+    """Return the file of a checkpoint's record: `RECORD`, or `CONFIG` if only what was learned is in the folder.
+
+    Earlier versions wrote no `RECORD`.
+    """
+    return folder / (RECORD if (folder / RECORD).is_file() else CONFIG)
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the object in a model folder's `config.json`. Raises ArtefactError if it is missing or damaged."""
     return read_json(folder / CONFIG)
@@ -172,8 +186,8 @@ def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> No
         raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
-def _kind_by_name(model: str) -> tuple[str, Kind | None]:
-    """Return the canonical name of `model`, and its kind if that alone determines how it is read."""
+def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | None]:
+    """Return the canonical name of `model`, and its kind if its files alone determine how it is read."""
     if not isinstance(model, str | PathLike):
         raise ArtefactError(f"model is {model!r}, not a name; choose {_choices()}")
     if not str(model).strip():
@@ -181,9 +195,14 @@ def _kind_by_name(model: str) -> tuple[str, Kind | None]:
     name = canonical_name(str(model))
     if Path(name).is_file():
         return name, Kind.WORD_VECTORS
-    if name not in (*BUNDLED_NAMES, BACKBONE) and hub.cached_file(name, EXPORT_RECORD):
+    if name in (*BUNDLED_NAMES, BACKBONE):
+        return name, Kind.CHECKPOINT if name != BACKBONE else None
+    if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
-    return name, Kind.CHECKPOINT if _is_checkpoint(name) else None
+    config = _config(name)
+    if "method" in config or (hub.cached_file(name, RECORD) and SAVED not in config):
+        return name, Kind.CHECKPOINT
+    return name, Kind.EXPORT if pooling is None and is_pipeline(name, config) else None
 
 
 def _plain(name: str, pooling: str | None) -> ModelReference:
@@ -193,14 +212,13 @@ def _plain(name: str, pooling: str | None) -> ModelReference:
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)
 
 
-def _is_checkpoint(name: str) -> bool:
-    if name in (*BUNDLED_NAMES, BACKBONE):
-        return name != BACKBONE
+def _config(name: str) -> dict[str, Any]:
+    """Return the object in the `config.json` of a folder or hub id. Raises ArtefactError if there is no such model."""
     config_file = Path(name) / CONFIG if Path(name).is_dir() else hub.cached_file(name, CONFIG)
     if config_file is None:
         reason = "" if hub.reachable() else " (no such folder, and the model hub cannot be reached)"
         raise ArtefactError(f"no model {name!r}; choose {_choices()}{reason}")
-    return "method" in read_config(config_file.parent)
+    return read_config(config_file.parent)
 
 
 def _choices() -> str:

@@ -40,11 +40,10 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
     Vectors are not normalised, even if the pipeline ends with normalisation. Raises ArtefactError for a pipeline with
     more than a backbone, a mean or first-token pooling and normalisation.
     """
-    modules = _read(name, "modules.json")
-    if modules is None:
+    kinds = module_paths(name)
+    if kinds is None:
         return None
     try:
-        kinds = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in modules}
         chosen = _read(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
         modes = [key for key, on in (chosen or {}).items() if key.startswith("pooling_mode_") and on is True]
         modes = [chosen["pooling_mode"]] if chosen and "pooling_mode" in chosen else modes
@@ -61,10 +60,23 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
     if transformer or lowers:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
         raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
-    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, _recorded_calls(name))
+    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name))
 
 
-def _recorded_calls(name: str) -> RecordedCalls:
+def module_paths(name: str) -> dict[str, str] | None:
+    """Return the subfolder of each module in a model's `modules.json` by its class; None if there is none.
+
+    Raises ArtefactError for a damaged file.
+    """
+    modules = _read(name, "modules.json")
+    try:
+        return modules and {module["type"].rsplit(".", 1)[-1]: str(module["path"]) for module in modules}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
+
+
+def recorded_calls(name: str) -> RecordedCalls:
+    """Return the defaults of a sentence-transformers model's calls. Raises ArtefactError for a damaged file."""
     file = "config_sentence_transformers.json"
     value = _read(name, file) or {}
     try:

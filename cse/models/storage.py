@@ -1,4 +1,4 @@
-"""Storage of learned tensors in a checkpoint: float32, float16, or int8 differences from the backbone.
+"""Storage of learned tensors in a checkpoint: float32, float16, or differences from the backbone.
 
 Training changes a weight by far less than its magnitude, so 8 bits per weight for the difference are more accurate than
 16 bits for the weight, in half the space.
@@ -22,14 +22,21 @@ class Storage(str, Enum):
 
     FLOAT32 = "float32"
     FLOAT16 = "float16"
+    DELTA = "delta"  # float16 differences from the backbone; the rest as float32
     INT8 = "int8"  # matrices as differences from the backbone, with a scale per row; the rest as float16
+
+    @property
+    def differs(self) -> bool:
+        """True if differences from the backbone are stored."""
+        return self in (Storage.DELTA, Storage.INT8)
 
 
 def pack(learned: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], storage: Storage) -> dict[str, np.ndarray]:
-    """Return the arrays to store for `learned`; `start` holds the backbone's by the same names, used only for int8.
+    """Return the arrays to store for `learned`; `start` holds the backbone's by the same names, for differences.
 
-    A matrix (n, m) of the backbone becomes its difference (n, m) int8 and scales (n, 1) float32, the largest
-    difference of each row over 127. Arrays that the backbone lacks, such as a prefix or a head, are stored directly.
+    With `DELTA` an array of the backbone becomes its difference in float16. With `INT8` a matrix (n, m) of the backbone
+    becomes its difference (n, m) int8 and scales (n, 1) float32, the largest difference of each row over 127. Arrays
+    that the backbone lacks, such as a prefix or a head, are stored directly.
     """
     stored: dict[str, np.ndarray] = {}
     for name, array in learned.items():
@@ -38,8 +45,10 @@ def pack(learned: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], sto
             scale = np.abs(difference).max(1, keepdims=True) / np.float32(LEVELS)
             levels = np.rint(np.divide(difference, scale, out=np.zeros_like(difference), where=scale > 0))
             stored |= {name + DIFFERENCE: levels.astype(np.int8), name + SCALE: scale}
+        elif storage is Storage.DELTA and name in start:
+            stored[name + DIFFERENCE] = (array - start[name]).astype(np.float16)
         else:
-            stored[name] = array.astype(np.float32 if storage is Storage.FLOAT32 else np.float16)
+            stored[name] = array.astype(np.float32 if storage in (Storage.FLOAT32, Storage.DELTA) else np.float16)
     return stored
 
 
@@ -54,9 +63,11 @@ def unpack(
         name = key.removesuffix(DIFFERENCE)
         if name != key:
             origin, scale = start.get(name), stored.get(name + SCALE)
-            if origin is None or scale is None or origin.shape != array.shape or scale.shape != (len(array), 1):
+            rounded = array.dtype == np.int8
+            fits = scale is not None and scale.shape == (len(array), 1) if rounded else scale is None
+            if origin is None or origin.shape != array.shape or not fits:
                 raise ArtefactError(f"{place}: {key} does not fit its backbone or its scale; train it again")
-            yield name, origin + array.astype(np.float32) * scale
+            yield name, origin + array.astype(np.float32) * (1 if scale is None else scale)
         elif key.removesuffix(SCALE) + DIFFERENCE not in stored:
             yield key, array
 

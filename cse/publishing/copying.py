@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,10 +15,12 @@ from cse.backbones.backbone import fingerprint, load_backbone
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
-from cse.models.config import EMBEDDED, CheckpointConfig
+from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
 from cse.models.exported import load_export
-from cse.models.names import CONFIG, Kind, ModelReference, canonical_name
+from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
+from cse.models.pipeline import PIPELINE_FILES, SAVED
 from cse.publishing.export_files import EXPORT
+from cse.storage.checksums import verify
 from cse.storage.replace import read_settled
 from cse.storage.weights import ANY, find_weights
 
@@ -41,14 +44,16 @@ def copy_model(reference: ModelReference, target: Path) -> None:
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
     else:
-        copied_whole(source, target, copy_export if reference.kind is Kind.EXPORT else copy_backbone)
+        saved = copy_export if (source / EXPORT_RECORD).is_file() else copy_saved
+        copied_whole(source, target, saved if reference.kind is Kind.EXPORT else copy_backbone)
 
 
 def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     """Copy a checkpoint's configuration and weights, and return the copied configuration.
 
-    A local backbone folder is copied to `target/backbone`; a bundled one or a hub id stays a name. Raises
-    ArtefactError if the backbone is missing or has changed since training.
+    If the checkpoint needs a local backbone folder, that is copied to `target/backbone`; a bundled one or a hub id
+    stays a name. Of a folder that it does not need, the last part of the name is kept. Raises ArtefactError if a file,
+    or a backbone that is needed, is missing or has changed since training.
     """
     return copied_whole(source, target, _copy_checkpoint)
 
@@ -74,24 +79,44 @@ def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) ->
 def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     config = read_checkpoint_config(source)
     origin = config.backbone
+    if config.whole:
+        _copy_whole(source, target, config)
+        named = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
+        return _with_backbone(source, target, config, replace(named, relative=None))
     layouts = weight_layouts(config)
     weights = find_weights(str(source), layouts)
     target.mkdir(parents=True, exist_ok=True)
     for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
         shutil.copyfile(path, target / path.name)
-    if (place := backbone_folder(source, origin.name)) is not None:
+    if (place := backbone_folder(source, origin)) is not None:
         found = fingerprint(*load_backbone(place))
         if found != origin.fingerprint:
             raise ArtefactError(
                 f"{source}: trained on {place} {origin.fingerprint}, but that is now {found}; restore that backbone"
             )
         copy_backbone(place, target / EMBEDDED)
-        config = replace(config, backbone=replace(origin, name=f"./{EMBEDDED}", revision=None))
-    value = json.loads((source / CONFIG).read_text(encoding="utf-8"))
-    value["backbone"] = {**value["backbone"], "name": config.backbone.name, "revision": config.backbone.revision}
-    (target / CONFIG).write_text(json.dumps(value, indent=1), encoding="utf-8")
+        origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
+    return _with_backbone(source, target, config, origin)
+
+
+def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
+    if SAVED in read_config(source):
+        raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
+    verify(source, config.sha256, "copy or train it again")
+    for name in config.sha256:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target / name)
+
+
+def _with_backbone(source: Path, target: Path, config: CheckpointConfig, origin: BackboneRecord) -> CheckpointConfig:
+    """Copy the record with another place of the backbone, and return it."""
+    file = record_file(source)
+    value = json.loads(file.read_text(encoding="utf-8"))
+    value["backbone"] = {**value["backbone"], "name": origin.name, "revision": origin.revision}
+    value["backbone"].pop("relative", None)
+    (target / file.name).write_text(json.dumps(value, indent=1), encoding="utf-8")
     CHECKPOINT.check_replaceable(target)
-    return config
+    return replace(config, backbone=origin)
 
 
 def copy_export(source: Path, target: Path) -> None:
@@ -104,16 +129,23 @@ def copy_export(source: Path, target: Path) -> None:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
 
 
-def backbone_folder(checkpoint: Path, name: str) -> Path | None:
+def copy_saved(source: Path, target: Path) -> None:
+    """Copy the model in a run's folder that sentence-transformers has saved again, without the record of the run."""
+    for path in source.rglob("*"):
+        name = path.relative_to(source).as_posix()
+        if path.is_file() and any(fnmatch(name, pattern) for pattern in PIPELINE_FILES):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / name)
+
+
+def backbone_folder(checkpoint: Path, origin: BackboneRecord) -> Path | None:
     """The folder of a checkpoint's backbone, which may be inside the checkpoint; None for a bundled one or a hub id.
 
     Raises ArtefactError if it was a local folder that no longer exists.
     """
-    if name == f"./{EMBEDDED}":
-        return checkpoint / EMBEDDED
-    place = Path(canonical_name(name))
+    place = Path(canonical_name(origin.place(checkpoint)))
     if place.is_absolute() and not place.is_dir():
-        raise ArtefactError(f"{checkpoint}: its backbone {name} is missing; restore that folder")
+        raise ArtefactError(f"{checkpoint}: its backbone {origin.name} is missing; restore that folder")
     return place if place.is_absolute() else None
 
 

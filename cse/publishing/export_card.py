@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cse.engines.torch_encoder import TorchEncoder
-from cse.models.card import BUNDLED_LICENCE, base_model
+from cse.models.card import BUNDLED_LICENCE, WARNING, base_model
 from cse.models.names import BACKBONE, START
-from cse.publishing.plain import Reading, plain_model
+from cse.models.plain import Reading, plain_model
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
 PRODUCT = "print(float(vectors[0] @ vectors[1]))"
@@ -78,11 +78,7 @@ def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
     found = []
     if to == "sentence-transformers":
         if plain_model(encoder).reading is Reading.MASK:
-            found.append(
-                "- The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. "
-                "Servers and converters that read only `1_Pooling/config.json` or a pooling's name average all tokens "
-                "instead, which gives different, worse vectors."
-            )
+            found.append(f"- {WARNING}")
         if encoder.prefix is not None:
             found.append(
                 "- No module of sentence-transformers has learned keys and values in every layer, so the folder "

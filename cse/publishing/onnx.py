@@ -13,8 +13,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from cse.backbones.backbone import first_position, prefix_cache
 from cse.engines.torch_encoder import TorchEncoder
-from cse.publishing.export_files import write_record, write_tokenizer
-from cse.publishing.plain import PlainModel, Reading, plain_model
+from cse.models.pipeline_writer import write_tokenizer
+from cse.models.plain import PlainModel, Reading, plain_model
+from cse.publishing.export_files import write_record
 
 NAME, FILE = "onnx", "model.onnx"
 NEEDED = "onnx"

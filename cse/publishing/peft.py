@@ -8,8 +8,9 @@ from typing import Any
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.exported import ADAPTER, BASE, PROMPTS
 from cse.models.names import location
-from cse.publishing.export_files import write_json, write_record, write_tokenizer, write_weights
-from cse.publishing.plain import plain_model
+from cse.models.pipeline_writer import write_json, write_tokenizer, write_weights
+from cse.models.plain import plain_model
+from cse.publishing.export_files import write_record
 from cse.storage.hub import split_revision
 from cse.storage.weights import find_weights
 
@@ -29,7 +30,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
         raise ValueError(f"{encoder.name} has a head, which peft cannot store; give `to` sentence-transformers")
     base, revision = base_of(encoder)
     if base == BASE:
-        write_weights(target / BASE, plain, {}, {})
+        write_weights(target / BASE, plain, plain.tensors)
         write_tokenizer(target / BASE, encoder, plain.tokenizer)
     config: Any = encoder.model.config
     write_json(target / "adapter_config.json", {

@@ -73,7 +73,8 @@ def train(
         column: The column of a table or `Dataset` that holds the texts; needed where there are several.
         limit: Use the first N examples, at least 1; default: all.
         recipe: A JSON or YAML file, checkpoint folder or bundled name whose settings are repeated where none is given.
-        storage: float32 (default), float16, or int8 differences from the backbone.
+        storage: float32 (default) or float16: the whole model, for other tools, too; or delta (float16) or int8:
+            differences from the backbone, which only this project opens. A frozen backbone is never stored.
         precision: auto (default: bf16 on a GPU that has it), no or bf16.
         resume: Continue a killed run in the same `output`, to the result it would have had.
         overwrite: Replace an existing checkpoint.

@@ -13,6 +13,8 @@ from typing import Any
 
 from cse.encoding.encoder import Encoder
 from cse.engines.torch_encoder import TorchEncoder
+from cse.models.card import openers
+from cse.models.checkpoint import read_checkpoint_config
 from cse.models.storage import Storage
 from cse.runs.bar import main_process, step_bar
 from cse.runs.recipe import Recipe
@@ -127,6 +129,8 @@ def run_job(
             storage=Storage(options.storage or recipe.storage or "float32"),
             precision=options.precision or recipe.precision or "auto", report=report,
         )  # fmt: skip
+    if main_process():
+        note(f"{options.output}: {openers(read_checkpoint_config(options.output))}")
     if run.selects and summary["best"] <= summary["start"]:
         cure = "compare the two on your own texts" if run.held_out else "lower the learning rate or give more text"
         note(f"no evaluation beat the untrained start: {cure}")

@@ -13,7 +13,7 @@ from typing import Any
 from cse.errors import ArtefactError
 from cse.methods.serialise import to_json
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
-from cse.models.names import CONFIG
+from cse.models.names import CONFIG, record_file
 from cse.storage.writing import read_json
 from cse.training.output import RUN
 from cse.training.state import STATE_FOLDER
@@ -93,7 +93,7 @@ def list_runs(folder: Path) -> list[RunRecord]:
 def _run_folders(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         path = Path(place)
-        if RUN in files or LOG in files or (CONFIG in files and CHECKPOINT.is_marked(path)):
+        if RUN in files or LOG in files or (record_file(path).name in files and CHECKPOINT.is_marked(path)):
             yield path
             folders.clear()  # the best checkpoint of an unfinished run, or a copy of a backbone
         folders[:] = sorted(name for name in folders if not name.startswith("."))

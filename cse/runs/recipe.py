@@ -11,14 +11,14 @@ from cse.errors import ArtefactError
 from cse.methods.method import METHODS, Method
 from cse.methods.serialise import from_json
 from cse.methods.settings import SETTINGS
-from cse.models.config import EMBEDDED
-from cse.models.names import BACKBONE, CONFIG, location
+from cse.models.config import BackboneRecord
+from cse.models.names import BACKBONE, location, record_file
 from cse.runs.recipe_file import read_recipe_file
 from cse.storage.checksums import DIGEST
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
-RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
+RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason"}
 OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
 TEXTS = ("summary", "citation")  # of a method
 OF_POOLING = ("pooling", "head_when", "training_pooling")  # fields that the setting `pooling` changes
@@ -68,11 +68,11 @@ def read_recipe(place: str) -> Recipe:
     """The recipe in a JSON or YAML file, or of a checkpoint by its folder or bundled name.
 
     A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
-    checkpoint's `config.json` is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
+    checkpoint's record is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
     unknown keys and invalid values.
     """
     path = Path(location(place))
-    path = path / CONFIG if path.is_dir() else path
+    path = record_file(path) if path.is_dir() else path
     if not path.is_file():
         raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
     value = read_recipe_file(path)
@@ -136,7 +136,6 @@ def _backbone(place: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
     value = recipe.get("backbone")
     if not isinstance(value, dict):
         return _typed(place, recipe, "backbone", str)
-    name, revision = str(value.get("name")), value.get("revision")
-    if name == f"./{EMBEDDED}":
-        return str(path.parent / EMBEDDED)
+    origin = BackboneRecord(str(value.get("name")), value.get("revision"), "", _typed(place, value, "relative", str))
+    name, revision = origin.place(path.parent), origin.revision
     return f"{name}@{revision}" if revision and "@" not in name else name

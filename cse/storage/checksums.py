@@ -17,9 +17,11 @@ DIGEST = "digest"  # the key in a JSON object that holds the digest of the other
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """Return the sha256 in hex of each file in a folder, by name, except the record itself and Markdown files."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != RECORD and path.suffix != ".md")
-    return {path.name: checksum(path) for path in files}
+    """Return the sha256 in hex of each file in a folder, by its path there, except the record and Markdown files."""
+    files = sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name != RECORD and path.suffix != ".md"
+    )
+    return {path.relative_to(folder).as_posix(): checksum(path) for path in files}
 
 
 def write_checksums(folder: Path) -> None:

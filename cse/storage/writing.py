@@ -25,13 +25,15 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class FolderKind:
     """A kind of folder: its `noun` with article, the JSON file `mark`, whose object has `keys`, and its `files`.
 
-    `files` are patterns of all paths that belong in it, relative and with "/"; a `*` also matches in subfolders.
+    `older` is the mark of an earlier layout, if there was one. `files` are patterns of all paths that belong in it,
+    relative and with "/"; a `*` also matches in subfolders.
     """
 
     noun: str
     mark: str
     keys: tuple[str, ...]
     files: tuple[str, ...]
+    older: str = ""
 
     def check_replaceable(self, folder: Path) -> None:
         """Raise ValueError unless `folder` is missing, empty, or of this kind with no other files."""
@@ -54,8 +56,11 @@ class FolderKind:
 
     def is_marked(self, folder: Path) -> bool:
         """True if the mark of `folder` is that of this kind."""
+        return any(self._has_keys(folder / mark) for mark in (self.mark, self.older) if mark)
+
+    def _has_keys(self, path: Path) -> bool:
         try:
-            value = json.loads((folder / self.mark).read_text(encoding="utf-8"))
+            value = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return False
         return isinstance(value, dict) and value.keys() >= set(self.keys)

@@ -63,14 +63,14 @@ def train(
     accelerator = start_accelerator(precision)
     first = accelerator.is_main_process
     with reserved_output(output, resume=resume, overwrite=overwrite) if first else nullcontext():
-        if first and storage is Storage.INT8:
-            read_start(encoder)  # an int8 checkpoint that cannot be stored fails before training
+        if first and storage.differs:
+            read_start(encoder)  # a checkpoint of differences that cannot be stored fails before training
         loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
         if resume:
             loop.restore(report)
         if run.selects and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": loop.score(0)}
-        loop.run_steps(storage, report)
+        loop.run_steps(Path(output), storage, report)
         if first:
             publish(loop.work, Path(output), overwrite, loop.state["dev"])
     return loop.summary(output)
@@ -128,8 +128,11 @@ class TrainingLoop:
         """The tensors that a resumed run needs besides the optimiser's moments, by name."""
         return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
 
-    def run_steps(self, storage: Storage, report: Report) -> None:
-        """Take and log the remaining steps; evaluate and save the state every `eval_every` steps and after the last."""
+    def run_steps(self, home: Path, storage: Storage, report: Report) -> None:
+        """Take and log the remaining steps; evaluate and save the state every `eval_every` steps and after the last.
+
+        `home` is the folder that the best checkpoint will be copied to.
+        """
         run, state, first = self.run, self.state, self.accelerator.is_main_process
         steps, started = range(state["step"], state["step"] if "stopped" in state else run.steps), time.perf_counter()
         with open_log(self.work, state, first) as log:
@@ -154,7 +157,7 @@ class TrainingLoop:
                 log.flush()
                 if first and improved:
                     with self.averaged():
-                        save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
+                        save(self.encoder, self.work / BEST, training_record(run, state), storage=storage, home=home)
                 if first and due:
                     state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))

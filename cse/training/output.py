@@ -13,6 +13,7 @@ from typing import IO, Any
 from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.config import DevScores
+from cse.models.names import record_file
 from cse.storage.checksums import verify
 from cse.storage.replace import sweep
 from cse.storage.reservation import hold, reserved
@@ -111,8 +112,8 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
         raise ArtefactError(f"{work / BEST}: of another run; {AGAIN}")
 
     def fill(target: Path) -> None:
-        for file in [*(work / BEST).iterdir(), work / LOG]:
-            shutil.copy2(file, target / file.name)
+        shutil.copytree(work / BEST, target, dirs_exist_ok=True)
+        shutil.copy2(work / LOG, target / LOG)
 
     write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # for `_is_left_over`
     write_folder(output, fill, CHECKPOINT)
@@ -120,12 +121,12 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
 
 
 def _digests(checkpoint: Path, logged: Path) -> list[str]:
-    return [file_digest(checkpoint / CHECKPOINT.mark), file_digest(logged / LOG)]
+    return [file_digest(record_file(checkpoint)), file_digest(logged / LOG)]
 
 
 def _is_left_over(work: Path, output: Path) -> bool:
     """True if a run was killed after it wrote `output`, so that `work` is only to be deleted, or is empty already."""
-    if not all((output / name).is_file() for name in (CHECKPOINT.mark, LOG)):
+    if not (record_file(output).is_file() and (output / LOG).is_file()):
         return False
     if not UNFINISHED.is_marked(work):
         return work.is_dir() and not any(work.iterdir())

@@ -56,7 +56,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 def test_runs_are_listed_with_what_they_recorded(folder: Path) -> None:
     two, one, three = _by_name(folder)
-    config = json.loads((folder / "deep" / "one" / "config.json").read_text())
+    config = json.loads((folder / "deep" / "one" / "cse_checkpoint.json").read_text())
     log = [json.loads(line) for line in (folder / "deep" / "one" / "train_log.jsonl").read_text().splitlines()]
     assert {name: one[name] for name in ("start", "best", "best_step", "last")} == config["dev"]
     assert one["gain"]

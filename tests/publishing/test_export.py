@@ -200,7 +200,7 @@ def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
         ({"slots": [1]}, "do not fit its template"),
         ({"version": 2}, "is of another version"),
         ({"method": {}}, "damaged"),
-        ({"method": {**value["method"], "prefix": 2}}, "its weights lack a prefix"),
+        ({"method": {**value["method"], "prefix": 2}}, "its files lack prefix of conpvp"),
     ):
         record.write_text(json.dumps({**value, **change}))
         with pytest.raises(ArtefactError, match=reason):

@@ -126,7 +126,7 @@ def test_a_recorded_method_that_means_something_else_now_is_refused(
 ) -> None:
     options = ["--backbone", bert_folder, "--data", text, "--max-steps", 1]
     train("promptbert", *options, "--output", tmp_path / "first")
-    config = json.loads((tmp_path / "first" / "config.json").read_text())
+    config = json.loads((tmp_path / "first" / "cse_checkpoint.json").read_text())
     config["method"]["denoise"] = "never"
     (tmp_path / "old.json").write_text(json.dumps(config))
     error = train("--recipe", tmp_path / "old.json", *options, "--output", tmp_path / "again", code=3)

@@ -56,7 +56,7 @@ def test_a_list_of_tuples_is_supervised(bert_folder: Path, tmp_path: Path) -> No
     rows = list(zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False))
     cse.train("promptbert", iter(rows), output=tmp_path / "out", backbone=bert_folder, max_steps=1, progress=False)
     assert cse.load(str(tmp_path / "out")).method.supervised
-    recorded = json.loads((tmp_path / "out" / "config.json").read_text())["settings"]
+    recorded = json.loads((tmp_path / "out" / "cse_checkpoint.json").read_text())["settings"]
     assert (recorded["data"], recorded["examples"]) == ("texts in memory", len(rows))
 
 
@@ -166,7 +166,7 @@ def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
         ({"data": []}, "texts in memory: no sentence in them"),
         ({"data": "missing.txt"}, "missing.txt: no such file"),
         ({"dev": [(1, "a", "b")]}, "`dev`: "),
-        ({"storage": "int4"}, "storage is 'int4'; choose from float32, float16, int8"),
+        ({"storage": "int4"}, "storage is 'int4'; choose from float32, float16, delta, int8"),
         ({"precision": "fp8"}, "precision is 'fp8'; choose from auto, no, bf16"),
         ({"limit": 0}, "limit is 0; give a whole number of at least 1"),
         ({"callbacks": [5]}, "callbacks: 5 cannot be called"),

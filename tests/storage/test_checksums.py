@@ -22,6 +22,7 @@ from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.loading import load
+from cse.models.names import record_file
 from cse.models.storage import Storage
 from cse.storage import checksums
 from cse.storage.weights import check_finite
@@ -52,9 +53,10 @@ def poison(path: Path, name: str) -> None:
 
 def forget(folder: Path) -> None:
     """Make a checkpoint one of an earlier version, which recorded no checksums."""
-    config = json.loads((folder / "config.json").read_text())
+    record = record_file(folder)
+    config = json.loads(record.read_text())
     del config["sha256"], config["digest"]
-    (folder / "config.json").write_text(json.dumps(config))
+    record.write_text(json.dumps(config))
 
 
 def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_record(
@@ -62,10 +64,11 @@ def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_re
 ) -> None:
     encoder = make(str(bert_folder), "promptbert")
     save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16, max_shard_size="20KB")
-    recorded = json.loads((tmp_path / "model" / "config.json").read_text())["sha256"]
-    files = [*(tmp_path / "model").glob("model*.safetensors"), tmp_path / "model" / "model.safetensors.index.json"]
-    assert len(files) > 2
-    assert recorded == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    recorded = json.loads((tmp_path / "model" / "cse_checkpoint.json").read_text())["sha256"]
+    paths = {path.relative_to(tmp_path / "model").as_posix(): path for path in (tmp_path / "model").rglob("*.*")}
+    files = {name: path for name, path in paths.items() if name not in ("README.md", "cse_checkpoint.json")}
+    assert {"model.safetensors.index.json", "tokenizer.json", "1_WordWeights/model.safetensors"} < files.keys()
+    assert recorded == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     vectors = load(str(tmp_path / "model")).encode(SENTENCES)
     forget(tmp_path / "model")
     np.testing.assert_array_equal(load(str(tmp_path / "model")).encode(SENTENCES), vectors)
@@ -73,7 +76,7 @@ def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_re
 
 def test_one_changed_bit_of_any_file_of_weights_is_refused(bert_folder: Path, tmp_path: Path) -> None:
     save(make(str(bert_folder), "promptbert"), tmp_path / "model", {}, max_shard_size="20KB")
-    for name in json.loads((tmp_path / "model" / "config.json").read_text())["sha256"]:
+    for name in json.loads((tmp_path / "model" / "cse_checkpoint.json").read_text())["sha256"]:
         shutil.copytree(tmp_path / "model", tmp_path / "copy")
         flip(tmp_path / "copy" / name)
         with pytest.raises(ArtefactError, match=name) as caught:

@@ -23,7 +23,6 @@ from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
 from cse.models.loading import load
-from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
@@ -114,7 +113,7 @@ def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path
 
     with pytest.raises(ValueError, match=r"all 12 pairs have the same cosine, .* step 6; lower `learning_rate`"):
         train(encoder, run_of(encoder, DEV), tmp_path / "out", report=collapse)
-    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "config.json").read_text())
+    kept = json.loads((partial_folder(tmp_path / "out") / "best" / "cse_checkpoint.json").read_text())
     assert kept["dev"]["best_step"] == 3
 
 
@@ -188,7 +187,7 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
     np.testing.assert_array_equal(
         cse.load(str(tmp_path / "blind"), backend="torch").encode(SENTENCES), blind.encode(SENTENCES)
     )
-    assert "nothing was selected" in (tmp_path / "blind" / "config.json").read_text()
+    assert "nothing was selected" in (tmp_path / "blind" / "cse_checkpoint.json").read_text()
 
 
 def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_i
         encoder = make(str(bert_folder), method)
         initial = {name: value.copy() for name, value in encoder.learned_arrays().items()}
         train(encoder, run_of(encoder, **settings), tmp_path / folder)
-        return initial, read_arrays(find_weights(str(tmp_path / folder)))
+        return initial, load(str(tmp_path / folder), backend="torch").learned_arrays()
 
     initial, whole = trained("whole")
     _, saved = trained("averaged", start_share=0.25)

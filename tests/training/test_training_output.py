@@ -47,7 +47,7 @@ def test_a_foreign_folder_is_refused_before_any_work(encoder: TorchEncoder, tmp_
 def test_a_backbone_is_never_overwritten(encoder: TorchEncoder, bert_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(bert_folder, tmp_path / "out")
     before = sorted(path.name for path in (tmp_path / "out").iterdir())
-    with pytest.raises(ValueError, match="no part of a checkpoint"):
+    with pytest.raises(ValueError, match="is not a checkpoint of this project"):
         train(encoder, run_of(encoder), tmp_path / "out", overwrite=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
 

@@ -75,7 +75,8 @@ class Admission:
         if self.root is None:
             return list(BUNDLED)
         levels = ("/".join("*" * depth) for depth in range(1, DEEPEST + 1))
-        found = sorted(path.parent for level in levels for path in self.root.glob(f"{level}/{CONFIG}"))
+        files = sorted(path for level in levels for path in self.root.glob(f"{level}/{CONFIG}"))
+        found = [path.parent for path in files if not (path.parents[1] / CONFIG).exists()]  # no part of a model
         names = [str(path.relative_to(self.root)) for path in found[:MOST_OFFERED]]
         return [*BUNDLED, *(name for name in names if name not in BUNDLED and self._folder(name))]
 

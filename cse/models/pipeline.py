@@ -1,0 +1,179 @@
+"""Reading of folders that `cse.models.pipeline_writer` wrote, also after another tool has saved them again.
+
+The folder's `config.json`, which transformers keeps, holds what is needed under the key of `cse.backbones.additions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cse.backbones.additions import KEY, Additions
+from cse.backbones.additions import WORDS as TABLE
+from cse.errors import ArtefactError
+from cse.methods.method import Head, Method, Pooling, When
+from cse.methods.serialise import from_json
+from cse.models.sentence_transformers import module_paths, recorded_calls
+from cse.storage.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
+from cse.storage.writing import read_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.encoding.encoder import Encoder
+
+    Engine = TypeVar("Engine", bound=Encoder)
+
+NAME = "sentence-transformers"
+CONFIG = "config.json"
+HEAD = "head"  # a subfolder with a head that is no module of sentence-transformers
+SPACE = "sentence"  # name of the prompt that is only a space
+DENSE = {"head.0.weight": "linear.weight", "head.0.bias": "linear.bias"}
+STRAY = 1e-6  # largest word weight of another token, relative to that of the mask
+SAVED = "transformers_version"  # key that transformers writes into a config.json, and this project does not
+PIPELINE_FILES = (
+    CONFIG, SINGLE, SHARD, INDEX, "tokenizer.json", "tokenizer_config.json",
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+    *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense")
+      for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
+)  # fmt: skip
+
+
+class OnlyHere:
+    """A module that sentence-transformers cannot open, in folders whose vectors it cannot compute."""
+
+    @classmethod
+    def load(cls, *_: object, **__: object) -> OnlyHere:
+        """Raise ValueError."""
+        raise ValueError("sentence-transformers cannot compute this model's vectors; its README.md says why")
+
+
+def written_record(config: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what a `config.json` says of the reading of its folder; None for a folder of another kind."""
+    value = config.get(KEY)
+    return value if Additions.of(config) and isinstance(value, dict) and "method" in value else None
+
+
+def is_pipeline(name: str, config: dict[str, Any]) -> bool:
+    """True if a folder or hub id has the modules of sentence-transformers that its `config.json` was written with.
+
+    Raises ArtefactError if it has others, whose vectors are not those of its method.
+    """
+    record, paths = written_record(config), module_paths(name)
+    if record is None or paths is None:
+        return False
+    method = _method(record, name)
+    mask = method.pooling is Pooling.TOKEN and method.template.prompts
+    wanted = ["Transformer", *(["WordWeights"] if mask else []), "Pooling", *(["Dense"] if record.get("head") else [])]
+    if [kind for kind in paths if kind != "Normalize"] != wanted:
+        raise ArtefactError(
+            f"{name}: its modules ({', '.join(paths)}) are not those of its method, {method.name} "
+            f"({', '.join(wanted)}); give `pooling` to read the backbone alone"
+        )
+    return True
+
+
+def open_pipeline(
+    folder: Path, method: Method, engine: type[Engine], *, name: str, backbone: str = "", head: str | None = None,
+    slots: Sequence[int] = (), layouts: Sequence[str] = ANY, cure: str = "",
+) -> Engine:  # fmt: skip
+    """Open the encoder of a folder: its weights, the head in the subfolder `head`, and learned slots.
+
+    `slots` are the words that hold these, by default those of the folder's additions. Raises ArtefactError, ending with
+    `cure`, for tensors that do not fit the method.
+    """
+    weights = read_arrays(find_weights(str(folder), layouts))
+    check_finite(weights, str(folder), cure)
+    words = next((array for key, array in weights.items() if key.endswith(TABLE)), None)
+    added = Additions.of(read_json(folder / CONFIG))
+    rows = added.rows(weights) if added else None
+    if slots:
+        if (
+            words is None
+            or not all(0 <= slot < len(words) for slot in slots)
+            or (rows is not None and len(rows) != len(slots))
+        ):
+            raise ArtefactError(f"{folder}: its slots {list(slots)} do not fit its template; {cure}")
+        rows = words[list(slots)] if rows is None else rows
+    stored = {"prefix": weights.pop("prefix", None), "slots": rows}
+    stored |= _head(folder / Path(head).name, method, cure) if head else {}
+    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights)
+    copy_learned({key: array for key, array in stored.items() if array is not None}, encoder, str(folder), cure)
+    return encoder
+
+
+def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, place: str, cure: str) -> None:
+    """Copy the arrays that a method learned besides a backbone. Raises ArtefactError, ending with `cure`, if unfit."""
+    learned = encoder.learned_arrays()
+    own = {name for name in learned if not name.startswith("backbone.")}
+    if odd := sorted(own ^ stored.keys()):
+        what = "lack" if odd[0] in own else "hold an unexpected"
+        raise ArtefactError(f"{place}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
+    for name, array in stored.items():
+        copy_array(array, learned[name], f"{place}: {name}")
+
+
+def copy_array(array: np.ndarray, target: np.ndarray, what: str) -> None:
+    """Copy a stored array into one of `learned_arrays`.
+
+    Raises ArtefactError, beginning with `what`, for another shape.
+    """
+    if array.shape != target.shape:
+        raise ArtefactError(f"{what} is {array.shape}, not {target.shape}")
+    target[...] = array
+
+
+def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
+    """Open a folder that sentence-transformers has saved, trained further or not, as it opens it there.
+
+    Raises ArtefactError if its further training has made a vector of more than the mask's state.
+    """
+    cure = "train the run again, or save it with its own modules"
+    record = written_record(read_json(folder / CONFIG)) or {}
+    method = _method(record, str(folder))
+    paths = module_paths(str(folder)) or {}
+    if "WordWeights" in paths:
+        _check_word_weights(folder / paths["WordWeights"], cure)
+    encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
+    calls = recorded_calls(str(folder))
+    prompts, default = dict(calls.prompts), calls.default_prompt_name
+    if record.get("spaced"):  # a template that brings its own space
+        prompts = {key: text.removeprefix(" ") for key, text in prompts.items() if key != SPACE}
+        default = None if default == SPACE else default
+    encoder.prompts |= prompts
+    encoder.default_prompt_name, encoder.truncate_dim = default, calls.truncate_dim
+    try:
+        encoder.similarity_fn_name, encoder.max_seq_length = calls.similarity_fn_name, calls.tokens
+    except ValueError as error:
+        raise ArtefactError(f"{folder}: its own {error}") from error
+    encoder.forget_biases()
+    return encoder
+
+
+def _method(record: dict[str, Any], place: str) -> Method:
+    try:
+        return from_json(record["method"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArtefactError(f"{place}: the {KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
+
+
+def _head(folder: Path, method: Method, cure: str) -> dict[str, np.ndarray]:
+    """Return the head in a folder by the names of `learned_arrays`: a `Dense` module, or a head of this project."""
+    if method.head_when is not When.ALWAYS:
+        return {}
+    stored = read_arrays(find_weights(str(folder), SAFE))
+    check_finite(stored, str(folder), cure)
+    if method.head is not Head.TANH or not stored.keys() & set(DENSE.values()):
+        return {f"head.{name}": array for name, array in stored.items()}
+    for there in DENSE.values():
+        if there not in stored:
+            raise ArtefactError(f"{folder}: it has no {there}; {cure}")
+    return {here: stored[there] for here, there in DENSE.items()}
+
+
+def _check_word_weights(folder: Path, cure: str) -> None:
+    (weights,) = read_arrays(find_weights(str(folder), SAFE)).values()
+    *others, mask = sorted(abs(weights).ravel().tolist())
+    if others and others[-1] > STRAY * mask:
+        raise ArtefactError(f"{folder}: its weights are not of the mask alone, as its method reads; {cure}")

@@ -1,0 +1,202 @@
+"""Folders that transformers and sentence-transformers open with an encoder's vectors, without code of this project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cse.backbones.additions import KEY, ROLES
+from cse.engines.torch_encoder import TorchEncoder
+from cse.methods.method import Method, When
+from cse.methods.serialise import to_json
+from cse.models.pipeline import DENSE, HEAD, SAVED, SPACE
+from cse.models.plain import PlainModel, Reading, bare_model, plain_model, reason_against
+
+MODULES = "sentence_transformers.models."  # valid in every version of the package
+# Word weight of the mask in a run's folder. Further training cannot give other tokens a share beside it: their
+# gradients are below the epsilon of Adam. In float16, which has no such number, vectors are NaN; an export has 1.
+ONLY = 2.0**40
+REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
+
+
+@dataclass(frozen=True)
+class WeightFiles:
+    """How weights are stored: in float16 instead of float32, and the most of a file."""
+
+    half: bool = False
+    shard: str = "2GB"
+
+    def tensors(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return tensors as they are stored."""
+        dtype = torch.float16 if self.half else torch.float32
+        return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}
+
+
+WHOLE = WeightFiles()
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write JSON to a file, creating its folder."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def write_model(encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE) -> str:
+    """Write an encoder to an empty folder: for sentence-transformers if it can compute its vectors.
+
+    Otherwise the folder is one of transformers and of this project alone, sentence-transformers refuses it, and the
+    reason is returned (`reason_against`).
+    """
+    from safetensors.torch import save_file
+
+    if not (reason := reason_against(encoder)):
+        write_pipeline(encoder, target, files, weight=ONLY)
+        return ""
+    plain, head = bare_model(encoder), None
+    if plain.head is not None:
+        head = HEAD
+        (target / head).mkdir()
+        save_file(files.tensors(dict(plain.head.named_parameters())), target / head / "model.safetensors")
+    write_weights(target, plain, plain.whole(), files, **_record(plain, head))
+    write_tokenizer(target, encoder, plain.tokenizer)
+    write_json(target / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": REFUSED}])
+    return reason
+
+
+def write_pipeline(
+    encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE, *, weight: float = 1.0, **config: Any
+) -> PlainModel:
+    """Write an encoder to an empty folder for sentence-transformers, `config` into its `config.json`.
+
+    `weight` is the word weight of a template's mask; that of other tokens is 0. A prefix is written beside the bare
+    backbone, whose `config` then has to name a class that reads it. Raises ValueError for an encoder that
+    sentence-transformers cannot compute.
+    """
+    plain = plain_model(encoder)
+    modules = ["Transformer"]
+    if plain.reading is Reading.MASK:
+        modules.append("WordWeights")
+        _write_word_weights(plain, weight, target / "1_WordWeights")
+    mode = "cls" if plain.reading is Reading.FIRST else "mean"
+    folder = target / f"{len(modules)}_Pooling"
+    write_json(folder / "config.json", {**_pooling(encoder.dim, mode), "include_prompt": True})
+    modules.append("Pooling")
+    if plain.head is not None:
+        _write_dense(plain.head, target / f"{len(modules)}_Dense", encoder.dim, files)
+        modules.append("Dense")
+    paths = [f"{number}_{name}" if number else "" for number, name in enumerate(modules)]
+    write_json(
+        target / "modules.json",
+        [{"idx": number, "name": str(number), "path": path, "type": f"{MODULES}{name}"}
+         for number, (name, path) in enumerate(zip(modules, paths, strict=True))],
+    )  # fmt: skip
+    tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
+    record = _record(plain, None if plain.head is None else paths[-1])
+    write_weights(target, plain, tensors, files, **{**record, **config})
+    write_tokenizer(target, encoder, plain.tokenizer)
+    _write_calls(plain, target)
+    return plain
+
+
+def reading(method: Method) -> Method:
+    """Return a method's part for encoding: its first view, without steps of training alone."""
+    return replace(
+        method, views=method.views[:1],
+        denoise=When.ALWAYS if method.denoise is When.ALWAYS else When.NEVER,
+        head_when=When.ALWAYS if method.head_when is When.ALWAYS else When.NEVER,
+    )  # fmt: skip
+
+
+def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, Any]) -> None:
+    """Write a tokenizer, with its post-processor, that reads typed special tokens as text and truncates like cse."""
+    source = encoder.tokenizer
+    specials = {name: str(token) for name in ROLES if (token := getattr(source, name, None)) is not None}
+    write_json(target / "tokenizer.json", tokenizer)
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",  # a model's own class would replace the post-processor
+        "split_special_tokens": True, "model_max_length": encoder.max_seq_length, "padding_side": "right",
+        "truncation_side": source.truncation_side, "clean_up_tokenization_spaces": False,
+        "model_input_names": ["input_ids", "attention_mask"], **specials,
+    }  # fmt: skip
+    write_json(target / "tokenizer_config.json", config)
+
+
+def write_weights(
+    target: Path, plain: PlainModel, tensors: dict[str, torch.Tensor], files: WeightFiles = WHOLE, **config: Any
+) -> None:
+    """Write a model's tensors, whole or bare, and the configuration of the backbone updated with `config`.
+
+    The configuration asks for float32, in which float16 tensors are then computed.
+    """
+    from huggingface_hub import save_torch_state_dict
+
+    model: Any = plain.encoder.model.base_model if plain.tensors.keys() <= tensors.keys() else plain.encoder.model
+    values = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
+    values |= {
+        "architectures": [type(model).__name__],
+        "dtype": "float32",
+        "vocab_size": len(plain.tensors[plain.words]),
+    }
+    for key in (KEY, SAVED):  # of a backbone that was trained here; written by transformers alone
+        values.pop(key, None)
+    target.mkdir(exist_ok=True)
+    write_json(target / "config.json", {**values, **config})
+    save_torch_state_dict(files.tensors(tensors), target, max_shard_size=files.shard)
+
+
+def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:
+    """Return what `cse.models.pipeline` reads of the folder, also after another tool has saved it again."""
+    record = {"method": to_json(reading(plain.encoder.method)), "tokens": plain.tokens, "slots": len(plain.slots)}
+    return {KEY: {**record, "spaced": plain.spaced, "head": head}}
+
+
+def _write_calls(plain: PlainModel, target: Path) -> None:
+    encoder = plain.encoder
+    options = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
+    write_json(target / "sentence_bert_config.json", {**options, "model_args": {"add_pooling_layer": False}})
+    space = " " if plain.spaced else ""
+    prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE: space} if space else {})
+    write_json(
+        target / "config_sentence_transformers.json",
+        {
+            "prompts": prompts,
+            "default_prompt_name": encoder.default_prompt_name or (SPACE if space else None),
+            "similarity_fn_name": encoder.similarity_fn_name,
+            "truncate_dim": encoder.truncate_dim,
+        },
+    )
+
+
+def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
+    from safetensors.torch import save_file
+
+    weights = torch.tensor([[weight * (number == plain.mask_id)] for number in range(len(plain.vocabulary))])
+    only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: weight}, "unknown_word_weight": 0.0}
+    write_json(folder / "wordweights_config.json", only)
+    write_json(folder / "config.json", only)  # the file name in newer versions
+    save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
+
+
+def _pooling(width: int, mode: str) -> dict[str, Any]:
+    """Return the configuration of a pooling, with keys that every version of the package reads."""
+    return {
+        "word_embedding_dimension": width,
+        "pooling_mode_cls_token": mode == "cls", "pooling_mode_mean_tokens": mode == "mean",
+        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False,
+    }  # fmt: skip
+
+
+def _write_dense(head: torch.nn.Module, folder: Path, width: int, files: WeightFiles) -> None:
+    from safetensors.torch import save_file
+
+    activation = "torch.nn.modules.activation.Tanh"
+    shape = {"in_features": width, "out_features": width, "bias": True, "activation_function": activation}
+    write_json(folder / "config.json", shape)
+    there = {here.removeprefix("head."): name for here, name in DENSE.items()}
+    tensors = {there[name]: tensor for name, tensor in head.named_parameters()}
+    save_file(files.tensors(tensors), folder / "model.safetensors")
