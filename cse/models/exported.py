@@ -11,6 +11,7 @@ from cse.errors import ArtefactError
 from cse.methods.method import Method, When
 from cse.methods.serialise import from_json
 from cse.models.checkpoint import copy_array
+from cse.models.dense import dense_arrays, recorded_dense
 from cse.models.names import EXPORT_RECORD, location
 from cse.storage.weights import check_finite, find_weights, read_arrays
 from cse.storage.writing import read_json
@@ -22,7 +23,6 @@ CURE = "export it again"
 FORMAT = "cse-export"
 ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
 BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
-DENSE = {"head.0.weight": "linear.weight", "head.0.bias": "linear.bias"}
 READABLE = ("sentence-transformers", "peft")
 
 
@@ -61,9 +61,9 @@ def _of_pipeline(folder: Path, record: dict[str, Any], method: Method, name: str
     weights = read_arrays(find_weights(str(folder)))
     check_finite(weights, str(folder), CURE)
     prefix = weights.pop("prefix", None)
-    head = _dense(folder / str(record.get("head"))) if method.head_when is When.ALWAYS else None
-    encoder = engine.open(folder, method, name=name, backbone=str(folder), weights=weights)
-    return _with_learned(encoder, {"prefix": prefix, **(head or {})}, folder)
+    head = _dense(folder, str(record.get("head"))) if method.head_when is When.ALWAYS else None
+    encoder = engine.open(folder, method, name=name, backbone=str(folder), weights=weights, head=head)
+    return _with_learned(encoder, {"prefix": prefix}, folder)
 
 
 def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
@@ -86,10 +86,7 @@ def _with_learned(encoder: Engine, stored: dict[str, np.ndarray | None], folder:
     return encoder
 
 
-def _dense(folder: Path) -> dict[str, np.ndarray]:
-    """Return the tanh head of a sentence-transformers `Dense` module, by the names of `learned_arrays`."""
-    stored = read_arrays(find_weights(str(folder)))
-    for there in DENSE.values():
-        if there not in stored:
-            raise ArtefactError(f"{folder}: it has no {there}; {CURE}")
-    return {here: stored[there] for here, there in DENSE.items()}
+def _dense(folder: Path, path: str) -> dict[str, np.ndarray]:
+    """Return the head in the `Dense` module of an export, by the names of the head's module."""
+    width = int(read_json(folder / "config.json").get("hidden_size", 0))
+    return dense_arrays(str(folder), recorded_dense(str(folder), path), width)

@@ -67,7 +67,7 @@ def check_exportable(encoder: TorchEncoder) -> None:
         reason = "subtracts its template's bias, which depends on the length of the sentence"
     elif method.pooling not in (Pooling.TOKEN, Pooling.MEAN):
         reason = f"pools by {method.pooling.value}"
-    elif method.head_when is When.ALWAYS and method.head is not Head.TANH:
+    elif method.head_when is When.ALWAYS and method.head is Head.TRANSFORM:
         reason = "has a head of several layers"
     elif not getattr(encoder.tokenizer, "is_fast", False):
         reason = "has a tokenizer without a tokenizer.json"

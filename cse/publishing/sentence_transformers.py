@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from cse.encoding.backbone import as_arrays
 from cse.encoding.torch_encoder import TorchEncoder
+from cse.methods.method import Head
+from cse.models.dense import BIAS, WEIGHT
 from cse.publishing.export_files import copy_code, write_json, write_record, write_tokenizer, write_weights
 from cse.publishing.plain import PlainModel, Reading, plain_model
 
@@ -15,6 +20,9 @@ NAME = "sentence-transformers"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
 SPACE = "sentence"  # name of the prompt that is only a space
 MODULES = "sentence_transformers.models."  # valid in every version of the package
+ACTIVATIONS = {
+    Head.TANH: "torch.nn.modules.activation.Tanh", Head.LINEAR: "torch.nn.modules.linear.Identity"
+}  # fmt: skip
 
 
 def fill(encoder: TorchEncoder, target: Path) -> None:
@@ -34,10 +42,13 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
         save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
     mode = "cls" if plain.reading is Reading.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
-    write_json(folder / "config.json", {**_pooling(encoder.dim, mode), "include_prompt": True})
+    write_json(
+        folder / "config.json", {**pooling_json(int(encoder.model.config.hidden_size), mode), "include_prompt": True}
+    )
     modules.append("Pooling")
     if plain.head is not None:
-        _write_dense(plain.head, target / f"{len(modules)}_Dense", encoder.dim)
+        arrays = as_arrays(dict(plain.head.named_parameters()))
+        write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense")
         modules.append("Dense")
     paths = [f"{number}_{name}" if number else "" for number, name in enumerate(modules)]
     write_json(
@@ -85,7 +96,7 @@ def _write_backbone(plain: PlainModel, target: Path) -> None:
     )
 
 
-def _pooling(width: int, mode: str) -> dict[str, Any]:
+def pooling_json(width: int, mode: str) -> dict[str, Any]:
     """The configuration of a pooling, with keys that every version of the package reads."""
     return {
         "word_embedding_dimension": width,
@@ -94,14 +105,15 @@ def _pooling(width: int, mode: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_dense(head: torch.nn.Module, folder: Path, width: int) -> None:
-    from safetensors.torch import save_file
+def write_dense(arrays: Mapping[str, np.ndarray], kind: Head, folder: Path) -> None:
+    """Write a head, a linear layer of `0.weight` (m, n) and `0.bias` (m,), as a `Dense` module in float32."""
+    from safetensors.numpy import save_file
 
-    activation = "torch.nn.modules.activation.Tanh"
-    shape = {"in_features": width, "out_features": width, "bias": True, "activation_function": activation}
+    outputs, inputs = arrays["0.weight"].shape
+    shape = {"in_features": inputs, "out_features": outputs, "bias": True, "activation_function": ACTIVATIONS[kind]}
     write_json(folder / "config.json", shape)
-    stored = {"0.weight": "linear.weight", "0.bias": "linear.bias"}
+    stored = {WEIGHT: arrays["0.weight"], BIAS: arrays["0.bias"]}
     save_file(
-        {stored[name]: tensor.detach().float().cpu().contiguous() for name, tensor in head.named_parameters()},
+        {name: np.ascontiguousarray(array, np.float32) for name, array in stored.items()},
         folder / "model.safetensors",
     )
