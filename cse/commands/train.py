@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +41,10 @@ def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
 def _setting(setting: Setting) -> inspect.Parameter:
     panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
-    option = typer.Option(None, help=setting.help, rich_help_panel=panel, min=least, max=most)
+    chosen: dict[str, Any] = {"metavar": "|".join(setting.choices), "autocompletion": completing(*setting.choices)}
+    option = typer.Option(
+        None, help=setting.help, rich_help_panel=panel, min=least, max=most, **(chosen if setting.choices else {})
+    )
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=setting.kind | None
     )
@@ -123,7 +126,7 @@ def main(
     from cse.training.job import JobOptions, assemble, run_job
     from cse.training.tracking import TRACKERS
 
-    _check_choices(method, supervised, settings["prefix"], precision, storage)
+    _check_choices(method, supervised, settings, precision, storage)
     for tracker in report_to or ():
         check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
@@ -151,7 +154,7 @@ def main(
 
 
 def _check_choices(
-    method: str | None, supervised: bool, prefix: int | None, precision: str | None, storage: str | None
+    method: str | None, supervised: bool, settings: Mapping[str, Any], precision: str | None, storage: str | None
 ) -> None:
     for what, value, known in (
         ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
@@ -159,8 +162,12 @@ def _check_choices(
         check_choice(what, value, known)
     if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    if method and prefix is not None and not METHODS[method].prefix:
-        raise typer.BadParameter(f"{method} has no prefix; --prefix is for dcpcse")
+    try:
+        SETTINGS["pooling"].check(settings["pooling"])
+        if method:
+            METHODS[method].changed(**{name: settings[name] for name in METHOD_SETTINGS})
+    except ValueError as error:
+        raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
 def _recipe(place: str | None, method: str | None) -> Recipe:

@@ -46,6 +46,9 @@ class Pooling(str, Enum):
     STATIC_OUTPUT = "static-output"  # output embeddings (rows of the decoder)
 
 
+READINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
+
+
 class Head(str, Enum):
     """Heads on the pooled vector: a linear layer with tanh (SimCSE's is a new one), the masked LM's own transform, or
     a linear layer alone (as in sentence-transformers).
@@ -113,6 +116,29 @@ class Method:
     def template(self) -> Template:
         """The template used for encoding."""
         return self.views[0][0]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that a run may change, by name (`cse.methods.settings.MethodSettings`); None: it has none."""
+        names = {value: name for name, value in READINGS.items()}
+        pooling = None if self.template.prompts else names.get(self.pooling)
+        return {"prefix": self.prefix or None, "mlm_weight": self.mlm_weight, "pooling": pooling}
+
+    def changed(self, *, pooling: str | None = None, **settings: Any) -> Method:
+        """Return the method with other `settings`; None keeps the method's own.
+
+        Mean pooling has no head, as in SimCSE's released code, and is the same in training. Raises ValueError for a
+        setting that the method does not have.
+        """
+        given = {name: value for name, value in settings.items() if value is not None}
+        if "prefix" in given and not self.prefix:
+            raise ValueError(f"{self.name} has no prefix; `prefix` is for dcpcse")
+        if pooling in (None, self.settings["pooling"]):
+            return replace(self, **given)
+        if self.template.prompts:
+            raise ValueError(f"{self.name} reads the vector at its prompt's [MASK]; leave out `pooling`")
+        given |= {"pooling": READINGS[str(pooling)], "training_pooling": None}
+        return replace(self, **given, head_when=When.NEVER if pooling == "mean" else self.head_when)
 
     def on_roberta(self) -> Method:
         """Return the method for a RoBERTa backbone; views with several templates stay the same (ConPVP)."""

@@ -6,12 +6,16 @@ import math
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-KINDS = {"bool": bool, "int": int, "float": float}
-CALLED = {bool: "true or false", int: "a whole number", float: "a number"}
+from cse.methods.method import READINGS
+
+KINDS = {"bool": bool, "int": int, "float": float, "str": str}
+CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
-def _setting(default: Any, help_text: str, least: float = -math.inf, most: float = math.inf) -> Any:
-    return field(default=default, metadata={"help": help_text, "least": least, "most": most})
+def _setting(
+    default: Any, help_text: str, least: float = -math.inf, most: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
+    return field(default=default, metadata={"help": help_text, "least": least, "most": most, "choices": choices})
 
 
 @dataclass(frozen=True)
@@ -38,23 +42,30 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class MethodSettings:
-    """Fields of the `Method` that a run may set; None keeps the method's own."""
+    """Settings of the `Method`; None keeps the method's own."""
 
     prefix: int | None = _setting(None, "Prompt length of dcpcse; 4 to 16 by backbone.", 1)
     mlm_weight: float | None = _setting(
         None, "Initial weight of the decaying masked-LM loss; 0, or 0.1 for dcpcse on RoBERTa.", 0.0
     )
+    pooling: str | None = _setting(
+        None,
+        "Source of the vector if the method has no prompt: cls or mean; default: what a sentence-transformers folder "
+        "records, else the method's.",
+        choices=tuple(READINGS),
+    )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The values a setting takes: of type `kind`, from `least` to `most`."""
+    """The values a setting takes: of type `kind`, from `least` to `most`, or one of `choices`."""
 
     name: str
     kind: type
     help: str
     least: float
     most: float
+    choices: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, declared: Field[Any]) -> Setting:
@@ -67,6 +78,10 @@ class Setting:
             return
         if type(value) not in ((int, float) if self.kind is float else (self.kind,)):
             raise ValueError(f"{self.name} is {value!r}; give {CALLED[self.kind]}")
+        if self.kind is str:
+            if value not in self.choices:
+                raise ValueError(f"{self.name} is {value!r}; give {' or '.join(self.choices)}")
+            return
         if not self.least <= value < math.inf:
             raise ValueError(f"{self.name} is {value!r}; give at least {self.least}")
         if value > self.most:

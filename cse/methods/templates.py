@@ -25,6 +25,11 @@ class Template:
         if parts.count("[X]") != 1 or parts.count("[MASK]") > 1:
             raise ValueError(f"template {self.text!r} needs exactly one [X] and at most one [MASK]")
 
+    @property
+    def prompts(self) -> bool:
+        """True if the template asks for a word at a [MASK]."""
+        return "[MASK]" in PARTS.split(self.text)
+
 
 PLAIN = Template("[X]")
 # PromptBERT 4.1 and its released settings: view 1, also used for encoding, and view 2, the best untrained template.

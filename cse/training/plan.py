@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cse.encoding.torch_encoder import TorchEncoder
-from cse.methods.settings import METHOD_SETTINGS
 from cse.training.run import Run
 from cse.training.step import step_inputs, step_rows, view_texts
 
@@ -57,6 +56,6 @@ def plan(encoder: TorchEncoder, run: Run) -> RunPlan:
         parameters_stored=sum(tensor.numel() for tensor in encoder.learned().values()),
         settings={
             "backbone": encoder.backbone, "supervised": encoder.method.supervised, **asdict(run.config),
-            **{name: getattr(encoder.method, name) for name in METHOD_SETTINGS},
+            **encoder.method.settings,
         },
     )  # fmt: skip

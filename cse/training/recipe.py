@@ -10,7 +10,7 @@ from typing import Any
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, Method
 from cse.methods.serialise import from_json
-from cse.methods.settings import METHOD_SETTINGS, SETTINGS
+from cse.methods.settings import SETTINGS
 from cse.models.config import EMBEDDED
 from cse.models.names import BACKBONE, CONFIG, location
 from cse.storage.checksums import DIGEST
@@ -20,6 +20,8 @@ from cse.training.run import TrainRequest
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256"}
 OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
+TEXTS = ("summary", "citation")  # of a method
+OF_POOLING = ("pooling", "head_when", "training_pooling")  # fields that the setting `pooling` changes
 READ = {"method", "supervised", "backbone", "storage", "settings"}
 
 
@@ -52,9 +54,9 @@ class Recipe:
         """Raise ValueError if `method` differs from the recorded method, apart from the fields that a run may set."""
         if self.method is None:
             return
-        recorded = replace(self.method, **{name: getattr(method, name) for name in METHOD_SETTINGS})
-        meant = [each.name for each in fields(Method) if each.compare and each.name not in ("summary", "citation")]
-        odd = [name for name in meant if getattr(recorded, name) != getattr(method, name)]
+        set_by_run = {"prefix", "mlm_weight", *(OF_POOLING if method.pooling != self.method.pooling else ())}
+        meant = [each.name for each in fields(Method) if each.compare and each.name not in (*TEXTS, *set_by_run)]
+        odd = [name for name in meant if getattr(self.method, name) != getattr(method, name)]
         if odd:
             raise ValueError(
                 f"{self.source}: its {self.name} differs from that of this version or backbone in {', '.join(odd)}; "
@@ -86,7 +88,7 @@ def read_recipe(place: str) -> Recipe:
     elif isinstance(method, dict):
         recorded = from_json(method)
         name, supervised = recorded.name, recorded.supervised
-        kept |= {"mlm_weight": recorded.mlm_weight, **({"prefix": recorded.prefix} if recorded.prefix else {})}
+        kept |= {name: value for name, value in recorded.settings.items() if value is not None}
     else:
         raise ValueError(f'{place}: has no method; give its name as "method"')
     storage = _typed(place, value, "storage", str)

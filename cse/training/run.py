@@ -85,11 +85,9 @@ class TrainRequest:
         for name, value in given.items():
             SETTINGS[name].check(value)
         of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if "prefix" in of_method and not method.prefix:
-            raise ValueError(f"{self.method} has no prefix; `prefix` is for dcpcse")
         if given.get("hinge") and not (method.prefix and method.supervised):
             raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
-        return replace(method, **of_method), replace(config, **given)
+        return method.changed(**of_method), replace(config, **given)
 
 
 @dataclass(frozen=True)
@@ -182,13 +180,16 @@ def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: 
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
-    name = resolve_backbone(request.backbone).name
+    reference = resolve_backbone(request.backbone)
+    name = reference.name
     examples = request.examples()
     if len(examples) < 2:
         raise ValueError(f"{request.source}: contrastive training needs at least 2 examples, got {len(examples)}")
     dev = request.dev_pairs()
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
+    if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
+        method = method.changed(pooling=reference.recorded.pooling)
     examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))

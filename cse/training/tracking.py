@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cse.encoding.torch_encoder import TorchEncoder
-from cse.methods.settings import METHOD_SETTINGS
 from cse.training.run import Run
 
 if TYPE_CHECKING:
@@ -85,6 +84,6 @@ def tracked_settings(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     values = {
         "method": method.name, "supervised": method.supervised, "backbone": encoder.backbone,
         "data": Path(run.source).name, "examples": len(run.examples), **asdict(run.config),
-        **{name: getattr(method, name) for name in METHOD_SETTINGS},
+        **method.settings,
     }  # fmt: skip
     return {name: value for name, value in values.items() if value is not None}

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, When
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Pooling, When
 from cse.methods.presets import PUBLISHED, backbone_key, preset
 from cse.methods.serialise import from_json, to_json
 from cse.methods.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
@@ -120,3 +120,10 @@ def test_ablations_have_the_published_settings_of_their_method() -> None:
     for name, parent in (("dcpcse-no-mlm", "dcpcse"), ("conpvp-manual", "conpvp"), ("promptbert-same", "promptbert")):
         for backbone in ("bert-base", "roberta-large", "bert-small"):
             assert preset(name, backbone)[1] == preset(parent, backbone)[1], name
+
+
+def test_a_changed_pooling_is_that_of_training_too() -> None:
+    changed = METHODS["consert"].changed(pooling="cls")
+    assert (changed.pooling, changed.training_pooling) == (Pooling.TOKEN, None)
+    assert METHODS["simcse"].changed(pooling="cls") == METHODS["simcse"]
+    assert METHODS["simcse"].changed(pooling="mean").changed(pooling="mean").head_when is When.NEVER

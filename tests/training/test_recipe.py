@@ -45,6 +45,17 @@ def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, b
     assert changed.training["settings"] == {**kept, "seed": 8}
 
 
+def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    train("simcse", "--backbone", bert_folder, "--pooling", "mean", "--data", text, "--output", first)
+    train("--recipe", first, "--data", text, "--output", again)
+    assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
+    train("--recipe", first, "--pooling", "cls", "--data", text, "--output", other)
+    poolings = [read_checkpoint_config(each).method.pooling.value for each in (first, again, other)]
+    assert poolings == ["mean", "mean", "token"]
+    assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
+
+
 def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:
     published, _ = preset("dcpcse", "roberta-base")
     assert published.mlm_weight == 0.1

@@ -1,13 +1,16 @@
 """Requests: a run from Python is that of the command, with the same preset, settings, seed, batch and encoder."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import SENTENCES
 
+from cse.methods.method import METHODS, Pooling, When
 from cse.methods.presets import preset
+from cse.models.loading import load
 from cse.training.loop import train
 from cse.training.plan import plan
 from cse.training.run import TrainRequest, prepare
@@ -93,3 +96,51 @@ def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_
     assert found.parameters_stored < found.parameters_learned < found.parameters_total
     assert found.lines[0].text == SENTENCES[0]
     assert found.lines[0].tokens == f'[CLS] this sentence of " {SENTENCES[0]} " means [MASK] . [SEP]'
+
+
+@pytest.mark.parametrize("method", ["simcse", "dcpcse", "esimcse", "consert"])
+def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
+    method: str, texts: str, bert_folder: Path, tmp_path: Path
+) -> None:
+    request = TrainRequest(method, texts, str(bert_folder), settings={"pooling": "mean", "max_steps": 1})
+    encoder, run = prepare(request)
+    assert encoder.method.pooling is Pooling.MEAN
+    assert encoder.head is None
+    row = encoder.views[0][0].row(encoder.tokenizer.encode(SENTENCES[0], add_special_tokens=False))
+    encoder.train()
+    encoder.model.eval()  # no dropout
+    encoder.dropout.eval()
+    states = encoder.hidden([row])[0]
+    torch.testing.assert_close(encoder.pool([row])[0], states.mean(0))
+    train(encoder, run, tmp_path / "out")
+    opened = load(str(tmp_path / "out"))
+    assert (opened.method.pooling, opened.method.head_when) == (Pooling.MEAN, When.NEVER)
+
+
+def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_records(
+    texts: str, bert_folder: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(bert_folder, folder)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for path, kind in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+
+    def pooling(method: str, **settings: str) -> Pooling:
+        return prepare(TrainRequest(method, texts, str(folder), settings=settings))[0].method.pooling
+
+    assert pooling("simcse") is pooling("dcpcse") is Pooling.MEAN
+    assert pooling("simcse", pooling="cls") is Pooling.TOKEN
+    assert pooling("consert") is METHODS["consert"].pooling is Pooling.LAST_TWO
+    assert pooling("promptbert") is Pooling.TOKEN
+
+
+@pytest.mark.parametrize(("method", "pooling", "reason"), [
+    ("promptbert", "mean", r"promptbert reads the vector at its prompt's \[MASK\]; leave out `pooling`"),
+    ("simcse", "max", "pooling is 'max'; give cls or mean"),
+])  # fmt: skip
+def test_a_pooling_that_a_method_cannot_have_is_refused(method: str, pooling: str, reason: str, texts: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        TrainRequest(method, texts, settings={"pooling": pooling}).preset("bert-base")
