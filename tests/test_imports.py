@@ -28,7 +28,7 @@ HEAVY = (
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
     ("errors", "vectors"), ("methods", "storage"), ("text",), ("encoding", "evaluation"), ("models",),
-    ("training", "analysis"), ("pretraining", "publishing", "benchmark", "adapters"), ("papers",),
+    ("training", "analysis"), ("pretraining", "publishing", "benchmark", "adapters"), ("papers", "adaptation"),
     ("app",), ("commands",),
 )  # fmt: skip
 INDEX_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage"}
