@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.training.api import train
+    from cse.runs.api import train
 
 __all__ = ["Encoder", "load", "train"]
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
 
         globals()[name] = Encoder
     elif name == "train":
-        from cse.training.api import train
+        from cse.runs.api import train
 
         globals()[name] = train
     else:

@@ -106,8 +106,8 @@ def write_projected(
 
 def with_head(encoder: Encoder, projection: Projection) -> Any:
     """Return the encoder on PyTorch with the projection as its head; it shares the weights."""
-    from cse.encoding.heads import linear_head
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.heads import linear_head
+    from cse.engines.torch_encoder import TorchEncoder
 
     plain = on_torch(encoder)
     head = linear_head(Head.LINEAR, projection.arrays)

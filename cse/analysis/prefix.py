@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import torch
     from torch import nn
 
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
 
 class PrefixAttention(NamedTuple):
@@ -92,7 +92,7 @@ def layer_count(encoder: TorchEncoder) -> int:
 
 def _bare(encoder: TorchEncoder) -> TorchEncoder:
     """The encoder without its prefix, truncating sentences at the same length."""
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     method = replace(encoder.method, prefix=0)
     bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)

@@ -21,9 +21,9 @@ from cse.app.models.corpora import DEMO, DEMO_KEY, VECTORS
 from cse.app.models.maps import ModelMap, draw_maps, maps_key, model_key
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
+from cse.app.scoreboard.model_strip import Description, descriptions
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from cse.app.sections.clusters import PER_TOPIC, demo_points
-from cse.app.sections.model_strip import Description, descriptions
 from cse.app.sections.prefix import FIRST as XRAYED
 from cse.app.sections.prefix import XRay, opened_xray, plain_xray, xrays
 from cse.app.sections.probe import SENTENCES as CHANGED

@@ -15,15 +15,15 @@ from cse.app.forms.links import Linked, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
-from cse.app.sections.add_model import add_model_row, rerun
+from cse.app.scoreboard.add_model import add_model_row, rerun
+from cse.app.scoreboard.model_strip import model_strip
+from cse.app.scoreboard.results import results_tab
+from cse.app.scoreboard.speed import speed_filler, speeds
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
-from cse.app.sections.model_strip import model_strip
 from cse.app.sections.probe import probe_tab
-from cse.app.sections.results import results_tab
 from cse.app.sections.search import search_tab
 from cse.app.sections.similarity import similarity_tab
-from cse.app.sections.speed import speed_filler, speeds
 from cse.app.sections.template_lab import lab_section
 from cse.app.sections.tokens import tokens_tab
 from cse.app.server.answers import bound_answers

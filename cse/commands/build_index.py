@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json, progress_options
+from cse.commands.cli import command, print_json, progress_options
+from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
     import numpy as np
     from tqdm import tqdm
 
+    from cse.encoding.unfinished_build import UnfinishedBuild
     from cse.models.names import ModelReference
-    from cse.training.unfinished_build import UnfinishedBuild
     from index.manifest import Manifest
     from index.places import Index, Place
 
@@ -37,7 +38,7 @@ def main(
     ],
     model: Annotated[
         str | None,
-        model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.", rich_help_panel=CORPUS),
+        model_option(MODEL, rich_help_panel=CORPUS),
     ] = None,
     vectors: Annotated[
         Path | None,
@@ -200,7 +201,7 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
     """The saved state of a build at `place`; only new indexes in folders have one."""
-    from cse.training.unfinished_build import UnfinishedBuild
+    from cse.encoding.unfinished_build import UnfinishedBuild
 
     if not append and isinstance(place, Path):
         return UnfinishedBuild.of(place)

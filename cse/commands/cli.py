@@ -17,26 +17,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from cse.methods.method import UNTRAINED
-from cse.models.families import FAMILIES
-from cse.models.names import BUNDLED_NAMES
+from cse.runs.bar import main_process, progress_options
 from cse.storage.writing import is_utf_8
-from cse.training.bar import main_process, progress_options
 
-__all__ = ["main_process", "progress_options"]  # of `cse.training.bar`
+__all__ = ["main_process", "progress_options"]  # of `cse.runs.bar`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "int8")  # of a checkpoint
-POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
-BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is installed."
-FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
-
-
-def model_option(help_text: str, **options: Any) -> Any:
-    """An option that takes a model, with its bundled names completed by the shell."""
-    return typer.Option(help=help_text, autocompletion=completing(*BUNDLED_NAMES), **options)
 
 
 class Grouped(TyperCommand):

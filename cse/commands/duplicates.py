@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, check_choice, command, log, print_json, progress_options
+from cse.commands.cli import check_choice, command, log, print_json, progress_options
+from cse.commands.options import MODEL, Family, Pooling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ LARGE = 0.05  # share of all rows in one group that is reported
 
 def main(
     file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Annotated[str, typer.Option(help=MODEL)],
     output: Annotated[Path, typer.Option(help="The .csv file to write: the rows that are kept, with all columns.")],
     groups: Annotated[
         Path | None, typer.Option(help="A .csv file of every group: its rows, which one is kept, and why.")
@@ -45,8 +46,8 @@ def main(
         str, typer.Option(help="FAISS factory; Flat finds every pair, others most, but faster.")
     ] = "Flat",
     seed: Annotated[int, typer.Option(min=0, help="Of the random pairs.")] = 42,
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    pooling: Pooling = None,
+    family: Family = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.

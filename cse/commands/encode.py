@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import (
-    BACKEND,
-    FAMILY,
-    POOLING,
-    check_choice,
-    command,
-    log,
-    main_process,
-    model_option,
-    progress_options,
-)
+from cse.commands.cli import check_choice, command, log, main_process, progress_options
+from cse.commands.options import Backend, Family, Model, Pooling
 
 STDIN = "-"
 
@@ -32,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Model,
     input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id; - reads standard input.")],
     output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    pooling: Pooling = None,
+    family: Family = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[
         int | None,
@@ -48,7 +39,7 @@ def main(
             help="no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."
         ),
     ] = "no",
-    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
+    backend: Backend = "auto",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
     shards: Annotated[
         int | None,
@@ -68,7 +59,7 @@ def main(
     """
     import numpy as np
 
-    from cse.encoding.precision import PRECISIONS, in_precision
+    from cse.engines.precision import PRECISIONS, in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
     from cse.storage.writing import write_file

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, check_choice, command, completing, log, model_option, print_json
+from cse.commands.cli import check_choice, command, completing, log, print_json
+from cse.commands.options import BACKEND, FAMILY, POOLING, model_option
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, check_choice, command, completing, log
+from cse.commands.cli import check_choice, command, completing, log
+from cse.commands.options import Family, Pooling
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -29,8 +30,8 @@ def main(
     ],
     to: Annotated[str, typer.Option(help=f"{', '.join(FORMS)}.", autocompletion=completing(*FORMS))],
     output: Annotated[Path, typer.Option(help="Folder for the export.")],
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    pooling: Pooling = None,
+    family: Family = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an export at --output.")] = False,
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.

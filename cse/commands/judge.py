@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, log
+from cse.commands.cli import command, log
+from cse.commands.options import POOLING, Family
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ def main(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the sample, the order, and which list is A.")] = 42,
     pooling: Annotated[list[str] | None, typer.Option(help=f"{POOLING} Given twice: of START, then of RESULT.")] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    family: Family = None,
     simulate: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The labels in this column vote, instead of you.")
     ] = None,

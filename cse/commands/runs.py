@@ -13,7 +13,7 @@ import typer
 from cse.commands.cli import command, log, print_json
 
 if TYPE_CHECKING:
-    from cse.training.run_listing import RunRecord
+    from cse.runs.listing import RunRecord
 
 COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
 WIDEST = 60  # characters of a cell
@@ -38,7 +38,7 @@ def main(
 
     Example: python -m scripts.runs runs --compare first second
     """
-    from cse.training.run_listing import list_runs
+    from cse.runs.listing import list_runs
 
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
         raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
@@ -55,21 +55,21 @@ def main(
 
 def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
     """The two runs of these names below the folder, or else in these folders."""
-    from cse.training.run_listing import read_run
+    from cse.runs.listing import read_run
 
     places = [folder / name if (folder / name).is_dir() else name for name in names]
     return [read_run(place, str(name)) for place, name in zip(places, names, strict=True)]
 
 
 def _print_json(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.training.run_listing import differences
+    from cse.runs.listing import differences
 
     shown = [run.to_json() for run in runs]
     print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
 
 
 def _print(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.training.run_listing import differences
+    from cse.runs.listing import differences
 
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])

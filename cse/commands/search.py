@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json
+from cse.commands.cli import command, print_json
+from cse.commands.options import Backend, Family, Pooling, model_option
 
 
 def main(
@@ -24,9 +25,9 @@ def main(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Number of answers.")] = 5,
     model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
-    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
+    pooling: Pooling = None,
+    family: Family = None,
+    backend: Backend = "auto",
     verify: Annotated[bool, typer.Option("--verify", help="Verify the checksums of a large index again.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import FAMILY, command, log
+from cse.commands.cli import command, log
+from cse.commands.options import FAMILY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,19 +8,20 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, POOLING, command, model_option, print_json
+from cse.commands.cli import command, print_json
+from cse.commands.options import Backend, Family, Model, Pooling
 
 
 def main(
-    model: Annotated[str, model_option("simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Model,
     sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Number of tokens.")] = 5,
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
-    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
+    pooling: Pooling = None,
+    family: Family = None,
+    backend: Backend = "auto",
     template: Annotated[
         str | None, typer.Option(help="Another prompt: text with [X] for the sentence and [MASK] for the token.")
     ] = None,

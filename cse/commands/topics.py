@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import FAMILY, POOLING, command, log, print_json
+from cse.commands.cli import command, log, print_json
+from cse.commands.options import MODEL, Family, Pooling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,7 @@ CSV_COLUMNS = ("row", "group", "words", "text", "label")
 
 def main(
     file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
-    model: Annotated[str, typer.Option(help="simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone.")],
+    model: Annotated[str, typer.Option(help=MODEL)],
     groups: Annotated[
         int | None, typer.Option(min=2, help="Number of groups; default: the square root of half the texts, 2 to 100.")
     ] = None,
@@ -35,8 +36,8 @@ def main(
     ] = None,
     csv_output: Annotated[Path | None, typer.Option("--csv", help="File of all rows with their groups.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of k-means.")] = 42,
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY)] = None,
+    pooling: Pooling = None,
+    family: Family = None,
 ) -> None:
     """Group texts by k-means on their vectors; print each group's size, words by c-TF-IDF and typical texts.
 

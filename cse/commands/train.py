@@ -27,7 +27,7 @@ from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
-    from cse.training.recipe import Recipe
+    from cse.runs.recipe import Recipe
 
 
 DATA, METHOD, RUN = "Data", "Method", "Run"
@@ -123,8 +123,8 @@ def main(
 
     Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.training.job import JobOptions, assemble, run_job
-    from cse.training.tracking import TRACKERS
+    from cse.runs.job import JobOptions, assemble, run_job
+    from cse.runs.tracking import TRACKERS
 
     _check_choices(method, supervised, settings, precision, storage)
     for tracker in report_to or ():
@@ -172,7 +172,7 @@ def _check_choices(
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
     """The recipe in `place`; if that is None, an empty recipe of the method."""
-    from cse.training.recipe import chosen_recipe, read_recipe
+    from cse.runs.recipe import chosen_recipe, read_recipe
 
     found = None if place is None else read_recipe(place)
     try:

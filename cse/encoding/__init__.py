@@ -1,1 +1,1 @@
-"""Encoding of text as vectors: rows, batches, backbone, heads and the encoder."""
+"""Encoding of text as vectors: rows, batches, prompts, shards and the encoder that every engine fills in."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.encoding.batches import WINDOW
-from cse.encoding.digests import array_digest
 from cse.encoding.engine import Report
 from cse.encoding.long_texts import beginning
 from cse.encoding.protocol import SentenceModel
@@ -21,6 +20,7 @@ from cse.encoding.rows import HARD, TokenTemplate, render, rendered
 from cse.encoding.tokenising import plain_ids, readable
 from cse.methods.serialise import encoding_json
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
+from cse.storage.digests import array_digest
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -24,7 +24,7 @@ from cse.storage.writing import FolderKind, write_folder
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     Engine = TypeVar("Engine", bound=Encoder)
 
@@ -56,7 +56,7 @@ def save(
     import torch
     from huggingface_hub import save_torch_state_dict
 
-    from cse.encoding.backbone import as_arrays
+    from cse.backbones.backbone import as_arrays
 
     learned = as_arrays(encoder.learned())
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
@@ -82,7 +82,7 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
 
     Raises ArtefactError if it cannot be opened or has changed.
     """
-    from cse.encoding.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
+    from cse.backbones.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
 
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
     if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.devices import best_device, device_of, gpu_is_possible, named_device
-from cse.encoding.head_files import stored_head
-from cse.encoding.stored_backbone import UnsupportedError
+from cse.backbones.head_files import stored_head
+from cse.backbones.stored_backbone import UnsupportedError
+from cse.engines.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED, When
 from cse.models.checkpoint import copy_array, load_checkpoint
@@ -28,7 +28,7 @@ from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
     from cse.models.checkpoint import Engine
 
 AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
@@ -67,7 +67,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     place = device_of(device) if device else best_device()
     return _settled(reference, TorchEncoder).to(place)
@@ -75,7 +75,7 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
 
 def on_torch(encoder: Encoder) -> TorchEncoder:
     """Return an encoder on PyTorch: itself, or the same model, opened by the first call."""
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
     if isinstance(encoder, TorchEncoder):
         return encoder
@@ -99,7 +99,7 @@ def _on_cpu(device: str | None) -> bool:
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
-    from cse.encoding.openvino_encoder import OpenVinoEncoder
+    from cse.engines.openvino_encoder import OpenVinoEncoder
 
     encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")
     encoder.reference = reference

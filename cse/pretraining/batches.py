@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cse.encoding.backbone import mlm_head
+from cse.backbones.backbone import mlm_head
 from cse.encoding.rows import TokenTemplate, render
 from cse.methods.templates import PLAIN
 from cse.training.masking import mask_tokens

@@ -13,7 +13,7 @@ from cse.storage.writing import file_digest
 if TYPE_CHECKING:
     from typing import NotRequired
 
-    from cse.encoding.backbone import ModelDescription
+    from cse.backbones.backbone import ModelDescription
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import torch
 
-from cse.encoding.backbone import backbone_tensors, describe, row_limit
+from cse.backbones.backbone import backbone_tensors, describe, row_limit
 from cse.encoding.rows import render
 from cse.methods.templates import PLAIN
 from cse.models.names import resolve_backbone

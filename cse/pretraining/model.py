@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.encoding.backbone import HEADS, backbone_tensors
+from cse.backbones.backbone import HEADS, backbone_tensors
 from cse.errors import ArtefactError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from safetensors.torch import load_file
 
-from cse.encoding.backbone import set_dropout
+from cse.backbones.backbone import set_dropout
 from cse.models.names import location
 from cse.pretraining.config import MODEL_FOLDER
 from cse.storage.checksums import write_checksums

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.encoding.backbone import backbone_tensors, load_backbone, set_dropout
+from cse.backbones.backbone import backbone_tensors, load_backbone, set_dropout
 from cse.errors import ArtefactError
 from cse.models.names import location
 from cse.pretraining.config import NEW_VOCABULARY

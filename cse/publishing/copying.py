@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from cse.encoding.backbone import fingerprint, load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import fingerprint, load_backbone
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, CheckpointConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.publishing import onnx, peft, sentence_transformers
 from cse.publishing.export_card import NO_BASE, export_card
 from cse.publishing.export_files import EXPORT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.card import BUNDLED_LICENCE, base_model
 from cse.models.names import BACKBONE, START
 from cse.publishing.plain import Reading, plain_model

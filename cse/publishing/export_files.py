@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import When
 from cse.methods.serialise import to_json
 from cse.models.exported import FORMAT

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from cse.encoding.backbone import first_position, prefix_cache
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import first_position, prefix_cache
+from cse.engines.torch_encoder import TorchEncoder
 from cse.publishing.export_files import write_record, write_tokenizer
 from cse.publishing.plain import PlainModel, Reading, plain_model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.exported import ADAPTER, BASE, PROMPTS
 from cse.models.names import location
 from cse.publishing.export_files import write_json, write_record, write_tokenizer, write_weights

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cse.encoding.rows import HARD, TokenTemplate
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Head, Pooling, When
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.encoding.backbone import as_arrays
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import as_arrays
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Head
 from cse.models.dense import BIAS, WEIGHT
 from cse.publishing.export_files import copy_code, write_json, write_record, write_tokenizer, write_weights

@@ -1,1 +1,1 @@
-"""The contrastive training loop: settings, steps, losses, output."""
+"""The contrastive training loop: plan, steps, losses, state, output."""

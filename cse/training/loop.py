@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from accelerate.utils import broadcast_object_list
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG, read_start, save
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder

@@ -13,7 +13,7 @@ from cse.methods.method import When
 
 if TYPE_CHECKING:
     from cse.encoding.rows import TokenTemplate
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
 KEPT = 0.995  # momentum per step; ESimCSE, section 3.2
 HEAD = "head."

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.encoding.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import load_backbone
+from cse.engines.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset

@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from cse.encoding.machine import gpu_has_bf16
+from cse.engines.machine import gpu_has_bf16
 from cse.errors import ArtefactError
 from cse.storage.checksums import check_checksums, write_checksums
 from cse.storage.replace import recover

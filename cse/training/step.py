@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from cse.encoding.backbone import mlm_head, row_limit, set_dropout
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import mlm_head, row_limit, set_dropout
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
 from cse.training.augmentation import augmented

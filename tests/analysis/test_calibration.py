@@ -9,7 +9,7 @@ from cse.analysis.calibration import BINS, cosine_at, displacement, histogram, p
 from cse.analysis.notes import foreign_share, input_notes
 from cse.app.models.state import open_state
 from cse.encoding.tokenising import plain_ids
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.names import BUNDLED_NAMES
 
 

@@ -11,7 +11,7 @@ from conftest import SENTENCES
 import cse
 from cse.analysis.prefix import prefix_attention, without_prefix
 from cse.analysis.prototypes import has_prototypes, prototypes
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import NEGATIVE, POSITIVE
 
 SENTENCE = SENTENCES[2]

@@ -12,8 +12,16 @@ from typer.testing import CliRunner
 
 from cse.app.models.models import Column, Failure, columns
 from cse.app.models.state import open_boards
-from cse.app.sections.results import advice_html, board_html, digits, results_html
-from cse.app.sections.scores import board_of, names_of, plain_board, protocol_lines, scoring_command, unscored, verdicts
+from cse.app.scoreboard.results import advice_html, board_html, digits, results_html
+from cse.app.scoreboard.scores import (
+    board_of,
+    names_of,
+    plain_board,
+    protocol_lines,
+    scoring_command,
+    unscored,
+    verdicts,
+)
 from cse.benchmark.results import ModelRecord, Protocol, Results, save_results
 from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts as sts_task

@@ -4,8 +4,8 @@ import pytest
 from app_models import write_model
 
 from cse.app.models.state import open_state
-from cse.app.sections import speed
-from cse.app.sections.model_strip import descriptions, strip_html
+from cse.app.scoreboard import speed
+from cse.app.scoreboard.model_strip import descriptions, strip_html
 
 
 class Slow:

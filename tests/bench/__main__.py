@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import BACKEND, POOLING, PRECISIONS, check_choice, commands, log, print_json
+from cse.commands.cli import PRECISIONS, check_choice, commands, log, print_json
+from cse.commands.options import Backend, Pooling
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -20,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")
 
 def bench_encode(
     model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    pooling: Pooling = None,
     input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
     column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
     sentences: Annotated[int, typer.Option(min=1, help="The most of them.")] = 4096,
@@ -28,7 +29,7 @@ def bench_encode(
         list[str] | None, typer.Option(help="Peers: sentence-transformers, openvino, onnxruntime; repeatable.")
     ] = None,
     precision: Annotated[str, typer.Option(help="bf16 (or auto, where it is fast) measures a copy in it too.")] = "no",
-    backend: Annotated[str, typer.Option(help=BACKEND)] = "auto",
+    backend: Backend = "auto",
     rounds: Annotated[int, typer.Option(min=1)] = 5,
     cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
     json_output: Json = False,
@@ -57,7 +58,7 @@ def bench_encode(
 def bench_precision(
     pairs: Annotated[Path, typer.Argument(help="Scored pairs: score, sentence, sentence, tab-separated.")],
     model: Annotated[list[str], typer.Option(help="A bundled name, a checkpoint folder, or a backbone; repeatable.")],
-    pooling: Annotated[str | None, typer.Option(help=POOLING)] = None,
+    pooling: Pooling = None,
     json_output: Json = False,
 ) -> None:
     """Encode pairs in float32, bfloat16 and int8 on OpenVINO: Spearman, smallest cosine, processor time.

@@ -23,8 +23,8 @@ import torch
 
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
-from cse.encoding.precision import computes_in_bf16, in_precision
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.precision import computes_in_bf16, in_precision
+from cse.engines.torch_encoder import TorchEncoder
 from cse.evaluation.classification import labelled_rows
 from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN

@@ -11,7 +11,7 @@ import numpy as np
 
 import cse
 from cse.encoding.encoder import Encoder
-from cse.encoding.precision import in_precision
+from cse.engines.precision import in_precision
 from cse.evaluation.metrics import correlation
 from cse.text.sentences import scored_pairs
 from cse.vectors import cosines

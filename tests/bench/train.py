@@ -24,7 +24,7 @@ from tests.bench.flops import contrastive_flops, step_rate
 from tests.bench.timing import ROUNDS, interleaved, ratio
 
 if TYPE_CHECKING:
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
     from cse.training.run import Run
 
 PEER = "sentence-transformers"

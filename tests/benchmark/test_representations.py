@@ -12,9 +12,9 @@ from conftest import DATA, SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
+from cse.backbones.backbone import load_backbone
 from cse.benchmark.representations import glove, top_k_tokens, word_tokens
-from cse.encoding.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED
 
 K = 7

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import cse
 from cse.benchmark import figures
 from cse.commands.runs import app
-from cse.training.run_listing import list_runs
+from cse.runs.listing import list_runs
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 

@@ -35,7 +35,7 @@ APP = """
 from cse.app.models.state import open_state
 from cse.app.sections.similarity import similarity
 from cse.app.sections.tokens import tokens
-from cse.app.sections.model_strip import descriptions
+from cse.app.scoreboard.model_strip import descriptions
 from cse.models.names import BUNDLED_NAMES
 state = open_state(BUNDLED_NAMES, ())
 found = similarity(state.models, "a dog runs", "the cat sleeps")

@@ -12,7 +12,7 @@ from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
 
 from cse.encoding.rows import Row
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.training.step import contrast, step_inputs, step_rows
 

@@ -12,9 +12,9 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.notes import input_notes
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.encoding.tokenising import plain_ids, readable
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template

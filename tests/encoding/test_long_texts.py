@@ -10,7 +10,7 @@ import pytest
 
 import cse
 from cse.encoding import long_texts
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 from tests.conftest import SENTENCES, WORDS
 

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import cse
-from cse.encoding.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import load_backbone
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import METHODS
 
 ENGINES = ("torch", "openvino")

@@ -14,7 +14,7 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse.encoding.protocol import SentenceModel
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
 from cse.text.sentences import scored_pairs

@@ -19,9 +19,9 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 import cse
 import cse.models.checkpoint
 import cse.publishing.copying
+from cse.backbones.backbone import as_arrays, backbone_tensors, describe, load_backbone
 from cse.commands.cli import STORAGES
-from cse.encoding.backbone import as_arrays, backbone_tensors, describe, load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.presets import preset
 from cse.models.checkpoint import read_checkpoint_config, save

@@ -8,7 +8,7 @@ import pytest
 from transformers import BertModel
 
 import cse
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.errors import ArtefactError
 
 

@@ -12,11 +12,11 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.backbones.backbone import load_backbone
 from cse.benchmark.published import TEMPLATES
 from cse.commands.search_templates import app
-from cse.encoding.backbone import load_backbone
 from cse.encoding.encoder import Encoder
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED, When
 from cse.methods.templates import MEANS, Template
 from cse.papers.template_search import (

@@ -11,8 +11,8 @@ from pretraining_runs import CONFIG as NEW
 from pretraining_runs import kill_at, run_pretraining, write_corpus
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+from cse.backbones.backbone import load_backbone, mlm_head
 from cse.commands.pretrain import app
-from cse.encoding.backbone import load_backbone, mlm_head
 from cse.errors import ArtefactError
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.corpus import TokenFile

@@ -12,7 +12,7 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse import adapters
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.text.sentences import scored_pairs
 

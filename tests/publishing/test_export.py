@@ -17,8 +17,8 @@ from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 
 import cse
-from cse.encoding.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import load_backbone
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
 from cse.publishing.export import export_model

@@ -17,9 +17,9 @@ import sentence_transformers
 from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.encoding.similarity import FUNCTIONS
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.method import UNTRAINED
 from cse.models.names import location
 

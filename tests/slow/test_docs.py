@@ -21,7 +21,7 @@ import pytest
 from conftest import ROOT
 from typer.testing import CliRunner, Result
 
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.pretraining import loop
 
 PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}

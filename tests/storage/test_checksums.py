@@ -17,8 +17,8 @@ from test_training import Killed, kill_after, losses, run_of
 from test_training_output import killed_run
 
 import cse.models.names
-from cse.encoding.backbone import load_backbone
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import load_backbone
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.loading import load

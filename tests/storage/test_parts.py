@@ -9,7 +9,7 @@ import torch
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM
 
-from cse.encoding.backbone import load_backbone
+from cse.backbones.backbone import load_backbone
 from cse.errors import ArtefactError
 from cse.storage import parts
 from cse.storage.weights import find_weights, read_arrays, stored_keys

@@ -13,8 +13,8 @@ GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
-    from cse.encoding.backbone import load_backbone
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.backbones.backbone import load_backbone
+    from cse.engines.torch_encoder import TorchEncoder
     from cse.methods.presets import preset
     from cse.models.checkpoint import save
 

@@ -10,9 +10,9 @@ from conftest import SENTENCES
 from test_encoder import make
 from test_training import CONFIG, TEXTS
 
-from cse.encoding.backbone import first_position
+from cse.backbones.backbone import first_position
 from cse.encoding.rows import HARD, Row
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.training.augmentation import augmented, cut_off, repeated, shuffled
 from cse.training.step import step_inputs, step_rows
 

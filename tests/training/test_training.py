@@ -18,8 +18,8 @@ from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from test_encoder import ALL, make
 
-from cse.encoding.backbone import set_dropout
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.backbones.backbone import set_dropout
+from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
 from cse.storage.writing import partial_folder

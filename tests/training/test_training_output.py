@@ -7,7 +7,7 @@ import pytest
 from test_encoder import make
 from test_training import Killed, kill_after, losses, run_of
 
-from cse.encoding.torch_encoder import TorchEncoder
+from cse.engines.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG
 from cse.storage.replace import Replacement
 from cse.storage.writing import partial_folder, write_folder

@@ -7,8 +7,8 @@ from typing import Any
 
 from cse.app.models.models import Failure, plain
 from cse.app.models.state import AppState
-from cse.app.sections.add_model import add_column
-from cse.app.sections.model_strip import descriptions
+from cse.app.scoreboard.add_model import add_column
+from cse.app.scoreboard.model_strip import descriptions
 from cse.app.sections.prefix import plain_xray, xrays
 from cse.app.sections.probe import disagreeing, pairs_of, perturbed
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cse.app.models.state import AppState
-from cse.app.sections.ledger import ledger_entries
-from cse.app.sections.scores import board_of, names_of, plain_board
+from cse.app.scoreboard.ledger import ledger_entries
+from cse.app.scoreboard.scores import board_of, names_of, plain_board
 
 
 def record_endpoints(state: AppState) -> list[Callable[..., Any]]:

@@ -14,7 +14,7 @@ import gradio as gr
 
 from cse.app.models.recent import Recent
 from cse.app.models.visitors import MOST_VISITORS, current_request
-from cse.training.progress import Report
+from cse.runs.progress import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from cse.analysis.projection import LEAST, NEIGHBOURS, continuity, directions, l
 from cse.app import validation
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.remembered import fingerprint_of
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState

@@ -18,8 +18,8 @@ from cse.app.models.remembered import MOST_TEXTS, Reader
 from cse.app.models.turns import Turn, Turns
 from cse.app.models.visitors import Added, client_left
 from cse.models.names import canonical_name, resolve
+from cse.runs.progress import Report, silent
 from cse.storage import hub
-from cse.training.progress import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np

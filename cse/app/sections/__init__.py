@@ -1,1 +1,1 @@
-"""The visible parts of the page, one per file."""
+"""The tabs of the page and their parts, one per file."""

@@ -17,7 +17,7 @@ from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, plain
 from cse.app.models.state import AppState
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder

@@ -15,14 +15,14 @@ from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.state import AppState
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
     from cse.analysis.prefix import PrefixAttention
     from cse.analysis.prototypes import Prototype
     from cse.encoding.encoder import Encoder
-    from cse.encoding.torch_encoder import TorchEncoder
+    from cse.engines.torch_encoder import TorchEncoder
 
 PAIRS = {
     "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),

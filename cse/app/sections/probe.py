@@ -20,7 +20,7 @@ from cse.app.models.corpora import DEMO
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.state import AppState
 from cse.app.sections.prefix import XRay, xray_section
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder

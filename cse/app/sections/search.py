@@ -19,7 +19,7 @@ from cse.app.models.models import Column, Failure
 from cse.app.models.own_corpora import GONE
 from cse.app.models.state import AppState
 from cse.app.sections.own_section import OwnSection, choices_of, own_section
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,7 +18,7 @@ from cse.app.models.models import Column, Failure, Models, divided
 from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import AllPairs, list_section
 from cse.app.sections.words import ASK, words_section
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np

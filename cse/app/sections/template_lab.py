@@ -19,7 +19,7 @@ from cse.app.models.models import Column, Failure, divided
 from cse.app.models.state import AppState
 from cse.app.sections.tokens import MOST, SENTENCES, template_html, token_list
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder

@@ -15,7 +15,7 @@ from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, Models, divided
 from cse.app.models.state import AppState
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder

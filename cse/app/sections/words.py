@@ -16,7 +16,7 @@ from cse.app.drawing.ramps import DIFFERENCES, signed, tint
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, Models, divided
-from cse.training.progress import Report, silent
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.analysis.attribution import Attribution

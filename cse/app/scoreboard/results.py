@@ -1,0 +1,144 @@
+"""The Results tab: the models' shipped scores, a sortable table per task. It needs no model.
+
+The content of the tables is computed in `cse.benchmark.scoreboard` and worded in `cse.app.scoreboard.scores`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import gradio as gr
+
+from cse.app.drawing import html
+from cse.app.drawing.components import script
+from cse.app.forms.events import Run
+from cse.app.forms.links import Linked
+from cse.app.models.models import Failure
+from cse.app.models.state import AppState
+from cse.app.scoreboard.ledger import ledger_html
+from cse.app.scoreboard.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
+from cse.methods.method import UNTRAINED
+from cse.models.names import START
+
+if TYPE_CHECKING:
+    from cse.app.models.models import Column
+    from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
+    from cse.benchmark.tables import Column as Score
+
+READING = (
+    "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
+    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. A heading sorts its table. "
+    + START
+)
+MARKS = {"best": "best", "alike": "inside the noise of the best"}
+SMALL = 10.0  # smaller figures are not percentages
+
+
+def results_html(state: AppState) -> str:
+    """Return all boards, one after the other, or the reason there are none."""
+    if isinstance(state.boards, Failure):
+        return html.failure(state.boards)
+    boards = "".join(board_html(board, names_of(board, state.models.columns)) for board in state.boards.values())
+    return advice_html(state.boards, state.models.columns) + boards + ledger_html(state)
+
+
+def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:
+    """Return the command that scores the columns without results; empty if there are none."""
+    missing = unscored(boards, columns)
+    if not missing or not boards:
+        return ""
+    task, *others = boards
+    listed = html.escape(", ".join(column.name for column in missing))
+    command = html.escape(scoring_command(task, missing))
+    return (
+        f'<p class="cse-note">No shipped results of {listed}. Score them: <code>{command}</code>, '
+        f"likewise {', '.join(others)}.</p>"
+    )
+
+
+def board_html(board: Scoreboard, names: Names) -> str:
+    """Return a task's section: title, summary, table, verdicts, protocol, and the command that made it."""
+    task, place = board.task, f"results-{board.task.name}"
+    found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
+    protocol = html.escape(" ".join(protocol_lines(board)))
+    return (
+        f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
+        f"<p>{html.escape(task.summary)}</p>"
+        f"{table_html(board, names)}"
+        f'{found}<p class="cse-note">{protocol}</p><details class="cse-note"><summary>Command</summary>'
+        f"<code>{html.escape(board.results.command)}</code></details></section>"
+    )
+
+
+def table_html(board: Scoreboard, names: Names) -> str:
+    """Return the table: a row per model, a sorting heading per column."""
+    heads = heading_html("Model", "", "ascending") + "".join(score_heading(board, column) for column in board.columns)
+    kinds = [digits([row.figures[place] for row in board.rows.values()]) for place in range(len(board.columns))]
+    rows = []
+    for label, row in board.rows.items():
+        cells = [
+            cell_html(figure, place, mark(label, verdict))
+            for figure, place, verdict in zip(row.figures, kinds, board.verdicts, strict=True)
+        ]
+        rows.append(f"<tr>{model_html(names[label], row)}{''.join(cells)}</tr>")
+    inside = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return html.table(inside, f"{board.task.title}: models by score", "cse-table cse-scores")
+
+
+def score_heading(board: Scoreboard, column: Score) -> str:
+    """Return the heading of a column of figures: the set and the measure."""
+    return heading_html(*heading(board, column), "ascending" if column.score in board.task.lower else "descending")
+
+
+def heading_html(name: str, unit: str, first: str) -> str:
+    """Return a heading that sorts its column, in the direction `first` at the first click."""
+    below = f"<small>{html.escape(unit)}</small>" if unit else ""
+    return (
+        f'<th scope="col" data-first="{first}"><button type="button" class="cse-sort">{html.escape(name)}{below}'
+        "</button></th>"
+    )
+
+
+def model_html(name: str, row: Row) -> str:
+    """Return a row's heading: the model, and its seeds or the pooling of an untrained backbone."""
+    shown, pooling = html.escape(name), row.pooling
+    if pooling:
+        badge = '<span class="cse-badge">untrained</span>'
+        below = f"{badge} {html.escape(UNTRAINED[pooling].summary)}"
+    elif len(row.seeds) > 1:
+        own = "" if row.average is None else f": {row.average:.2f}"
+        below = f"{len(row.seeds)} seeds; shipped {row.record.seed}{own}"
+    else:
+        below = f"seed {row.record.seed}" if row.record.seed is not None else "not trained here"
+    return f'<th scope="row" data-value="{shown}">{shown}<small>{below}</small></th>'
+
+
+def digits(figures: Sequence[Figure | None]) -> int:
+    """Return the decimals of a column: three for cosines and the like, two for percentages."""
+    return 3 if all(abs(figure.value) < SMALL for figure in figures if figure) else 2
+
+
+def mark(label: str, verdict: Verdict) -> str:
+    """Return `best`, `alike` (inside the noise of the best) or an empty string."""
+    return "best" if label in verdict.best else "alike" if label in verdict.alike else ""
+
+
+def cell_html(figure: Figure | None, places: int, kind: str) -> str:
+    """Return a figure with its deviation, marked as `kind` visibly and for screen readers."""
+    if figure is None:
+        return "<td>–</td>"
+    sign = {"alike": '<span aria-hidden="true">≈ </span>'}.get(kind, "")
+    said = f' <span class="cse-hidden">({MARKS[kind]})</span>' if kind else ""
+    spread = "" if figure.deviation is None else f" <small>± {figure.deviation:.{places}f}</small>"
+    return (
+        f'<td class="cse-{kind or "other"}" data-value="{figure.value!r}">{sign}<span class="cse-figure">'
+        f"{figure.value:.{places}f}</span>{spread}{said}</td>"
+    )
+
+
+def results_tab(state: AppState) -> Linked:
+    """Add the tab's content, which is complete when the page opens."""
+    gr.HTML(html.hint(READING), apply_default_css=False)
+    gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
+    return Linked((), Run(lambda: None, (), ()), ())

@@ -1,0 +1,1 @@
+"""The engines that compute vectors from rows: PyTorch and OpenVINO, their devices and precisions."""

@@ -1,0 +1,183 @@
+"""A backbone and its heads as OpenVINO graphs, made from arrays.
+
+The operations and their order are those of transformers' BERT and RoBERTa in eval mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from openvino import Model, PartialShape, Type
+from openvino import opset13 as op
+
+from cse.backbones.stored_backbone import WORDS
+from cse.methods.method import Head, Pooling
+
+if TYPE_CHECKING:
+    from cse.backbones.stored_backbone import StoredBackbone
+
+HIDDEN = -1e9  # added to the attention scores of padding
+LEVELS = 127  # of an int8, on each side of zero
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A matrix (n, m) as int8 `levels` and `scales` (n, 1) float32, one for each output."""
+
+    levels: np.ndarray
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> Rounded:
+        """Round a matrix to 255 levels a row."""
+        scales = np.maximum(np.abs(matrix).max(1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(LEVELS)
+        return cls(np.rint(matrix / scales).astype(np.int8), scales)
+
+
+Arrays = Mapping[str, "np.ndarray | Rounded"]
+
+
+def rounded(backbone: StoredBackbone) -> StoredBackbone:
+    """Return the backbone with the matrices of its blocks as int8."""
+    blocks = {
+        name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
+        for name, array in backbone.blocks.items()
+    }
+    return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
+
+
+def vectors_graph(
+    backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None, slots: np.ndarray | None
+) -> Model:
+    """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
+
+    Inputs: `ids`, where V + s is the learned slot s of `slots` (S, d); `positions`; `mask`, 1 at a token; `at` (B,),
+    the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.prefix_cache`
+    reads it.
+    """
+    ids, positions = (op.parameter(PartialShape([-1, -1]), Type.i32, name=name) for name in ("ids", "positions"))
+    mask = op.parameter(PartialShape([-1, -1]), Type.f32, name="mask")
+    at = op.parameter(PartialShape([-1]), Type.i32, name="at")
+    words = backbone.blocks[WORDS]
+    if slots is not None:
+        words = np.concatenate([words, slots])
+    read = op.gather(_constant(words), ids, _int(0))
+    if pooling in (Pooling.STATIC, Pooling.STATIC_OUTPUT):
+        return Model([_mean(read, mask)], [ids, positions, mask, at], "vectors")
+    states = [_embedded(backbone, read, positions)]
+    seen = _seen(mask, 0 if prefix is None else len(prefix))
+    for layer in range(int(backbone.config["num_hidden_layers"])):
+        states.append(_block(backbone, layer, states[-1], seen, prefix))
+    if pooling is Pooling.TOKEN:
+        found = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+    else:
+        second = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}.get(pooling)
+        last = states[-1]
+        both = last if second is None else op.multiply(op.add(states[second], last), _constant(np.float32(0.5)))
+        found = _mean(both, mask)
+    return Model([found], [ids, positions, mask, at], "vectors")
+
+
+def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
+    """Return the graph of a head (`cse.engines.heads`) from (B, d) to (B, m)."""
+    hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
+    if kind is Head.TANH:
+        found = op.tanh(_linear(hidden, arrays, "0"))
+    elif kind is Head.LINEAR:
+        found = _linear(hidden, arrays, "0")
+    else:
+        found = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
+    return Model([found], [hidden], "head")
+
+
+def words_graph(backbone: StoredBackbone) -> Model:
+    """Return the graph of the masked-language-model head from states (B, d) to vocabulary logits (B, V)."""
+    hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
+    activation = "gelu" if backbone.roberta else str(backbone.config.get("hidden_act", "gelu"))
+    inner = _activated(_linear(hidden, backbone.head, "dense"), activation)
+    inner = _norm(inner, backbone.head, "norm", backbone.eps)
+    logits = op.matmul(inner, _constant(backbone.blocks[WORDS]), False, True)
+    return Model([op.add(logits, _constant(backbone.head["words.bias"]))], [hidden], "words")
+
+
+def _embedded(backbone: StoredBackbone, words: Any, positions: Any) -> Any:
+    blocks = backbone.blocks
+    kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
+    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
+    return _norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)
+
+
+def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix: np.ndarray | None) -> Any:
+    at, blocks, eps = f"encoder.layer.{layer}", backbone.blocks, backbone.eps
+    heads = int(backbone.config["num_attention_heads"])
+    width = int(backbone.config["hidden_size"])
+    split = _ints(0, 0, heads, width // heads)
+    query, key, value = (
+        op.transpose(op.reshape(_linear(hidden, blocks, f"{at}.attention.self.{part}"), split, True), _ints(0, 2, 1, 3))
+        for part in ("query", "key", "value")
+    )
+    if prefix is not None:
+        own = prefix.reshape(len(prefix), -1, 2, heads, width // heads)[:, layer].transpose(1, 2, 0, 3)
+        key, value = (_after(part, states, query) for part, states in zip(own, (key, value), strict=True))
+    mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, seen), _ints(0, 2, 1, 3))
+    mixed = op.reshape(mixed, _ints(0, 0, width), True)
+    hidden = _norm(
+        op.add(hidden, _linear(mixed, blocks, f"{at}.attention.output.dense")), blocks,
+        f"{at}.attention.output.LayerNorm", eps,
+    )  # fmt: skip
+    inner = _activated(
+        _linear(hidden, blocks, f"{at}.intermediate.dense"), str(backbone.config.get("hidden_act", "gelu"))
+    )
+    return _norm(op.add(hidden, _linear(inner, blocks, f"{at}.output.dense")), blocks, f"{at}.output.LayerNorm", eps)
+
+
+def _after(prefix: np.ndarray, states: Any, query: Any) -> Any:
+    """Return keys or values (B, heads, P + L, d / heads): those of the prefix (heads, P, d / heads), then the row's."""
+    rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
+    shape = op.concat([rows, op.constant(np.array(prefix.shape, np.int32))], 0)
+    return op.concat([op.broadcast(_constant(np.ascontiguousarray(prefix)[None]), shape), states], 2)
+
+
+def _seen(mask: Any, prefix: int) -> Any:
+    """Return (B, 1, 1, P + L) numbers to add to attention scores: 0 at a token and in the prefix, else `HIDDEN`."""
+    hidden = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(HIDDEN)))
+    if prefix:
+        hidden = op.pad(hidden, _ints(0, prefix), _ints(0, 0), "constant", _constant(np.float32(0)))
+    return op.unsqueeze(hidden, _ints(1, 2))
+
+
+def _mean(hidden: Any, mask: Any) -> Any:
+    weights = op.unsqueeze(mask, _ints(2))
+    return op.divide(op.reduce_sum(op.multiply(hidden, weights), _ints(1)), op.reduce_sum(weights, _ints(1)))
+
+
+def _linear(hidden: Any, arrays: Arrays, name: str) -> Any:
+    return op.add(
+        op.matmul(hidden, _constant(arrays[f"{name}.weight"]), False, True), _constant(arrays[f"{name}.bias"])
+    )
+
+
+def _norm(hidden: Any, arrays: Arrays, name: str, eps: float) -> Any:
+    normal = op.mvn(hidden, _ints(-1), True, eps, "inside_sqrt")
+    return op.add(op.multiply(normal, _constant(arrays[f"{name}.weight"])), _constant(arrays[f"{name}.bias"]))
+
+
+def _activated(hidden: Any, name: str) -> Any:
+    return op.relu(hidden) if name == "relu" else op.gelu(hidden, "erf")
+
+
+def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:
+    if isinstance(values, Rounded):
+        return op.multiply(op.convert(op.constant(values.levels), Type.f32), _constant(values.scales))
+    return op.constant(np.asarray(values), shared_memory=True)
+
+
+def _int(value: int) -> Any:
+    return op.constant(np.int32(value))
+
+
+def _ints(*values: int) -> Any:
+    return op.constant(np.array(values, np.int32))

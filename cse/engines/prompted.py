@@ -1,0 +1,232 @@
+"""A backbone with a method's learned slots and prefix: from rows of token ids to states, vectors and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
+from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
+from cse.engines.cutoff import zero_cut
+from cse.engines.heads import INIT_STD
+from cse.engines.last_block import FUSED, can_read_at
+from cse.engines.row_groups import FORWARD_COST, row_groups
+from cse.methods.method import Method, Pooling
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Self
+
+SECOND_LAYER = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # averaged with the last; 0 is the embedding layer
+
+
+class Tokens(NamedTuple):
+    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding."""
+
+    ids: torch.Tensor
+    slots: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+
+
+class PromptedBackbone(nn.Module):
+    """A masked language model that reads rows: word embeddings with soft slots, after a key/value prefix.
+
+    `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
+    (P, layers * 2 * d), `slots` (S, d); each is None if the method has none. In training a forward pass has at most
+    `chunk` rows, and the backward pass recomputes it, so that only one chunk's states are in memory. With `reads_at`
+    the last block is computed only at the tokens that are read (`cse.engines.last_block`).
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
+        super().__init__()
+        self.model: Any = model  # untyped: its modules differ between families
+        self.tokenizer, self.method = tokenizer, method
+        self.views = rendered(method, tokenizer)
+        self.dim = int(model.config.hidden_size)
+        if method.prefix >= row_limit(model):  # before they are allocated
+            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
+        self.prefix = nn.Parameter(prefix) if method.prefix else None
+        self.slots = self._initial_slots()
+        self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
+        self.chunk: int | None = None
+        self.reads_at = can_read_at(model)
+        self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
+        self._biases_of = -1
+
+    def _initial_slots(self) -> nn.Parameter | None:
+        anchor = self.views[0][0]
+        if not anchor.slot_ids:
+            return None
+        words = self.model.get_input_embeddings().weight.detach()
+        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters."""
+        return self.model.get_input_embeddings().weight.device
+
+    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, d) float32 pooled states, before bias and head."""
+        return self._grouped(rows, self._pool)
+
+    def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        pooling = (self.training and self.method.training_pooling) or self.method.pooling
+        if pooling is Pooling.TOKEN:
+            return self.read(rows)
+        if pooling is Pooling.STATIC:
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
+        if pooling is Pooling.STATIC_OUTPUT:
+            mlm_head(self.model)  # raises if there is none
+            tokens = self._collate(rows)
+            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
+        states, mask = self._run(rows, layer=SECOND_LAYER.get(pooling))
+        return _mean(torch.stack(states).mean(0), mask)
+
+    def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
+        """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
+
+        On a CPU, where padding costs as much as tokens, rows of similar length are grouped. With `chunk`, groups have
+        at most so many rows, which the backward pass recomputes, with the same dropout (GradCache, Gao et al. 2021).
+        """
+        if not self.training:
+            return read(range(len(lengths)))
+        cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
+        groups = row_groups(lengths, self.chunk, cost)
+        values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
+        return torch.cat(values)[np.argsort(np.concatenate(groups))]
+
+    def _grouped(self, rows: Sequence[Row], read: Callable[[Sequence[Row]], torch.Tensor]) -> torch.Tensor:
+        return self.grouped([len(row.ids) for row in rows], lambda part: read([rows[number] for number in part]))
+
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Disable dropout and gradients in the block, then restore the mode."""
+        mode = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.train(mode)
+
+    def read(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
+        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+        if self.reads_at and self.model.config._attn_implementation == FUSED:
+            return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
+        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
+
+    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, L, d) last hidden states of rows padded to the longest."""
+        return self._run(rows)[0][-1]
+
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
+        embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
+        if self.slots is None:
+            return embeddings
+        return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
+
+    def _run(
+        self, rows: Sequence[Row], layer: int | None = None, **read_at: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Return the last hidden states (B, L, d), preceded by those of `layer` if given, and the mask (B, L).
+
+        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.engines.last_block`).
+        """
+        if self._may_learn():
+            self.forget_biases()
+        tokens = self._collate(rows)
+        inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
+        if self.prefix is not None:
+            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
+            inputs["past_key_values"] = prefix_cache(self.model, prefix)
+            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
+        with zero_cut(self.model.base_model.embeddings, rows):
+            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layer is not None, **read_at}
+            output = self.model.base_model(**inputs)
+        return [*(() if layer is None else (output.hidden_states[layer],)), output.last_hidden_state], tokens.mask
+
+    def _collate(self, rows: Sequence[Row]) -> Tokens:
+        """Return the rows as tensors, padded to the longest."""
+        lengths = np.array([len(row.ids) for row in rows])
+        there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
+
+        def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
+            filled = np.full(there.shape, fill)
+            filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
+            return torch.from_numpy(filled).to(self.device)
+
+        return Tokens(
+            ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
+            slots=table((row.slots for row in rows), HARD),
+            positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
+            mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
+        )
+
+    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
+        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
+        """
+        keys = list(zip(templates, lengths, strict=True))
+        known = self._remembered_biases()
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            known.update(zip(new, self._grouped(rows, self.read), strict=True))
+        return torch.stack([known[key] for key in keys]).to(self.device)
+
+    def forget_biases(self) -> None:
+        """Clear the cached biases of inference, but not those of a shallow copy of this module."""
+        self._biases = {}
+
+    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
+        """Return the cached biases of inference; an empty cache if parameters may be learned.
+
+        The cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when
+        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
+        """
+        if self._may_learn():
+            return {}
+        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+        if version != self._biases_of:
+            self._biases, self._biases_of = {}, version
+        return self._biases
+
+    def _may_learn(self) -> bool:
+        return self.training or torch.is_grad_enabled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
+        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**kept, "_biases": {}, "_biases_of": -1}
+
+    def __copy__(self) -> Self:
+        """Return another encoder that shares the modules, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
+        return copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, and register the model's class with transformers in this process."""
+        super().__setstate__(state)
+        with torch.device("meta"):
+            type(self.model)(self.model.config)  # the constructor records which states a class can return
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Self:
+        self.forget_biases()  # they are on the old device, in the old precision
+        return super()._apply(*args, **kwargs)
+
+
+def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask[..., None].to(hidden.dtype)
+    return ((hidden * weights).sum(1) / weights.sum(1)).float()
