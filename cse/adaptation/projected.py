@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,10 +129,13 @@ def _filled(head: Any, arrays: dict[str, np.ndarray]) -> Any:
     return head
 
 
-def copy_plain(reference: ModelReference, encoder: Encoder, target: Path) -> None:
+def copy_plain(
+    reference: ModelReference, encoder: Encoder, target: Path, weights: Mapping[str, np.ndarray] | None = None
+) -> None:
     """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
 
-    The weights are written as float32; a backbone gets modules for its pooling and its length.
+    The weights, or `weights` in their place, are written as float32; a backbone gets modules for its pooling and its
+    length.
     """
     from safetensors.numpy import save_file
 
@@ -140,7 +143,7 @@ def copy_plain(reference: ModelReference, encoder: Encoder, target: Path) -> Non
     for file in COPIED:
         if (path := hub.cached_file(name, file)) is not None:
             shutil.copyfile(path, target / file)
-    stored = read_arrays(find_weights(name))
+    stored = read_arrays(find_weights(name)) if weights is None else weights
     arrays = {
         key: np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else None)
         for key, array in stored.items()
@@ -149,10 +152,14 @@ def copy_plain(reference: ModelReference, encoder: Encoder, target: Path) -> Non
     config = read_json(target / "config.json")
     config.pop("torch_dtype", None)
     write_json(target / "config.json", {**config, "dtype": "float32"})
+    options = target / "sentence_bert_config.json"
+    known = read_json(options) if options.exists() else {}
     if reference.recorded is None:
-        args = {"add_pooling_layer": False} if config.get("model_type") in NO_POOLER else {}
-        length = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
-        write_json(target / "sentence_bert_config.json", {**length, **({"model_args": args} if args else {})})
+        known |= {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
+    if config.get("model_type") in NO_POOLER and (reference.recorded is None or weights is not None):
+        known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
+    if known:
+        write_json(options, known)
     from cse.publishing.sentence_transformers import pooling_json
 
     mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)

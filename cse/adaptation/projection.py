@@ -38,7 +38,7 @@ def fit_projection(vectors: np.ndarray, components: int = COMPONENTS) -> Project
 
     They are the eigenvectors of the covariance, the largest variance first, each with the sign that makes its number of
     largest magnitude positive. Nothing is divided by the variances: whitening made neighbours worse on all texts that
-    were tried. Raises ValueError unless 1 <= components <= N and d, and for vectors that are not finite or all the same.
+    were tried. Raises ValueError unless 1 <= components <= N and d, for vectors that are not finite, and equal ones.
     """
     count, width = vectors.shape
     if type(components) is not int or components < 1:

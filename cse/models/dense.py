@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
 from cse.methods.method import Head
 from cse.storage import hub
 from cse.storage.weights import SINGLE, check_finite, find_weights, read_arrays
+
+if TYPE_CHECKING:
+    import numpy as np
 
 WEIGHT, BIAS = "linear.weight", "linear.bias"  # (m, n) and (m,)
 ACTIVATIONS = {"Identity": Head.LINEAR, "Tanh": Head.TANH}  # classes of torch.nn
@@ -63,6 +64,8 @@ def dense_arrays(name: str, dense: RecordedDense, width: int) -> dict[str, np.nd
 
     Raises ArtefactError for arrays that are missing, not finite, or of other sizes than the configuration says.
     """
+    import numpy as np
+
     stored = read_arrays(find_weights(name, [f"{dense.path}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
     if dense.inputs != width:
         raise ArtefactError(

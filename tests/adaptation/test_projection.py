@@ -120,5 +120,5 @@ def test_only_an_earlier_projection_is_replaced(bert_folder: Path, tmp_path: Pat
     project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)
     assert cse.load(str(tmp_path / "out")).dim == 3
     (tmp_path / "out" / "mine.txt").write_text("keep")
-    with pytest.raises(ValueError, match="holds mine.txt"):
+    with pytest.raises(ValueError, match=r"holds mine\.txt"):
         project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)
