@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.adaptation.candidates import PER_COMPONENT, Trial
-from cse.adaptation.choice import FOLDERS, START, Choice, choose
+from cse.adaptation.choice import FOLDERS, PROJECTION, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.projection import COMPONENTS
@@ -70,19 +70,21 @@ def adapt(
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
-        record = {
-            **asdict(request), "texts": texts_digest(f"{row.text}\0{row.label}" for row in rows),
-            "fingerprint": encoder.fingerprint,
-        }  # fmt: skip
+        asked = {name: value for name, value in asdict(request).items() if name != "minutes"}
+        read = texts_digest(f"{row.text}\0{row.label}" for row in rows)
+        record = {**asked, "texts": read, "fingerprint": encoder.fingerprint}
         held, fit = split(rows, request.seed)
         labels = [row.label for row in held] if request.label else []
         _check_labels(request, labels)
-        workspace = Workspace.begin(place, json.loads(json.dumps(record)), request.minutes, resume)
+        workspace = Workspace.begin(place, record, request.minutes, resume)
         trial = Trial(
             reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
         )  # fmt: skip
-        _run_stages(trial, note)
+        _run_stage(trial, START, note)
         facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
+        note(facts.warning or str(facts))
+        for name in (PROJECTION, TRAINING, TRAINED):  # in the order of their cost
+            _run_stage(trial, name, note)
         choice = choose(workspace.stages)
         report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
         models = [None if name in (None, START) else workspace.work / FOLDERS[name]
@@ -92,21 +94,20 @@ def adapt(
         return report
 
 
-def _run_stages(trial: Trial, note: Note) -> None:
-    """Try the candidates in the order of their cost; each is kept when it is finished."""
-    stages: list[tuple[str, str, Callable[[], dict[str, Any]]]] = [
-        (START, f"scoring {trial.encoder.name}", trial.start), ("projection", "fitting a projection", trial.projection),
-        ("training", "training", trial.training),
-        ("trained-projection", "fitting a projection of the trained model", trial.trained_projection),
-    ]  # fmt: skip
-    for name, what, make in stages:
-        if name == "trained-projection" and "guard" not in trial.workspace.stages["training"]:
-            continue
-        if name not in trial.workspace.stages:
-            note(what)
-        found = trial.workspace.stage(name, make)
-        if "left_out" in found:
-            note(f"left out: {found['left_out']}")
+def _run_stage(trial: Trial, name: str, note: Note) -> None:
+    """Try a candidate, unless it is finished already."""
+    make, what = {
+        START: (trial.start, f"scoring {trial.encoder.name}"), PROJECTION: (trial.projection, "fitting a projection"),
+        TRAINING: (trial.training, "training"),
+        TRAINED: (trial.trained_projection, "fitting a projection of the trained model"),
+    }[name]  # fmt: skip
+    if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
+        return
+    if name not in trial.workspace.stages:
+        note(what)
+    found = trial.workspace.stage(name, make)
+    if "left_out" in found:
+        note(f"left out: {found['left_out']}")
 
 
 def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:

@@ -116,11 +116,14 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     assert all(set(each["before"]) != set(each["after"]) for each in changed)
 
 
-def test_the_page_escapes_texts_and_has_no_script(bert_folder: Path, tmp_path: Path) -> None:
+def test_the_page_escapes_texts_and_has_no_script(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
     rows = [(label, f"<script>alert({number})</script> {text}") for number, (label, text) in enumerate(texts(400))]
     file = tmp_path / "texts.tsv"
     file.write_text("".join(f"{label}\t{text}\n" for label, text in rows))
-    adapt(request(file, bert_folder, label=False, minutes=0.05), tmp_path / "out")
+    adapt(request(file, bert_folder, label=False), tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text()
     assert "&lt;script&gt;alert(" in page
     assert "<script" not in page
@@ -197,6 +200,28 @@ def test_what_does_not_fit_in_the_time_is_left_out_and_said(table: Path, bert_fo
     assert "do not fit in the time" in report["stages"]["training"]["left_out"]
     assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.json"}
+
+
+def test_training_that_takes_too_long_is_ended_and_left_out(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(self: workspace.Workspace) -> float:
+        return -1.0 if (self.work / "training.partial").is_dir() else float("inf")
+
+    monkeypatch.setattr(workspace.Workspace, "left", property(left))
+    report = adapt(request(table, bert_folder, label=False), tmp_path / "out")
+    assert report["stages"]["training"]["left_out"] == "training took longer than the time that was left"
+    assert (report["decision"], report["candidate"]) == ("projection", None)
+
+
+def test_a_trained_start_is_projected_and_not_trained_again(table: Path, bert_folder: Path, tmp_path: Path) -> None:
+    cse.train("simcse", [text for _, text in texts(40)], backbone=bert_folder, output=tmp_path / "start", max_steps=1,
+              progress=False, precision="no")  # fmt: skip
+    report = adapt(request(table, tmp_path / "start", label=False), tmp_path / "out")
+    shutil.rmtree(tmp_path / "start")
+    assert "is a trained model" in report["stages"]["training"]["left_out"]
+    assert report["decision"] == "projection"
+    assert cse.load(str(tmp_path / "out")).encode(["the dog"]).shape == (1, 16)
 
 
 def test_a_full_disk_ends_in_one_line_and_leaves_no_output(
