@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cse.vectors import smoothed
 from index import engine
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records
 from index.manifest import BuildSettings, Manifest, write_manifest
@@ -29,13 +30,16 @@ def write_index_folder(
 ) -> Manifest:
     """Write the files of a new index into the existing, empty `folder`, and return its manifest."""
     with text_writer(folder / TEXTS_FILE) as write:
-        index, recall = fill(unit_blocks(batches, write, report), settings)
+        blocks = unit_blocks(batches, write, report)
+        index, recall = fill(smoothed_blocks(blocks, settings.smooth) if settings.smooth else blocks, settings)
+    engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)  # raises if no search could
     engine.write(index, folder / FAISS_FILE)
     nprobe, ef_search = engine.tune(index, settings.nprobe, settings.ef_search)
     manifest = Manifest(
         model=settings.model,
         pooling=settings.pooling,
         family=settings.family,
+        smooth=settings.smooth,
         fingerprint=settings.fingerprint,
         dimension=index.d,
         factory=settings.factory,
@@ -73,6 +77,12 @@ def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[i
         report(rows)
         if len(block):
             yield block
+
+
+def smoothed_blocks(blocks: Iterator[np.ndarray], count: int) -> Iterator[np.ndarray]:
+    """Yield all `blocks` (n, d) of unit rows as one, smoothed over `count` neighbours; memory holds all rows."""
+    if (first := next(blocks, None)) is not None:
+        yield smoothed(np.concatenate([first, *blocks]), count)
 
 
 def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, float | None]:

@@ -16,6 +16,7 @@ from typing import Any
 import faiss
 import numpy as np
 
+from cse.vectors import mixed
 from index.manifest import DOCUMENTED_FACTORIES
 
 VERSION: str = faiss.__version__
@@ -138,6 +139,22 @@ def _selecting(index: Any, selector: Any) -> Any:
     if isinstance(index, faiss.IndexHNSW):
         return library.SearchParametersHNSW(sel=selector, efSearch=index.hnsw.efSearch)
     return library.SearchParameters(sel=selector)
+
+
+def expanded(index: Any, queries: np.ndarray, count: int) -> np.ndarray:
+    """Return unit `queries` (q, d), each mixed with its `count` nearest stored vectors (`cse.vectors.mixed`).
+
+    Query expansion of image retrieval (Arandjelović and Zisserman 2012). Raises ValueError for a `count` below 0 and
+    for a type that cannot reconstruct vectors.
+    """
+    if count < 0:
+        raise ValueError(f"`expand` is {count}; give 0 or more neighbours")
+    if not (count and len(queries) and index.ntotal):
+        return queries
+    with _plain_errors("FAISS gives no vectors back to mix", "search with `expand` 0, or build the index as Flat"):
+        scores, labels, near = index.search_and_reconstruct(queries, min(count, index.ntotal))
+    found = labels >= 0
+    return mixed(queries, np.where(found[:, :, None], near, 0), np.where(found, scores, 0))
 
 
 def write(index: Any, path: Path) -> None:

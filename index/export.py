@@ -97,6 +97,7 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     record = {**RECORD, "to": to, "model": manifest.model, "fingerprint": manifest.fingerprint, "count": manifest.count}
     (target / RECORD_FILE).write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
     facts = {"count": manifest.count, "d": manifest.dimension, "model": manifest.model, "factory": manifest.factory}
+    facts["smoothed"] = f" Each is mixed with its {manifest.smooth} nearest." if manifest.smooth else ""
     axes = " `x` and `y` are a t-SNE map." if points else ""
     (target / "README.md").write_text(CARD.format(**facts) + text.replace("AXES", axes), encoding="utf-8")
 
@@ -124,8 +125,9 @@ def _projector(index: VectorIndex, target: Path, points: Points | None) -> None:
 CARD = """# A search index of {count:,} sentences
 
 Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
-`cse export`. The folder contains the sentences, so their licence applies. Models trained on the bundled backbone are
-not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on labelled pairs.
+`cse export`.{smoothed} The folder contains the sentences, so their licence applies. Models
+trained on the bundled backbone are not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on
+labelled pairs.
 
 """
 DATASETS_TEXT = """A `datasets` dataset (row, text, vector) with its FAISS index. Queries must have unit length.

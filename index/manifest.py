@@ -14,7 +14,7 @@ from cse.storage.replace import recover
 
 MANIFEST_FILE = "manifest.json"
 CURE = "rebuild it with scripts.build_index"
-LEFT_OUT = (("family", None),)  # fields added later, written only if they differ from this default
+LEFT_OUT = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default
 READABLE = (1, 2)  # version 1 has no digest
 INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
 DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
@@ -33,7 +33,8 @@ class BuildSettings:
     """Settings of a build, and facts about the model and the corpus for the manifest.
 
     A later search loads the model by `model`, `pooling` and `family`, and checks its `fingerprint`. `nprobe` (IVF
-    types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` if None.
+    types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` if None. `smooth` is the number of nearest
+    others that each vector is mixed with (`cse.vectors.smoothed`), and each query of a search.
     """
 
     factory: str = "Flat"
@@ -45,6 +46,7 @@ class BuildSettings:
     nprobe: int | None = None
     ef_search: int | None = None
     seed: int = 42
+    smooth: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +55,9 @@ class Manifest:
 
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
-    `files` gives the bytes and sha256 of the other files in the folder. `family` is written if it is not None. A
-    digest of all fields is written too, so that edits are detected. For a Milvus collection `faiss` is the server's
-    version, `files` is empty, and an edit derives the new checksum from the old one.
+    `files` gives the bytes and sha256 of the other files in the folder. `family` is written if it is not None,
+    `smooth` if it is not 0. A digest of all fields is written too, so that edits are detected. For a Milvus collection
+    `faiss` is the server's version, `files` is empty, and an edit derives the new checksum from the old one.
     """
 
     format: str = "cse-index"
@@ -65,6 +67,7 @@ class Manifest:
     model: str
     pooling: str | None
     family: str | None = None
+    smooth: int = 0
     fingerprint: str
     dimension: int
     factory: str
@@ -127,6 +130,15 @@ def check_model(place: object, manifest: Manifest, fingerprint: str | None, mode
         raise IndexFolderError(
             f"{place}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
             f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {CURE}"
+        )
+
+
+def check_not_smoothed(place: object, manifest: Manifest) -> None:
+    """Raise ValueError if the index was smoothed: added sentences would have to change the vectors of all others."""
+    if manifest.smooth:
+        raise ValueError(
+            f"{place}: its vectors are smoothed over {manifest.smooth} neighbours, so nothing can be added; build it "
+            f"again from all sentences with `smooth` {manifest.smooth}"
         )
 
 

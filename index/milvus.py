@@ -62,6 +62,8 @@ class MilvusIndex:
         and IndexFolderError for errors of the server.
         """
         address = server.parse_address(place)
+        if settings.smooth:
+            raise ValueError(f"{place}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one")
         server.index_kind(settings.factory)
         client = server.connect(address)
         building.holds_index(client, address)
@@ -123,8 +125,15 @@ class MilvusIndex:
         """As `VectorIndex.recall_at_10`."""
         return 1.0 if self.manifest.factory == EXACT else self.manifest.recall_at_10
 
-    def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As `VectorIndex.search`, with k of at most 16,384. Raises IndexFolderError for errors of the server."""
+    def search(
+        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `VectorIndex.search`, with k of at most 16,384 and no `expand`.
+
+        Raises IndexFolderError for errors of the server.
+        """
+        if expand:
+            raise ValueError(f"{self._address}: `expand` {expand} is for indexes in folders; leave it out")
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         chosen = None if among is None else np.unique(self._checked(among))
         if chosen is not None and len(self) < self.manifest.rows:
@@ -145,9 +154,9 @@ class MilvusIndex:
                     scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
         return scores, rows
 
-    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
+    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
         return ranked(scores, rows, self.texts)
 
     def texts(self, rows: Rows) -> list[str]:

@@ -17,7 +17,7 @@ from index import engine
 from index.building import Batch, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers
-from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
+from index.manifest import CURE, BuildSettings, Manifest, check_model, check_not_smoothed, read_manifest, write_manifest
 from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
 
@@ -103,9 +103,8 @@ class VectorIndex:
         manifest = read_manifest(folder)
         try:
             check(manifest)
-            return cls(
-                engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE), manifest, device=device
-            )
+            stored, texts = engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE)
+            return cls(stored, texts, manifest, device=device)
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
@@ -123,13 +122,17 @@ class VectorIndex:
         """
         return 1.0 if engine.is_exact(self._index) else self.manifest.recall_at_10
 
-    def search(self, vectors: np.ndarray, k: int, *, among: Rows | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def search(
+        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 
         With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
-        approximate type finds fewer, the remaining rows are -1 and their scores -inf.
+        approximate type finds fewer, the remaining rows are -1 and their scores -inf. Each query is first mixed with
+        its `expand` nearest sentences (`engine.expanded`), by default with as many as the vectors were smoothed over.
         """
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
+        queries = engine.expanded(self._index, queries, self.manifest.smooth if expand is None else expand)
         chosen = None if among is None else np.unique(self._checked(among))
         k = answer_count(k, len(self) if chosen is None else len(chosen))
         if k == 0 or not len(queries):
@@ -143,9 +146,9 @@ class VectorIndex:
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
         return scores, rows
 
-    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None) -> list[Hit]:
+    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among))
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
         return ranked(scores, rows, partial(gather, self._texts))
 
     def texts(self, rows: Rows) -> list[str]:
@@ -155,8 +158,9 @@ class VectorIndex:
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """Add `texts` and `vectors` (n, d) in memory; return their row numbers (n,) int64.
 
-        `corpus` is added to the manifest's corpora. `save` writes to disk.
+        `corpus` is added to the manifest's corpora. `save` writes to disk. Raises ValueError for a smoothed index.
         """
+        check_not_smoothed("the index", self.manifest)
         first = len(self._texts)
         block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
         column = text_array(texts)

@@ -1,10 +1,10 @@
-"""Nearest rows by cosine, against all angles sorted."""
+"""Nearest rows by cosine, against all angles sorted; smoothed rows, against a loop."""
 
 import numpy as np
 import pytest
 
 import cse.vectors
-from cse.vectors import nearest_others
+from cse.vectors import nearest_others, smoothed
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 24])  # a row, a few rows, all rows in one block
@@ -21,3 +21,47 @@ def test_there_are_at_most_n_minus_1_others() -> None:
     assert nearest_others(np.eye(3), 5).shape == (3, 2)
     assert nearest_others(np.eye(1), 5).shape == (1, 0)
     assert nearest_others(np.empty((0, 4)), 5).shape == (0, 0)
+
+
+def slowly_smoothed(rows: np.ndarray, count: int, share: float, alpha: float) -> np.ndarray:
+    """Each row mixed with its nearest others, one at a time, from the definition."""
+    unit = [row / np.linalg.norm(row) for row in rows]
+    out = []
+    for own, row in enumerate(unit):
+        others = sorted((other for other in range(len(unit)) if other != own), key=lambda other: -unit[other] @ row)
+        near = [unit[other] for other in others[:count] if unit[other] @ row > 0]
+        weights = [(other @ row) ** alpha for other in near]
+        mean = sum((w * other for w, other in zip(weights, near, strict=True)), np.zeros(len(row)))
+        mix = share * row + (1 - share) * mean / (sum(weights) or 1)
+        out.append(mix / np.linalg.norm(mix))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1024])
+@pytest.mark.parametrize(("count", "share", "alpha"), [(3, 0.5, 0), (10, 0.5, 3), (20, 0.2, 1), (99, 0.5, 0)])
+def test_smoothed_rows_are_those_of_a_loop(
+    count: int, share: float, alpha: float, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cse.vectors, "MIXED_AT_ONCE", at_once)
+    rows = np.random.default_rng(1).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
+    np.testing.assert_allclose(
+        smoothed(rows, count, share=share, alpha=alpha), slowly_smoothed(rows, count, share, alpha), atol=1e-12
+    )
+
+
+def test_rows_without_a_near_other_stay_as_they_are() -> None:
+    opposite = np.array([[2.0, 0, 0], [-3, 0, 0], [0, 0, 0]], dtype=np.float32)
+    found = smoothed(opposite, 2)
+    assert found.tolist() == [[1, 0, 0], [-1, 0, 0], [0, 0, 0]]
+    assert found.dtype == np.float32
+    assert smoothed(np.array([[3.0, 4]]), 10).tolist() == [[0.6, 0.8]]
+    assert smoothed(np.array([[3.0, 4], [1, 0]]), 0).tolist() == [[0.6, 0.8], [1, 0]]
+    assert smoothed(np.empty((0, 4)), 3).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "named"), [(-1, 0.5, "`count` is -1"), (2, 0, "`share` is 0"), (2, 1.5, "1.5")]
+)
+def test_a_bad_count_or_share_is_refused(count: int, share: float, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        smoothed(np.eye(3), count, share=share)

@@ -70,6 +70,8 @@ def new_results(request: EvaluationRequest, command: str) -> Results:
         fit=name_and_checksum(request.models.fit),
         points=request.compare or request.keep_points,
         classifier=data.classifier,
+        smooth=data.smooth,
+        expand=data.expand,
     )
     return Results(request.task.name, protocol, command)
 

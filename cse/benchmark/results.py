@@ -29,7 +29,7 @@ class Protocol:
 
     `data` and `tokenised` are digests of folders (`cse.storage.writing.file_digest`), `sentences` and `fit` are values
     of `name_and_checksum`; `points` is True if the scores for comparisons and figures are kept; `classifier` is
-    transfer's.
+    transfer's, `smooth` and `expand` are retrieval's.
     """
 
     data: str
@@ -40,6 +40,8 @@ class Protocol:
     fit: str | None = None
     points: bool = False
     classifier: str = LOGISTIC
+    smooth: int = 0
+    expand: int = 0
 
 
 class Provenance(TypedDict):
@@ -84,11 +86,13 @@ class Results:
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a results file.
 
-        `comparisons`, a model's `family` and `classifier` are omitted if they have their default.
+        `comparisons`, a model's `family`, and `classifier`, `smooth` and `expand` are omitted if they have their
+        default.
         """
         value = asdict(self)
-        if self.protocol.classifier == LOGISTIC:
-            del value["protocol"]["classifier"]
+        for name, default in (("classifier", LOGISTIC), ("smooth", 0), ("expand", 0)):
+            if value["protocol"][name] == default:
+                del value["protocol"][name]
         for record in value["models"].values():
             if record["family"] is None:
                 del record["family"]

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from cse.encoding.unfinished_build import UnfinishedBuild
     from cse.models.names import ModelReference
     from index.manifest import Manifest
-    from index.places import Index, Place
+    from index.places import Place
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
+SMOOTH = (
+    "Mix each vector, and later each query, half and half with its K nearest (0: off). Finds more of the same topic, "
+    "but can miss the one exact answer (docs/own-text.md)."
+)
 
 
 def main(
@@ -50,6 +54,7 @@ def main(
         str | None,
         typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.", rich_help_panel=INDEX),
     ] = None,
+    smooth: Annotated[int, typer.Option(min=0, help=SMOOTH, rich_help_panel=INDEX)] = 0,
     pooling: Annotated[str | None, typer.Option(help=POOLING, rich_help_panel=CORPUS)] = None,
     family: Annotated[str | None, typer.Option(help=FAMILY, rich_help_panel=CORPUS)] = None,
     column: Annotated[
@@ -103,6 +108,8 @@ def main(
     if vectors and (pooling or family):
         raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
     place = place_of(output)
+    if smooth and (append or not isinstance(place, Path)):
+        raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
     kept = _unfinished(place, resume=resume, append=append)
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
@@ -117,16 +124,17 @@ def main(
             if append:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
-                _append(index, source.batches, corpus=corpus, report=partial(_show, bar))
+                for block, rows in source.batches:
+                    bar.update(len(index.add(block, rows, corpus=corpus)))
                 if isinstance(place, Path) and manifest_at(place) != as_opened:
                     raise ValueError(f"{place}: another program changed it during this run; run this command again")
                 index.save(place)
             else:
                 settings = BuildSettings(
                     factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
-                    fingerprint=source.fingerprint, corpus=corpus, seed=seed,
+                    fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
                 )  # fmt: skip
-                index = build_at(source.batches, place, settings, partial(_show, bar))
+                index = build_at(source.batches, place, settings, lambda rows: bar.update(rows - bar.n))
     if json_output:
         print_json(index.manifest.to_json())
     else:
@@ -186,14 +194,17 @@ def _named(place: Place, model: str, pooling: str | None, family: str | None, ap
 
 
 def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:
+    from index.manifest import check_not_smoothed
     from index.places import holds_index, manifest_at
 
     if append and overwrite:
         raise typer.BadParameter("--append and --overwrite exclude each other; give one")
     if append:
-        built = manifest_at(place).factory
-        if factory not in (None, built):
-            raise ValueError(f"{place}: was built with factory {built}; leave out --factory or use --overwrite")
+        manifest = manifest_at(place)
+        check_not_smoothed(place, manifest)
+        if factory not in (None, manifest.factory):
+            built = f"{place}: was built with factory {manifest.factory}"
+            raise ValueError(f"{built}; leave out --factory or use --overwrite")
         return
     if holds_index(place) and not overwrite:
         raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
@@ -220,22 +231,11 @@ def _sentences(corpus: str, column: str | None) -> Iterator[str]:
     return chain([first], stream)
 
 
-def _append(index: Index, batches: Batches, *, corpus: str, report: Callable[[int], None]) -> None:
-    added = 0
-    for texts, vectors in batches:
-        added += len(index.add(texts, vectors, corpus=corpus))
-        report(added)
-
-
 def _progress(what: str) -> tqdm[NoReturn]:
     """A progress bar on stderr, in sentences."""
     from tqdm import tqdm
 
     return tqdm(desc=what, unit=" sentences", **progress_options())
-
-
-def _show(bar: tqdm[NoReturn], rows: int) -> None:
-    bar.update(rows - bar.n)
 
 
 def _summary(place: Place, manifest: Manifest) -> str:

@@ -85,6 +85,20 @@ def main(
             rich_help_panel=SCORING,
         ),
     ] = None,
+    smooth: Annotated[
+        int,
+        typer.Option(
+            min=0, help="retrieval: mix each document with its K nearest, as build_index.", rich_help_panel=SCORING
+        ),
+    ] = 0,
+    expand: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="retrieval: mix each query with its K nearest documents; default: as --smooth.",
+            rich_help_panel=SCORING,
+        ),
+    ] = None,
     final_period: Annotated[
         bool, typer.Option("--final-period", help="Append PromptBERT's final full stop.", rich_help_panel=SCORING)
     ] = False,
@@ -123,17 +137,21 @@ def main(
     check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
-        "final_period": final_period, "classifier": classifier, "store": store,
+        "final_period": final_period, "classifier": classifier, "store": store, "smooth": smooth, "expand": expand,
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
+    expand = smooth if expand is None else expand
+    if store is not None and (smooth or expand):
+        raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
     if store is not None:
         from index.milvus_building import check_free
 
         check_free(store)
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
+    search = partial(_index_search, store=store, smooth=smooth, expand=expand)
     given = TaskData(
-        data, tokenised, details, sentences, partial(_index_search, store=store), classifier=classifier or LOGISTIC
+        data, tokenised, details, sentences, search, classifier=classifier or LOGISTIC, smooth=smooth, expand=expand
     )
     request = EvaluationRequest(
         find_task(task), given,
@@ -190,10 +208,12 @@ def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
         log(f"wrote {path}")
 
 
-def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | None = None) -> np.ndarray:
+def _index_search(
+    corpus: np.ndarray, queries: np.ndarray, k: int, *, store: str | None, smooth: int, expand: int
+) -> np.ndarray:
     """Rows (q, k) of the corpus nearest to each query, found with an exact temporary index.
 
-    The index is in a temporary folder, or in the new collection `store`.
+    The index is in a temporary folder, or in the new collection `store`. `smooth` and `expand` are `VectorIndex`'s.
     """
     from index import BuildSettings, VectorIndex
 
@@ -204,7 +224,8 @@ def _index_search(corpus: np.ndarray, queries: np.ndarray, k: int, store: str | 
         with MilvusIndex.temporary(batches, store, settings=BuildSettings()) as index:
             return index.search(queries, k)[1]
     with tempfile.TemporaryDirectory() as folder:
-        return VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings()).search(queries, k)[1]
+        built = VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings(smooth=smooth))
+        return built.search(queries, k, expand=expand)[1]
 
 
 app = command(main)

@@ -11,6 +11,8 @@ import typer
 from cse.commands.cli import command, print_json
 from cse.commands.options import Backend, Family, Pooling, model_option
 
+EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
+
 
 def main(
     index: Annotated[
@@ -28,6 +30,7 @@ def main(
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
+    expand: Annotated[int | None, typer.Option(min=0, help=EXPAND, show_default=False)] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify the checksums of a large index again.")] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
 ) -> None:
@@ -48,6 +51,8 @@ def main(
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
     place = place_of(name)
+    if expand and not isinstance(place, Path):
+        raise typer.BadParameter("--expand is for indexes in folders; leave it out")
     if isinstance(place, Path):
         place = data_folder(place, FILES)
     manifest = manifest_at(place)
@@ -58,7 +63,7 @@ def main(
 
     encoder = open_model(reference, backend=backend)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
-    hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k)
+    hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k, expand=expand)
     if json_output:
         print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return

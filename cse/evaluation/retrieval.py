@@ -129,5 +129,5 @@ TASK = Task(
     shown=("ndcg@10", "mrr@10", "recall@10", "recall@100"),
     title="Retrieval",
     summary="Relevant documents among the nearest of the whole corpus, by exact search.",
-    options=("final_period", "store"),
+    options=("final_period", "store", "smooth", "expand"),
 )

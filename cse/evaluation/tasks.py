@@ -36,7 +36,8 @@ class TaskData:
 
     `tokenised`: a folder with SentEval's tokenised text (STS, geometry); `details`: scores of subsets too (STS);
     `sentences`: a text file (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
-    without tokens; `classifier`: one of `transfer.CLASSIFIERS`.
+    without tokens; `classifier`: one of `transfer.CLASSIFIERS`; `smooth` and `expand`: neighbours that `search` mixes
+    with documents and queries (retrieval).
     """
 
     folder: Path
@@ -46,6 +47,8 @@ class TaskData:
     search: Search | None = None
     tokens: TokenAccess | None = None
     classifier: str = LOGISTIC
+    smooth: int = 0
+    expand: int = 0
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ class TrainConfig:
     clip: float = _setting(1.0, "", 0.0)  # of the gradients' norm
     dropout: float | None = _setting(None, "Rate of every dropout; default: the preset's or the backbone's.", 0.0, 0.9)
     freeze_embeddings: bool = _setting(False, "Keep the word embeddings fixed; by default they are trained.")
+    start_share: float = _setting(
+        0.0, "Share of the initial weights averaged into those evaluated and saved (WiSE-FT); 0.", 0.0, 1.0
+    )
     hinge: float = _setting(0.0, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", 0.0)
     chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
     seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from cse.engines.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG, read_start, save
 from cse.models.storage import Storage
 from cse.storage.writing import file_digest, partial_folder
+from cse.training.averaging import averaged, copied
 from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
@@ -77,7 +78,10 @@ def train(
 
 @dataclass
 class TrainingLoop:
-    """A run in progress: its `encoder`, also wrapped by accelerate (`model`), the folder `work`, queue and state."""
+    """A run in progress: its `encoder`, also wrapped by accelerate (`model`), the folder `work`, queue and state.
+
+    `initial` has the learned parameters of the start, if they are averaged in.
+    """
 
     encoder: TorchEncoder
     run: Run
@@ -87,6 +91,7 @@ class TrainingLoop:
     optimizer: torch.optim.Optimizer
     momentum: MomentumQueue | None
     state: TrainingState
+    initial: dict[str, torch.Tensor]
 
     @classmethod
     def start(cls, encoder: TorchEncoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
@@ -103,7 +108,8 @@ class TrainingLoop:
         momentum = MomentumQueue.start(encoder) if encoder.method.queue else None
         recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
         state: TrainingState = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": {}}
-        return cls(encoder, run, work, accelerator, model, optimizer, momentum, state)
+        initial = copied(encoder.learned()) if config.start_share else {}
+        return cls(encoder, run, work, accelerator, model, optimizer, momentum, state, initial)
 
     def restore(self, report: Report) -> None:
         """Continue from the saved state, or report that there is none. Raises ArtefactError as `load_state` does."""
@@ -147,7 +153,8 @@ class TrainingLoop:
                 )  # before the state: a resumed run removes the lines of steps it repeats
                 log.flush()
                 if first and improved:
-                    save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
+                    with self.averaged():
+                        save(self.encoder, self.work / BEST, training_record(run, state), storage=storage)
                 if first and due:
                     state["log"] = file_digest(self.work / LOG)
                     save_state(self.work, self.tensors(), self.optimizer, dict(state))
@@ -157,6 +164,10 @@ class TrainingLoop:
                 started = time.perf_counter()
         if first and "stopped" in state:
             report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """The parameters with the initial ones averaged in, as they are evaluated and saved."""
+        return averaged(self.encoder.learned(), self.initial, self.run.config.start_share)
 
     def data(self, step: int) -> StepData:
         """The inputs of a step for this process: its part of the batch."""
@@ -206,7 +217,8 @@ class TrainingLoop:
         if not self.run.selects:
             return step == self.run.steps
         dev = self.state["dev"]
-        dev["last"] = self.score(step)
+        with self.averaged():
+            dev["last"] = self.score(step)
         if "stopped" in self.state and "best" not in dev:
             raise ValueError(self.state["stopped"])
         if "stopped" in self.state or not dev["last"] > dev.get("best", -np.inf):

@@ -274,6 +274,33 @@ def bench_judge(
     _print(json_output, {"votes": votes, "points": points, "sets": figures}, lines)
 
 
+def bench_guard(
+    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
+    backbone: Annotated[str, typer.Option(help="A backbone.")] = "bundled",
+    texts: Annotated[int, typer.Option(min=20, help="The most scored of each file.")] = 1000,
+    steps: Annotated[int, typer.Option(min=15, help="Of each run.")] = 75,
+    evaluations: Annotated[int, typer.Option(min=2, help="Of each run.")] = 15,
+    seed: Annotated[int, typer.Option(min=0)] = 42,
+    json_output: Json = False,
+) -> None:
+    """Score runs on labelled texts with and without the labels: which score finds a run's best step?
+
+    Example: python -m tests.bench guard --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
+    """
+    from dataclasses import asdict
+
+    from tests.bench.guard import HEADER, RUNS, Course, follow, summary
+
+    courses: list[Course] = []
+    for file in data:
+        for method, settings in RUNS:
+            changed = {**settings, "max_steps": steps, "seed": seed}
+            courses.append(follow(file, method, backbone, changed, evaluations=evaluations, texts=texts))
+            log(courses[-1].line())
+    lines = [HEADER, *(course.line() for course in courses), *summary(courses)]
+    _print(json_output, {"runs": list(map(asdict, courses))}, lines)
+
+
 def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
     from tests.bench.machine import describe_machine, machine_line
 
@@ -289,6 +316,7 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
+        "guard": bench_guard,
     },
 )  # fmt: skip
 

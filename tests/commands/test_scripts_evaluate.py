@@ -13,9 +13,11 @@ from test_scripts import refused, run
 
 import cse
 from cse.evaluation.metrics import spearman
+from cse.evaluation.retrieval import score
 from cse.evaluation.sts import TASKS
 from cse.storage.checksums import with_digest
 from cse.text.sentences import scored_pairs
+from cse.vectors import smoothed
 
 
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
@@ -291,3 +293,40 @@ def test_retrieval_runs_through_the_index(bert_folder: Path, tmp_path: Path) -> 
     done = run("evaluate", "retrieval", "--model", bert_folder, "--data", toy_retrieval(tmp_path))
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[1].split()[1:] == ["100.00"] * 4
+
+
+def test_retrieval_smooths_documents_and_expands_queries(bert_folder: Path, tmp_path: Path) -> None:
+    """Rankings by hand: documents smoothed, then each query mixed with its nearest of them."""
+    data, path = toy_retrieval(tmp_path) / "toy", tmp_path / "results.json"
+    (data / "queries.tsv").write_text("q0\ta cheese sandwich\nq1\tthe old river\nq2\tmusic at night\n")
+    (data / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\nq2\td5\t1\nq2\td1\t1\n")
+
+    def scored(smooth: int, expand: int) -> dict[str, float]:
+        def search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+            stored = smoothed(corpus, smooth)
+            mixed = []
+            for query in queries / np.linalg.norm(queries, axis=1, keepdims=True):
+                near = sorted(stored.tolist(), key=lambda one, query=query: -query @ one)[:expand]
+                mixed.append(query + np.average(near, axis=0, weights=(near @ query) ** 3) if expand else query)
+            return np.argsort(-np.array(mixed) @ stored.T, axis=1)[:, :k]
+
+        return score(cse.load(bert_folder, "mean").encode, data, search)
+
+    found = []
+    for options, smooth, expand in (
+        (["--smooth", 2], 2, 2),
+        (["--smooth", 2, "--expand", 0], 2, 0),
+        (["--expand", 3], 0, 3),
+    ):
+        given = ["retrieval", "--model", bert_folder, "--pooling", "mean", "--data", data, "--json", path, *options]
+        assert run("evaluate", *given, "--overwrite").exit_code == 0
+        saved = json.loads(path.read_text())
+        found.append(next(iter(saved["models"].values()))["scores"]["toy"])
+        assert found[-1] == scored(smooth, expand)
+        assert [saved["protocol"].get(name, 0) for name in ("smooth", "expand")] == [smooth, expand]
+    assert found[0] != found[1] != found[2]
+    refused(run("evaluate", *given[:-2]), 3, "'expand': 3", "holds retrieval under")
+    refused(run("evaluate", *given[:-2], "--smooth", 2, "--store", "milvus://127.0.0.1:1/x"), 2, "leave out --store")
+    refused(
+        run("evaluate", "sts", "--model", bert_folder, "--data", data, "--smooth", 2), 2, "only for the retrieval task"
+    )

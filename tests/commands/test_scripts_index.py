@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.commands import build_index, encode, search
+from cse.vectors import smoothed
 from index import VectorIndex
 from index.manifest import read_manifest, write_manifest
 
@@ -231,17 +232,18 @@ def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkey
     """The first finds at its end that a second one came in between."""
     for name in ("first", "second"):
         (tmp_path / name).write_text(f"the {name} sentence\n")
-    append, beside = build_index._append, []
+    add, beside = VectorIndex.add, []
 
-    def overtaken(*given: Any, **named: Any) -> None:
-        append(*given, **named)
+    def overtaken(*given: Any, **named: Any) -> np.ndarray:
+        rows = add(*given, **named)
         if not beside:
             beside.append("begun")
             assert (
                 run_build(tmp_path / "second", "--model", "promptbert", "--output", folder, "--append").exit_code == 0
             )
+        return rows
 
-    monkeypatch.setattr(build_index, "_append", overtaken)
+    monkeypatch.setattr(VectorIndex, "add", overtaken)
     refused = run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append")
     assert_refused(refused, 3, "another program changed it during this run; run this command again")
     assert VectorIndex.load(folder).texts(range(6)) == [*CORPUS, "the second sentence"]
@@ -280,6 +282,48 @@ def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
     assert (tmp_path / "parts" / "manifest.json").read_bytes() == before
     assert run_build(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts", "--append").exit_code == 0
     assert len(VectorIndex.load(tmp_path / "parts")) == 2 * len(CORPUS)
+
+
+def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
+    corpus: Path, tmp_path: Path, folder: Path
+) -> None:
+    given = ["--model", FOLDERS["promptbert"], "--input", str(corpus), "--output", str(tmp_path / "v"), "--shards", "2"]
+    assert CliRunner().invoke(encode.app, given).exit_code == 0
+    sources = {"s": ["--model", "promptbert"], "parts": ["--vectors", tmp_path / "v"]}
+    sources["resumed"] = [*sources["s"], "--resume"]
+    raw = VectorIndex.load(folder).contents()[1]
+    for name, source in sources.items():
+        done = run_build(corpus, *source, "--output", tmp_path / name, "--smooth", 2)
+        assert done.exit_code == 0, done.output
+        index = VectorIndex.load(tmp_path / name)
+        assert index.manifest.smooth == 2
+        np.testing.assert_allclose(index.contents()[1], smoothed(raw, 2), atol=1e-6)
+    query = cse.load(FOLDERS["promptbert"]).encode("a dog sings", normalize_embeddings=False)
+    for options, expand in (([], 2), (["--expand", 0], 0), (["--expand", 1], 1)):
+        shown = run_search(tmp_path / "s", "a dog sings", "-k", 3, *options).stdout
+        hits = index.hits(query, 3, expand=expand)
+        assert shown == "".join(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}\n" for hit in hits)
+    plain = VectorIndex.load(folder).hits(query, 5, expand=2)
+    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)["results"]
+    assert [hit["row"] for hit in printed] == [hit.row for hit in plain]
+    assert [hit["score"] for hit in printed] == pytest.approx([hit.score for hit in plain], abs=1e-6)
+
+
+def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_path: Path, loads: list[str]) -> None:
+    built = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "s", "--smooth", 2)
+    assert built.exit_code == 0
+    before = (tmp_path / "s" / "manifest.json").read_bytes()
+    loads.clear()
+    again = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "s", "--append")
+    assert_refused(again, 3, "smoothed over 2 neighbours", "build it again from all sentences with --smooth 2")
+    for options in (["--output", tmp_path / "s", "--append"], ["--store", "milvus://127.0.0.1:1/x"]):
+        refused = run_build(corpus, "--model", "promptbert", *options, "--smooth", 2)
+        assert (refused.exit_code, "for new indexes in folders" in refused.stderr) == (2, True)
+    refused = run_search("--store", "milvus://127.0.0.1:1/x", "a dog", "--expand", 2)
+    assert (refused.exit_code, "for indexes in folders" in refused.stderr) == (2, True)
+    assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "t", "--smooth", -1).exit_code == 2
+    assert run_search(tmp_path / "s", "a dog", "--expand", -1).exit_code == 2
+    assert (loads, (tmp_path / "s" / "manifest.json").read_bytes()) == ([], before)
 
 
 @pytest.mark.parametrize("given", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]])

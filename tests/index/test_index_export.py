@@ -13,7 +13,7 @@ from index_corpus import build, sentences, vectors
 
 from cse.publishing.export_files import EXPORT
 from cse.storage.writing import write_folder
-from cse.vectors import unit_rows
+from cse.vectors import smoothed, unit_rows
 from index import BuildSettings, VectorIndex
 from index.export import copy_index, fill
 from index.manifest import read_manifest
@@ -121,3 +121,15 @@ def test_a_copy_to_pass_on_tells_the_names_of_corpora_but_not_where_they_lay(
     assert copy_index(tmp_path / "mine", tmp_path / "copy").corpora == [told]
     assert read_manifest(tmp_path / "copy").corpora == [told]
     assert read_manifest(tmp_path / "mine").corpora == [typed]
+
+
+def test_the_card_of_a_smoothed_index_says_so(tmp_path: Path) -> None:
+    for name, smooth, said in (("s", 4, True), ("p", 0, False)):
+        index = build(tmp_path / name, "Flat", COUNT, smooth=smooth)
+        card = (exported(index, "parquet", tmp_path / f"{name}-out") / "README.md").read_text()
+        assert ("Each is mixed with its 4 nearest." in card) == said
+    np.testing.assert_allclose(
+        np.stack(pd.read_parquet(tmp_path / "s-out" / "index.parquet")["vector"]),
+        smoothed(vectors(COUNT), 4),
+        atol=1e-6,
+    )

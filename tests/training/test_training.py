@@ -22,10 +22,12 @@ from cse.backbones.backbone import set_dropout
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
+from cse.models.loading import load
+from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
-from cse.training.run import Run
+from cse.training.run import Run, dev_score
 from cse.training.step import contrast
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
@@ -218,6 +220,35 @@ def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
         train(encoder, run_of(encoder, seed=seed), tmp_path / folder)
     assert losses(tmp_path / "a") == losses(tmp_path / "b")
     assert losses(tmp_path / "a") != losses(tmp_path / "c")
+
+
+@pytest.mark.parametrize("method", ["promptbert", "conpvp", "dcpcse"])
+def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_is_trained(
+    method: str, bert_folder: Path, tmp_path: Path
+) -> None:
+    def trained(folder: str, **settings: float) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        torch.manual_seed(3)
+        encoder = make(str(bert_folder), method)
+        initial = {name: value.copy() for name, value in encoder.learned_arrays().items()}
+        train(encoder, run_of(encoder, **settings), tmp_path / folder)
+        return initial, read_arrays(find_weights(str(tmp_path / folder)))
+
+    initial, whole = trained("whole")
+    _, saved = trained("averaged", start_share=0.25)
+    assert whole.keys() == saved.keys()
+    for name, value in whole.items():
+        np.testing.assert_allclose(saved[name], 0.25 * initial[name] + 0.75 * value, atol=1e-6, err_msg=name)
+    assert any(not np.allclose(saved[name], value, atol=1e-5) for name, value in whole.items())
+    assert losses(tmp_path / "whole") == losses(tmp_path / "averaged")
+
+
+def test_a_dev_score_is_that_of_the_averaged_model(bert_folder: Path, tmp_path: Path) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    run = run_of(encoder, DEV, start_share=0.5, learning_rate=1e-2, eval_every=100)
+    summary = train(encoder, run, tmp_path / "out")
+    opened = load(str(tmp_path / "out"), backend="torch")
+    assert summary["best"] == summary["last"] == pytest.approx(dev_score(opened, run, 0), abs=2e-3)
+    assert summary["last"] != pytest.approx(dev_score(encoder, run, 0), abs=1e-2)
 
 
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""Scores without labels within one run: do they find the evaluation at which a model agrees best with labels?
+
+A model is trained on one half of a labelled set and scored on held-out texts of the other: label neighbours, and scores
+that need no labels. For each score: its rank correlation with the label neighbours over the evaluations of the run, and
+the label neighbours at the evaluation that it would keep.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.evaluation.clustering import same_label_neighbours
+from cse.evaluation.isotropy import uniformity
+from cse.evaluation.metrics import correlation_or_none
+from cse.text.labelled import distinct_sample, labelled_texts
+from cse.training.held_out import held_out_score
+from cse.vectors import nearest_others, unit_rows
+
+SCORES = ("concentration", "found", "halves", "uniformity", "words", "loss")
+NEAREST = 10
+RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("simcse", {}),
+    ("simcse", {"learning_rate": 1e-5, "temperature": 0.2}),
+    ("promptbert", {"learning_rate": 1e-5, "temperature": 0.2}),
+)
+Encode = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass
+class Course:
+    """A run: `neighbours` (percent) and scores without labels at the start and at each evaluation."""
+
+    name: str
+    neighbours: list[float] = field(default_factory=list)
+    scores: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in SCORES})
+
+    def line(self) -> str:
+        """The row of the run: start, best and last neighbours; of each score the correlation and what it keeps."""
+        ends = f"{self.name:<34}{self.neighbours[0]:>7.1f}{max(self.neighbours):>7.1f}{self.neighbours[-1]:>7.1f}"
+        return ends + "".join(f"{self.correlation(name):>8.2f}{self.kept(name):>7.1f}" for name in SCORES)
+
+    def correlation(self, name: str) -> float:
+        """Spearman's correlation of a score with the neighbours after the start; NaN where one of them is constant."""
+        found = correlation_or_none(np.array(self.scores[name][1:]), self.neighbours[1:])
+        return float("nan") if found is None else found / 100
+
+    def kept(self, name: str) -> float:
+        """The neighbours at the highest value of a score."""
+        return self.neighbours[int(np.argmax(self.scores[name]))]
+
+
+HEADER = f"{'run':<34}{'start':>7}{'best':>7}{'last':>7}" + "".join(f"{name[:8]:>9}{'kept':>6}" for name in SCORES)
+
+
+def summary(courses: Sequence[Course]) -> list[str]:
+    """A line per score: its mean correlation, the mean neighbours it keeps, and the most that it loses to the best."""
+    lines = []
+    for name in SCORES:
+        lost = [max(course.neighbours) - course.kept(name) for course in courses]
+        against = [course.kept(name) - course.neighbours[0] for course in courses]
+        mean = float(np.nanmean([course.correlation(name) for course in courses]))
+        lines.append(
+            f"{name:<16} correlation {mean:5.2f}, against the start {np.mean(against):+5.1f} ({min(against):+.1f} to "
+            f"{max(against):+.1f}), against the best {-np.mean(lost):5.1f} (at worst {-max(lost):.1f})"
+        )
+    return lines
+
+
+def follow(
+    file: Path, method: str, backbone: str, settings: Mapping[str, Any], *, evaluations: int, texts: int
+) -> Course:
+    """Train on half of a file of label<TAB>text lines and score `texts` of the rest after each of `evaluations`."""
+    from cse.training.loop import train
+    from cse.training.run import TrainRequest, prepare
+
+    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), 10**9, seed=0)
+    half = len(rows) // 2
+    scored = [row for row in rows[half:] if len(row.text.split()) >= 4][:texts]
+    held, labels = [row.text for row in scored], [row.label for row in scored]
+    settings = {"epochs": settings["max_steps"], **settings}  # enough for all steps
+    encoder, run = prepare(TrainRequest(method, [row.text for row in rows[:half]], backbone, settings=settings))
+    changed = " ".join(f"{settings[name]:g}" for name in ("learning_rate", "temperature") if name in settings)
+    course = Course(f"{file.stem} {method} {changed}".strip())
+    nearest_words = word_neighbours(held)
+    losses: list[float] = []
+
+    def score() -> None:
+        add_scores(course, lambda each: encoder.encode(list(each), batch_size=256), held, labels, nearest_words)
+        if losses:
+            course.scores["loss"].append(-float(np.mean(losses)))
+
+    every = run.steps // evaluations
+
+    def follow_step(entry: Mapping[str, Any]) -> None:
+        losses.append(entry["loss"])
+        if entry["step"] % every == 0:
+            score()
+            losses.clear()
+
+    score()
+    with tempfile.TemporaryDirectory() as folder:
+        train(encoder, run, Path(folder) / "run", report=follow_step, precision="bf16")
+    course.scores["loss"].insert(0, course.scores["loss"][0])  # the start has none
+    return course
+
+
+def add_scores(
+    course: Course, encode: Encode, texts: Sequence[str], labels: Sequence[str], nearest_words: np.ndarray
+) -> None:
+    """Add the scores of an encoder on texts, all but the loss, to a course."""
+    gold = np.unique(np.asarray(labels), return_inverse=True)[1]
+    vectors = np.asarray(encode(texts), dtype=np.float64)
+    whole = held_out_score(encode, texts)
+    course.neighbours.append(100 * same_label_neighbours(vectors, gold))
+    values = {
+        "concentration": whole.concentration, "found": whole.found, "halves": halves(encode, texts),
+        "uniformity": -uniformity(unit_rows(vectors)), "words": shared(nearest_words, nearest_others(vectors, NEAREST)),
+    }  # fmt: skip
+    for name, value in values.items():
+        course.scores[name].append(float(value))
+
+
+def halves(encode: Encode, texts: Sequence[str]) -> float:
+    """Mean reciprocal rank x 100 at which the odd words of a text find its even words among those of all texts."""
+    words = [text.split() for text in texts]
+    odd, even = (unit_rows(np.asarray(encode([" ".join(each[at::2]) for each in words]))) for at in (0, 1))
+    cosines = odd @ even.T
+    ranks = (cosines > np.diag(cosines)[:, None]).sum(axis=1) + 1
+    return float(100 * (1 / ranks).mean())
+
+
+def word_neighbours(texts: Sequence[str]) -> np.ndarray:
+    """(N, 10) the nearest other texts by the cosine of TF-IDF vectors."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return nearest_others(TfidfVectorizer(sublinear_tf=True).fit_transform(texts).toarray(), NEAREST)
+
+
+def shared(first: np.ndarray, second: np.ndarray) -> float:
+    """Percent of the neighbours (N, k) of a text that are in both."""
+    return 100 * float(np.mean([np.isin(a, b).mean() for a, b in zip(first, second, strict=True)]))
