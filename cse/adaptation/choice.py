@@ -51,7 +51,8 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
         if gains.get(best, 0.0) > MARGIN:
             return Choice(best, None, f"Use the new model: {CALLED[best]} has {gains[best]:.1f} points more of the "
                           "nearest texts with the same label than your model.")  # fmt: skip
-        return Choice(START, None, f"Keep your model: no candidate beat it by more than {MARGIN} points.")
+        why = f"no candidate beat it by more than {MARGIN} points" if sound else "no candidate could be used"
+        return Choice(START, None, f"Keep your model: {why}.")
     trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)
     judged = "" if trained is None else f" Whether {CALLED[trained]} is better still, only you can judge."
     if PROJECTION in sound:

@@ -28,6 +28,7 @@ def test_with_labels_the_best_that_beats_the_start_is_chosen(candidates: dict, r
     found = choose(stages)
     assert (found.result, found.candidate, found.kept) == (result, None, result == "start")
     assert ("Keep your model" in found.sentence) == found.kept
+    assert ("no candidate could be used" in found.sentence) == (not candidates)
 
 
 def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the_user() -> None:
