@@ -1,4 +1,4 @@
-"""Heads in weight files, as arrays: those of published checkpoints and pretrained poolers."""
+"""Heads as arrays: those in the weight files of published checkpoints, and pretrained poolers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ STORED = {  # name in the released checkpoints -> name here
         "LayerNorm.weight": "norm.weight", "LayerNorm.bias": "norm.bias",
     },
 }  # fmt: skip
+
+
+def head_width(arrays: Mapping[str, np.ndarray]) -> int:
+    """Return the width of a head's output."""
+    return len(next(array for name, array in arrays.items() if name.endswith(".bias")))
 
 
 def stored_head(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones; more are sampled
 WIDTH = 160  # characters shown of a text
+OWN = "own"  # the pooling that a model records
 
 
 def main(
@@ -40,7 +41,9 @@ def main(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the sample, the order, and which list is A.")] = 42,
-    pooling: Annotated[list[str] | None, typer.Option(help=f"{POOLING} Given twice: of START, then of RESULT.")] = None,
+    pooling: Annotated[
+        list[str] | None, typer.Option(help=f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
+    ] = None,
     family: Family = None,
     simulate: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The labels in this column vote, instead of you.")
@@ -175,7 +178,8 @@ def _open(
     from cse.models.loading import open_model
     from cse.models.names import resolve
 
-    poolings = (pooling[0], pooling[-1]) if pooling else (None, None)
+    given = [None if each == OWN else each for each in pooling]
+    poolings = (given[0], given[-1]) if given else (None, None)
     references = [
         resolve(name, each, family, lenient=True) for name, each in zip((start, result), poolings, strict=True)
     ]

@@ -27,9 +27,11 @@ from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
     from cse.runs.recipe import Recipe
+    from cse.training.run import Run
 
-
+SAMPLED = 1_000  # examples whose domain is looked at
 DATA, METHOD, RUN = "Data", "Method", "Run"
 PUBLISHED = "Settings, by default those published for the backbone"
 
@@ -149,6 +151,8 @@ def main(
     if dry_run:
         shown = asdict(plan(encoder, run))
     else:
+        if main_process() and recipe is None and not (supervised or resume):
+            _warn_if_narrow(encoder, run, settings)
         shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
             shown["pushed"] = _push(output, push_to_hub)
@@ -182,6 +186,23 @@ def _recipe(place: str | None, method: str | None) -> Recipe:
         return chosen_recipe(method, found)
     except ValueError as error:
         raise typer.BadParameter(with_flags(str(error), app)) from error
+
+
+def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> None:
+    """Print a line if the published rate and temperature meet texts of a narrow domain."""
+    import numpy as np
+
+    from cse.adaptation.narrowness import is_narrow
+
+    if any(settings.get(name) is not None for name in ("learning_rate", "temperature")):
+        return
+    count = len(run.examples)
+    rows = np.random.default_rng(0).permutation(count)[:SAMPLED]
+    if is_narrow(encoder, run.examples[sorted(rows.tolist())]["0"]):
+        log(
+            f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
+            "text: they often make such texts worse; scripts.adapt tries what suits them"
+        )
 
 
 def _check_push(name: str | None) -> None:

@@ -82,10 +82,12 @@ def vectors_graph(
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
-    """Return the graph of a head (`cse.engines.heads.HEADS`) from (B, d) to (B, d)."""
+    """Return the graph of a head (`cse.engines.heads`) from (B, d) to (B, m)."""
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     if kind is Head.TANH:
         found = op.tanh(_linear(hidden, arrays, "0"))
+    elif kind is Head.LINEAR:
+        found = _linear(hidden, arrays, "0")
     else:
         found = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
     return Model([found], [hidden], "head")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.backbones.head_files import head_width
 from cse.backbones.stored_backbone import WORDS, StoredBackbone, read_backbone
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
@@ -53,6 +54,7 @@ class OpenVinoEncoder(Encoder):
         self.head = None
         if method.head_when is When.ALWAYS:
             self.head = dict(head) if head else _empty_head(method.head, self.dim)
+            self.dim = head_width(self.head)
         if method.pooling is Pooling.STATIC_OUTPUT:
             self._check_words()
         self.freeze_embeddings = False
@@ -162,7 +164,7 @@ class OpenVinoEncoder(Encoder):
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
         rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
-        found = np.empty((sum(map(len, passes)), self.dim), np.float32)
+        found = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
         for states in self.graphs.states(rows, self.method.pooling):
             found[start : start + len(states)] = states
@@ -213,7 +215,8 @@ class OpenVinoEncoder(Encoder):
 
 
 def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
-    names = ("0.weight", "0.bias") if kind is Head.TANH else ("dense.weight", "dense.bias", "norm.weight", "norm.bias")
+    transform = kind is Head.TRANSFORM
+    names = ("dense.weight", "dense.bias", "norm.weight", "norm.bias") if transform else ("0.weight", "0.bias")
     return {
         name: np.zeros((width, width) if name in ("0.weight", "dense.weight") else (width,), np.float32)
         for name in names

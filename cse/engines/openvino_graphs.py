@@ -50,7 +50,7 @@ class Graphs:
             yield request.infer(self._inputs(rows))[0].copy()
 
     def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
-        """Return (B, d) states after the head."""
+        """Return (B, m) states (B, d) after the head."""
         from cse.engines.graph import head_graph
 
         model = self._graph(kind, lambda: head_graph(kind, self.head, self.stored.eps))

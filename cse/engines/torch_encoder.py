@@ -18,6 +18,7 @@ from cse.backbones.backbone import (
     mlm_head,
     row_limit,
 )
+from cse.backbones.head_files import head_width
 from cse.encoding.batches import MOST_TOKENS, TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
 from cse.encoding.engine import Report
@@ -66,7 +67,10 @@ class TorchEncoder(PromptedBackbone, Encoder):
         """Return an encoder on a backbone that was read, with the arrays of its head."""
         model, tokenizer = read
         module = None if head is None else head_module(method.head, head, model.config)
-        return cls(model, tokenizer, method, head=module, **options)
+        encoder = cls(model, tokenizer, method, head=module, **options)
+        if head and method.head_when is When.ALWAYS:
+            encoder.dim = head_width(head)
+        return encoder
 
     @property
     def first_position(self) -> int:

@@ -50,9 +50,12 @@ READINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without
 
 
 class Head(str, Enum):
-    """Heads on the pooled vector: a new linear layer with tanh (SimCSE), or the masked LM's own transform."""
+    """Heads on the pooled vector: a linear layer with tanh (SimCSE's is a new one), the masked LM's own transform, or
+    a linear layer alone (as in sentence-transformers).
+    """
 
     TANH = "tanh"
+    LINEAR = "linear"
     TRANSFORM = "transform"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from cse.engines.devices import best_device, device_of, gpu_is_possible, named_d
 from cse.errors import ArtefactError
 from cse.methods.method import UNTRAINED, When
 from cse.models.checkpoint import load_checkpoint
+from cse.models.dense import dense_arrays
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import CONFIG, Kind, ModelReference, location, resolve
@@ -129,6 +131,9 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
         if not any(key.startswith(places) for key in weights):
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
         head = stored_head(reference.name, method.head, _width(reference.name), weights, places)
+    if recorded and recorded.dense:
+        method = replace(method, head=recorded.dense.head, head_when=When.ALWAYS)
+        head = dense_arrays(location(reference.name), recorded.dense, _width(reference.name))
     encoder = engine.open(
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
     )

@@ -136,7 +136,13 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
-    return _plain(name, None)
+    reference = _plain(name, None)
+    if reference.recorded and reference.recorded.dense:
+        raise ArtefactError(
+            f"{model} has a linear layer ({reference.recorded.dense.path}), which training would leave out; give the "
+            "model that it was fitted on"
+        )
+    return reference
 
 
 def check_name(model: str) -> None:

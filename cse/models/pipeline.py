@@ -14,6 +14,7 @@ from cse.backbones.additions import WORDS as TABLE
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 from cse.methods.serialise import from_json
+from cse.models.dense import dense_arrays, recorded_dense
 from cse.models.sentence_transformers import module_paths, recorded_calls
 from cse.storage.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.storage.writing import read_json
@@ -29,7 +30,6 @@ NAME = "sentence-transformers"
 CONFIG = "config.json"
 HEAD = "head"  # a subfolder with a head that is no module of sentence-transformers
 SPACE = "sentence"  # name of the prompt that is only a space
-DENSE = {"head.0.weight": "linear.weight", "head.0.bias": "linear.bias"}
 STRAY = 1e-6  # largest word weight of another token, relative to that of the mask
 SAVED = "transformers_version"  # key that transformers writes into a config.json, and this project does not
 PIPELINE_FILES = (
@@ -97,8 +97,10 @@ def open_pipeline(
             raise ArtefactError(f"{folder}: its slots {list(slots)} do not fit its template; {cure}")
         rows = words[list(slots)] if rows is None else rows
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
-    stored |= _head(folder / Path(head).name, method, cure) if head else {}
-    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights)
+    layer = _head(folder, Path(head).name, method, cure) if head and method.head_when is When.ALWAYS else {}
+    stored |= {f"head.{key}": array for key, array in layer.items()}
+    given = layer if layer and method.head is not Head.TRANSFORM else None  # it may have a width of its own
+    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=given)
     copy_learned({key: array for key, array in stored.items() if array is not None}, encoder, str(folder), cure)
     return encoder
 
@@ -158,18 +160,14 @@ def _method(record: dict[str, Any], place: str) -> Method:
         raise ArtefactError(f"{place}: the {KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
 
 
-def _head(folder: Path, method: Method, cure: str) -> dict[str, np.ndarray]:
-    """Return the head in a folder by the names of `learned_arrays`: a `Dense` module, or a head of this project."""
-    if method.head_when is not When.ALWAYS:
-        return {}
-    stored = read_arrays(find_weights(str(folder), SAFE))
-    check_finite(stored, str(folder), cure)
-    if method.head is not Head.TANH or not stored.keys() & set(DENSE.values()):
-        return {f"head.{name}": array for name, array in stored.items()}
-    for there in DENSE.values():
-        if there not in stored:
-            raise ArtefactError(f"{folder}: it has no {there}; {cure}")
-    return {here: stored[there] for here, there in DENSE.items()}
+def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:
+    """Return the head in a subfolder by the names of its module: a `Dense` module, or a head of this project."""
+    if method.head is not Head.TRANSFORM and (folder / path / CONFIG).is_file():
+        width = int(read_json(folder / CONFIG).get("hidden_size", 0))
+        return dense_arrays(str(folder), recorded_dense(str(folder), path), width)
+    stored = read_arrays(find_weights(str(folder / path), SAFE))
+    check_finite(stored, str(folder / path), cure)
+    return stored
 
 
 def _check_word_weights(folder: Path, cure: str) -> None:

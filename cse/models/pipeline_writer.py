@@ -8,19 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from cse.backbones.additions import KEY, ROLES
+from cse.backbones.backbone import as_arrays
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import Method, When
+from cse.methods.method import Head, Method, When
 from cse.methods.serialise import to_json
-from cse.models.pipeline import DENSE, HEAD, SAVED, SPACE
+from cse.models.dense import BIAS, WEIGHT
+from cse.models.pipeline import HEAD, SAVED, SPACE
 from cse.models.plain import PlainModel, Reading, bare_model, plain_model, reason_against
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 # Word weight of the mask in a run's folder. Further training cannot give other tokens a share beside it: their
 # gradients are below the epsilon of Adam. In float16, which has no such number, vectors are NaN; an export has 1.
 ONLY = 2.0**40
+ACTIVATIONS = {
+    Head.TANH: "torch.nn.modules.activation.Tanh", Head.LINEAR: "torch.nn.modules.linear.Identity"
+}  # fmt: skip
 REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
 
 
@@ -84,10 +90,12 @@ def write_pipeline(
         _write_word_weights(plain, weight, target / "1_WordWeights")
     mode = "cls" if plain.reading is Reading.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
-    write_json(folder / "config.json", {**_pooling(encoder.dim, mode), "include_prompt": True})
+    width = int(encoder.model.config.hidden_size)
+    write_json(folder / "config.json", {**pooling_json(width, mode), "include_prompt": True})
     modules.append("Pooling")
     if plain.head is not None:
-        _write_dense(plain.head, target / f"{len(modules)}_Dense", encoder.dim, files)
+        arrays = as_arrays(dict(plain.head.named_parameters()))
+        write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense", half=files.half)
         modules.append("Dense")
     paths = [f"{number}_{name}" if number else "" for number, name in enumerate(modules)]
     write_json(
@@ -182,7 +190,7 @@ def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
 
 
-def _pooling(width: int, mode: str) -> dict[str, Any]:
+def pooling_json(width: int, mode: str) -> dict[str, Any]:
     """Return the configuration of a pooling, with keys that every version of the package reads."""
     return {
         "word_embedding_dimension": width,
@@ -191,12 +199,15 @@ def _pooling(width: int, mode: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_dense(head: torch.nn.Module, folder: Path, width: int, files: WeightFiles) -> None:
-    from safetensors.torch import save_file
+def write_dense(arrays: Mapping[str, np.ndarray], kind: Head, folder: Path, *, half: bool = False) -> None:
+    """Write a head, a linear layer of `0.weight` (m, n) and `0.bias` (m,), as a `Dense` module."""
+    from safetensors.numpy import save_file
 
-    activation = "torch.nn.modules.activation.Tanh"
-    shape = {"in_features": width, "out_features": width, "bias": True, "activation_function": activation}
+    outputs, inputs = arrays["0.weight"].shape
+    shape = {"in_features": inputs, "out_features": outputs, "bias": True, "activation_function": ACTIVATIONS[kind]}
     write_json(folder / "config.json", shape)
-    there = {here.removeprefix("head."): name for here, name in DENSE.items()}
-    tensors = {there[name]: tensor for name, tensor in head.named_parameters()}
-    save_file(files.tensors(tensors), folder / "model.safetensors")
+    stored = {WEIGHT: arrays["0.weight"], BIAS: arrays["0.bias"]}
+    dtype = np.float16 if half else np.float32
+    save_file(
+        {name: np.ascontiguousarray(array, dtype) for name, array in stored.items()}, folder / "model.safetensors"
+    )

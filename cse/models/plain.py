@@ -90,7 +90,7 @@ def reason_against(encoder: TorchEncoder) -> str:
         return "subtracts its template's bias, which depends on the length of the sentence"
     if method.pooling not in (Pooling.TOKEN, Pooling.MEAN):
         return f"pools by {method.pooling.value}"
-    if method.head_when is When.ALWAYS and method.head is not Head.TANH:
+    if method.head_when is When.ALWAYS and method.head is Head.TRANSFORM:
         return "has a head of several layers"
     if not getattr(encoder.tokenizer, "is_fast", False):
         return "has a tokenizer without a tokenizer.json"

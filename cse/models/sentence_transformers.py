@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 from cse.errors import ArtefactError
-from cse.storage import hub
+from cse.models.dense import RecordedDense, read_part, recorded_dense
 
+PIPELINE = ("Transformer", "Pooling", "Dense", "Normalize")  # the order of the modules that are read
 POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 
@@ -27,40 +26,45 @@ class RecordedCalls:
 
 @dataclass(frozen=True)
 class RecordedPooling:
-    """Pooling, maximum length in tokens (special ones included) and call defaults of a sentence-transformers model."""
+    """Pooling, maximum length in tokens (special ones included), call defaults and the linear layer after the pooling
+    of a sentence-transformers model.
+    """
 
     pooling: str
     max_length: int | None
     calls: RecordedCalls = RecordedCalls()
+    dense: RecordedDense | None = None
 
 
 def recorded_pooling(name: str) -> RecordedPooling | None:
     """Return the pooling that a model records; None for a plain transformers model.
 
-    Vectors are not normalised, even if the pipeline ends with normalisation. Raises ArtefactError for a pipeline with
-    more than a backbone, a mean or first-token pooling and normalisation.
+    Vectors are not normalised, even if the pipeline ends with normalisation. Raises ArtefactError for a pipeline other
+    than a backbone, a mean or first-token pooling, at most one linear layer, and at most one normalisation.
     """
-    kinds = module_paths(name)
-    if kinds is None:
+    modules = _modules(name)
+    if modules is None:
         return None
+    kinds, order = dict(modules), [kind for kind, _ in modules]
     try:
-        chosen = _read(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
+        chosen = read_part(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
         modes = [key for key, on in (chosen or {}).items() if key.startswith("pooling_mode_") and on is True]
         modes = [chosen["pooling_mode"]] if chosen and "pooling_mode" in chosen else modes
         transformer = kinds.get("Transformer", "")
-        config = _read(name, "sentence_bert_config.json") or {}
+        config = read_part(name, "sentence_bert_config.json") or {}
         length, lowers = config.get("max_seq_length"), config.get("do_lower_case")
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
-    if kinds.keys() - {"Transformer", "Pooling", "Normalize"} or len(modes) != 1 or modes[0] not in POOLINGS:
+    if order != [kind for kind in PIPELINE if kind in kinds] or len(modes) != 1 or modes[0] not in POOLINGS:
         raise ArtefactError(
-            f"{name}: its pipeline ({', '.join(kinds)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
-            "backbone with mean or cls pooling; give `pooling` to read the backbone alone"
+            f"{name}: its pipeline ({', '.join(order)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
+            "backbone with mean or cls pooling and at most one linear layer; give `pooling` to read the backbone alone"
         )
     if transformer or lowers:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
         raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
-    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name))
+    dense = recorded_dense(name, kinds["Dense"]) if "Dense" in kinds else None
+    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name), dense)
 
 
 def module_paths(name: str) -> dict[str, str] | None:
@@ -68,9 +72,15 @@ def module_paths(name: str) -> dict[str, str] | None:
 
     Raises ArtefactError for a damaged file.
     """
-    modules = _read(name, "modules.json")
+    modules = _modules(name)
+    return None if modules is None else dict(modules)
+
+
+def _modules(name: str) -> list[tuple[str, str]] | None:
+    """Class and subfolder of each module in order; None without a `modules.json`."""
+    modules = read_part(name, "modules.json")
     try:
-        return modules and {module["type"].rsplit(".", 1)[-1]: str(module["path"]) for module in modules}
+        return modules and [(module["type"].rsplit(".", 1)[-1], str(module["path"])) for module in modules]
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
 
@@ -78,7 +88,7 @@ def module_paths(name: str) -> dict[str, str] | None:
 def recorded_calls(name: str) -> RecordedCalls:
     """Return the defaults of a sentence-transformers model's calls. Raises ArtefactError for a damaged file."""
     file = "config_sentence_transformers.json"
-    value = _read(name, file) or {}
+    value = read_part(name, file) or {}
     try:
         prompts = tuple((str(key), str(text or "")) for key, text in (value.get("prompts") or {}).items())
         default, kept, function = map(value.get, ("default_prompt_name", "truncate_dim", "similarity_fn_name"))
@@ -86,13 +96,5 @@ def recorded_calls(name: str) -> RecordedCalls:
         raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
     if default is not None and default not in dict(prompts):
         raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
-    tokens = (_read(name, "tokenizer_config.json") or {}).get("model_max_length")  # version 6 records a length here
+    tokens = (read_part(name, "tokenizer_config.json") or {}).get("model_max_length")  # version 6 records a length here
     return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
-
-
-def _read(name: str, file: str) -> Any:
-    path = hub.cached_file(name, file)
-    try:
-        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ArtefactError(f"{name}: {file} is damaged ({error})") from error

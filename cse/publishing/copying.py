@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 OTHER_FILES = (  # files other than weights that opening a model reads
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
-    "merges.txt", "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
+    "merges.txt", "modules.json", "sentence_bert_config.json", "*_Pooling/config.json", "*_Dense/config.json",
+    "*_Dense/model.safetensors",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import cse
 
 NAMES = [
     "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
-    "judge", "topics", "duplicates",
+    "judge", "topics", "duplicates", "adapt",
     "runs",
 ]  # fmt: skip
 

@@ -73,7 +73,7 @@ def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("modules", "pooling", "message"),
     [
-        ([TRANSFORMER, POOLING, {"path": "2", "type": "x.Dense"}], {"pooling_mode_mean_tokens": True}, "Dense"),
+        ([TRANSFORMER, POOLING, {"path": "2", "type": "x.LayerNorm"}], {"pooling_mode_mean_tokens": True}, "LayerNorm"),
         ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, "pooling_mode_max_tokens"),
         (
             [TRANSFORMER, POOLING],

@@ -74,6 +74,7 @@ SHORTENED = {
     "--init ": "--tokens 2048 --precision no",  # its pieces and layers stay, as a blend needs them
     "scripts.pretrain": "--tokens 8192 --vocabulary 2000 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8 --precision no",  # bf16 is slow where CPUs lack it
+    "scripts.adapt": "--minutes 0.05",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
 RUN = subprocess.run

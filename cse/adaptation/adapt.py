@@ -1,0 +1,166 @@
+"""`adapt`: from a file of texts to a model that suits them, or to the advice to keep the start."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cse.adaptation.candidates import PER_COMPONENT, Trial
+from cse.adaptation.choice import FOLDERS, PROJECTION, START, TRAINED, TRAINING, Choice, choose
+from cse.adaptation.facts import split, text_facts
+from cse.adaptation.projected import check_projectable
+from cse.adaptation.projection import COMPONENTS
+from cse.adaptation.report import changed_neighbours, page
+from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
+from cse.analysis.judgement import texts_digest
+from cse.models.loading import open_model
+from cse.models.names import BACKBONE, ModelReference, resolve
+from cse.storage.reservation import reserved
+from cse.text.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
+
+LEAST_TEXTS = PER_COMPONENT * COMPONENTS * 5 // 4  # four fifths of them are fitted on
+MOST_TEXTS = 100_000  # different ones; more are sampled
+MINUTES = 30.0
+Note = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class AdaptRequest:
+    """A request: texts in `data`, in the column `column`, their labels in the column `label`; a start and its pooling.
+
+    `minutes` bounds the whole run.
+    """
+
+    data: str
+    backbone: str = BACKBONE
+    pooling: str | None = None
+    column: str | None = None
+    label: str | None = None
+    minutes: float | None = MINUTES
+    seed: int = 42
+
+
+def adapt(
+    request: AdaptRequest,
+    output: str | Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    note: Note = lambda line: None,
+) -> dict[str, Any]:
+    """Look at texts, try a projection and training, write the better model with a report, and return the report.
+
+    `output` becomes a folder for `cse.load` and sentence-transformers with `report.html` and `report.json`; if nothing
+    beats the start, it holds the report alone. Without labels a trained model is in its subfolder `candidate`, for
+    `cse judge`. `note` gets lines on the progress. A killed run continues with `resume` from its last finished stage.
+    Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
+    """
+    place = Path(output)
+    if request.minutes is not None and not 0 < request.minutes < float("inf"):
+        raise ValueError(f"minutes is {request.minutes!r}; give a number above 0")
+    with reserved(place):
+        check_output(place, resume=resume, overwrite=overwrite)
+        every = list(labelled_texts(request.data, request.column, request.label).rows)
+        _check(request, every)
+        rows = distinct_sample(every, MOST_TEXTS, request.seed)
+        reference = resolve(request.backbone, request.pooling)
+        encoder = open_model(reference)
+        check_projectable(reference, encoder)
+        asked = {name: value for name, value in asdict(request).items() if name != "minutes"}
+        read = texts_digest(f"{row.text}\0{row.label}" for row in rows)
+        record = {**asked, "texts": read, "fingerprint": encoder.fingerprint}
+        held, fit = split(rows, request.seed)
+        labels = [row.label for row in held] if request.label else []
+        _check_labels(request, labels)
+        workspace = Workspace.begin(place, record, request.minutes, resume)
+        trial = Trial(
+            reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
+        )  # fmt: skip
+        _run_stage(trial, START, note)
+        facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
+        note(facts.warning or str(facts))
+        for name in (PROJECTION, TRAINING, TRAINED):  # in the order of their cost
+            _run_stage(trial, name, note)
+        choice = choose(workspace.stages)
+        report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        models = [None if name in (None, START) else workspace.work / FOLDERS[name]
+                  for name in (choice.result, choice.candidate)]  # fmt: skip
+        files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), PAGE: page(report)}
+        workspace.publish(place, models[0], models[1], files)
+        return report
+
+
+def _run_stage(trial: Trial, name: str, note: Note) -> None:
+    """Try a candidate, unless it is finished already."""
+    make, what = {
+        START: (trial.start, f"scoring {trial.encoder.name}"), PROJECTION: (trial.projection, "fitting a projection"),
+        TRAINING: (trial.training, "training"),
+        TRAINED: (trial.trained_projection, "fitting a projection of the trained model"),
+    }[name]  # fmt: skip
+    if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
+        return
+    if name not in trial.workspace.stages:
+        note(what)
+    found = trial.workspace.stage(name, make)
+    if "left_out" in found:
+        note(f"left out: {found['left_out']}")
+
+
+def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:
+    check_texts(request.data, [row.text for row in rows], LEAST_TEXTS, "an adaptation")
+
+
+def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
+    known = [label for label in labels if label]
+    if request.label and not 1 < len(set(known)) < len(known):
+        what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
+        raise ValueError(
+            f"{request.data}: the labels in {request.label!r} of the held-out texts are {what}; give another `label`, "
+            "or none"
+        )
+
+
+def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
+    workspace = trial.workspace
+    scored = [
+        name for name in ("trained-projection", "training", "projection") if "guard" in workspace.stages.get(name, {})
+    ]
+    compared = choice.candidate if choice.kept else choice.result
+    compared = compared or (scored[-1] if scored else START)
+    return {
+        "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
+        "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
+        "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
+        "commands": _commands(request, place, trial.reference, choice),
+        "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), trial.held),
+    }  # fmt: skip
+
+
+def _commands(request: AdaptRequest, place: Path, reference: ModelReference, choice: Choice) -> dict[str, str]:
+    """Return the commands that repeat the adaptation and that judge its models, by what they do."""
+    data = {"column": request.column, "label": request.label, "pooling": request.pooling}
+    given = {"output": str(place), "backbone": request.backbone, **data, "seed": request.seed,
+             "minutes": request.minutes}  # fmt: skip
+    found = {"repeat": _command("adapt", [request.data], given)}
+    # A pooling given once would read the result's backbone without its projection.
+    pooling = [] if reference.pooling in (None, "mean") else [reference.pooling, "own"]
+    texts = {"data": request.data, "column": request.column, "pooling": pooling}
+    for what, name, folder in (
+        ("judge the result", choice.result, place), ("judge the candidate", choice.candidate, place / CANDIDATE)
+    ):  # fmt: skip
+        if name not in (None, START):
+            found[what] = _command("judge", [request.backbone, str(folder)], texts)
+    return found
+
+
+def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
+    given = [
+        (f"--{key}", str(each))
+        for key, value in options.items() if value is not None
+        for each in (value if isinstance(value, list) else [value])
+    ]  # fmt: skip
+    return shlex.join(["cse", name, *words, *(word for pair in given for word in pair)])

@@ -1,0 +1,159 @@
+"""Candidates of an adaptation: the start, a projection, training, and training with a projection; and their scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.adaptation.projected import copy_plain, raw_vectors, write_projected
+from cse.adaptation.projection import COMPONENTS, Projection, fit_projection
+from cse.adaptation.workspace import Workspace
+from cse.encoding.encoder import Encoder
+from cse.evaluation.label_scores import label_scores
+from cse.models.checkpoint import read_checkpoint_config
+from cse.models.loading import load, on_torch
+from cse.models.names import Kind, ModelReference, resolve
+from cse.storage.writing import write_folder
+from cse.training.held_out import MOST as MOST_GUARDED
+from cse.training.held_out import held_out_score
+
+MOST_FITTED = 20_000  # texts of a projection
+PER_COMPONENT = 4  # texts that a component needs at least
+BATCH, STEPS, EVERY = 64, 75, 15
+EPOCHS = 5  # most passes over few texts
+SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BATCH, "eval_every": EVERY}
+COST = 4.5  # of a text in a step of training, in texts encoded by the fastest engine: forward and backward, on PyTorch
+
+
+class OutOfTimeError(Exception):
+    """The time of the adaptation is over."""
+
+
+@dataclass
+class Trial:
+    """What all candidates share: the start, the texts to fit on, the held-out texts, and their labels if they have any.
+
+    `place` is the folder of the stages.
+    """
+
+    reference: ModelReference
+    encoder: Encoder
+    fit: Sequence[str]
+    held: Sequence[str]
+    labels: Sequence[str]
+    seed: int
+    workspace: Workspace
+
+    @property
+    def place(self) -> Path:
+        """The folder in which candidates are written."""
+        return self.workspace.work
+
+    def scores(self, name: str, encoder: Encoder, vectors: np.ndarray | None = None) -> dict[str, Any]:
+        """Return a candidate's dimension, its guard and, with labels, its scores; keep its held-out vectors."""
+        found = raw_vectors(encoder, self.held) if vectors is None else vectors
+        self.workspace.keep(name, found)
+        guard = asdict(held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[:MOST_GUARDED]))
+        value: dict[str, Any] = {"dimension": found.shape[1], "guard": guard}
+        if self.labels:
+            rows = [row for row, label in enumerate(self.labels) if label]
+            value["labels"] = label_scores(found[rows], [self.labels[row] for row in rows])
+        return value
+
+    # -- stages -------------------------------------------------------------------------------------------------
+
+    def start(self) -> dict[str, Any]:
+        """Score the start, and measure its speed in texts a second."""
+        self.encoder.encode(list(self.held[:8]))  # compiles what the first call needs
+        began = time.monotonic()
+        vectors = raw_vectors(self.encoder, self.held)
+        speed = len(self.held) / max(1e-3, time.monotonic() - began)
+        return {"texts_per_second": round(speed, 1), **self.scores("start", self.encoder, vectors)}
+
+    def projection(self) -> dict[str, Any]:
+        """Fit and score a projection of the start, on as many texts as half of the time that is left allows."""
+        return self._projected("projection", self.reference, self.encoder)
+
+    def training(self) -> dict[str, Any]:
+        """Train the start, and score the model of the best evaluation."""
+        if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+            return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
+        steps = self._steps()
+        if steps < EVERY:
+            return left_out(f"{EVERY} batches of training do not fit in the time")
+        try:
+            trained, record = self._train(steps)
+        except OutOfTimeError:
+            return left_out("training took longer than the time that was left")
+        if record.get("best") is not None and record["best"] <= record["start"]:
+            return left_out("no evaluation of the training beat the start")
+
+        def fill(target: Path) -> None:
+            from cse.models.plain import plain_model
+
+            tensors = plain_model(on_torch(trained)).tensors
+            copy_plain(self.reference, self.encoder, target, {name: each.numpy() for name, each in tensors.items()})
+
+        write_folder(self.place / "trained", fill)
+        return {"record": record, **self.scores("training", load(str(self.place / "trained")))}
+
+    def trained_projection(self) -> dict[str, Any]:
+        """Fit and score a projection of the trained model."""
+        folder = str(self.place / "trained")
+        return self._projected("trained-projection", resolve(folder), load(folder))
+
+    def _projected(self, name: str, reference: ModelReference, encoder: Encoder) -> dict[str, Any]:
+        speed, left = self.workspace.stages["start"]["texts_per_second"], self.workspace.left
+        count = min(len(self.fit), MOST_FITTED, int(max(0.0, min(left / 2 * speed, MOST_FITTED))))
+        components = min(COMPONENTS, encoder.dim // 2)
+        if count < PER_COMPONENT * components:
+            return left_out(f"to encode {PER_COMPONENT * components} texts does not fit in the time")
+        found: Projection = fit_projection(raw_vectors(encoder, self.fit[:count]), components)
+        write_folder(
+            self.place / name, lambda target: write_projected(reference, encoder, found, count, target)
+        )  # fmt: skip
+        facts = {"texts": count, "components": components, "explained": round(found.explained, 4)}
+        return {**facts, **self.scores(name, load(str(self.place / name)))}
+
+    def _steps(self) -> int:
+        """The batches of training that fit in the time, by the measured speed: whole evaluations, `STEPS` at most."""
+        speed = self.workspace.stages["start"]["texts_per_second"]
+        guarded = 2 * min(MOST_GUARDED, len(self.fit) // 5)  # texts encoded by an evaluation
+        per_evaluation = (EVERY * BATCH * 2 * COST + guarded * 1.5) / speed
+        whole = self.workspace.left / per_evaluation - 1  # the evaluation of the start, and the projection after it
+        return EVERY * int(min(STEPS // EVERY, max(0.0, whole)))
+
+    def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
+        from cse.runs.api import train
+        from cse.training.held_out import LEAST, SHARE, WORDS
+
+        output = self.place / "training"
+        pooling = self.reference.recorded.pooling if self.reference.recorded else self.reference.pooling
+        long = sum(len(text.split()) >= WORDS for text in self.fit)
+        batches = max(1, len(self.fit) * 4 // 5 // BATCH)
+        record: dict[str, Any] = {
+            "method": "simcse", "pooling": pooling, "seed": self.seed, "max_steps": steps, **SETTINGS,
+            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if long >= LEAST * SHARE else "none",
+        }  # fmt: skip
+
+        def watch(entry: Any) -> None:
+            if self.workspace.left < 0:
+                raise OutOfTimeError
+
+        if not output.is_dir():  # else it was finished before a kill
+            begun = output.with_name("training.partial").is_dir()
+            train(
+                data=list(self.fit), backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
+                progress=False, **record,
+            )  # fmt: skip
+        return load(str(output)), {**record, **read_checkpoint_config(output).training["dev"]}
+
+
+def left_out(reason: str) -> dict[str, Any]:
+    """The result of a stage that gives no candidate, with the reason."""
+    return {"left_out": reason}

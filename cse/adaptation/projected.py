@@ -1,0 +1,203 @@
+"""A model with a projection after its pooling, as a sentence-transformers folder of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.adaptation.projection import COMPONENTS, Projection, fit_projection
+from cse.encoding.encoder import Encoder
+from cse.methods.method import Head, When
+from cse.models.loading import on_torch, open_model
+from cse.models.names import Kind, ModelReference, location, resolve
+from cse.storage import hub
+from cse.storage.weights import SINGLE, find_weights, read_arrays
+from cse.storage.writing import FolderKind, read_json, write_folder
+
+RECORD = "projection.json"
+COPIED = (  # files other than weights that opening a model reads, here or in sentence-transformers
+    "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
+)  # fmt: skip
+MODEL_FILES = (
+    *COPIED, SINGLE, "modules.json", RECORD, "README.md", "cse_export.json", "modeling_prefix.py",
+    *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
+      for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
+)  # fmt: skip
+PROJECTED = FolderKind("a model with a projection", RECORD, ("components", "texts"), MODEL_FILES)
+PLAIN_POOLINGS = ("mean", "cls")
+NO_POOLER = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose class takes `add_pooling_layer`
+MODULES = "sentence_transformers.models."  # valid in every version of the package
+
+
+def project(
+    model: str,
+    texts: Sequence[str],
+    output: str | Path,
+    *,
+    components: int = COMPONENTS,
+    pooling: str | None = None,
+    overwrite: bool = False,
+) -> Projection:
+    """Fit a projection on texts and write the model with it to the folder `output`, for cse and sentence-transformers.
+
+    Raises ValueError as `fit_projection` and `check_projectable` do, and if `output` holds something else; an earlier
+    model with a projection is replaced only with `overwrite`.
+    """
+    place = Path(output)
+    PROJECTED.check_replaceable(place)
+    if not overwrite and place.is_dir() and any(place.iterdir()):
+        raise ValueError(f"{place} already holds a model; give another `output` or pass `overwrite`")
+    reference = resolve(model, pooling)
+    encoder = open_model(reference)
+    check_projectable(reference, encoder)
+    found = fit_projection(raw_vectors(encoder, texts), components)
+    write_folder(place, lambda target: write_projected(reference, encoder, found, len(texts), target), PROJECTED)
+    return found
+
+
+def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
+    """Return the (N, d) vectors of texts, of all dimensions and not normalised."""
+    with encoder.truncate_embeddings(None):
+        return encoder.encode(list(texts))
+
+
+def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
+    """Raise ValueError for a model that sentence-transformers cannot hold with a linear layer after its pooling."""
+    method = encoder.method
+    if method.head_when is When.ALWAYS:
+        raise ValueError(f"{encoder.name} has a linear layer or head already; give the model that it was fitted on")
+    if reference.kind is Kind.BACKBONE and reference.pooling not in PLAIN_POOLINGS:
+        raise ValueError(
+            f"{encoder.name}: sentence-transformers has no pooling {reference.pooling}; give `pooling` mean or cls"
+        )
+    if reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+        from cse.models.plain import reason_against
+
+        if reason := reason_against(on_torch(encoder)):
+            raise ValueError(f"{encoder.name} {reason}, so sentence-transformers cannot hold it with a projection")
+
+
+def write_projected(
+    reference: ModelReference, encoder: Encoder, projection: Projection, texts: int, target: Path
+) -> None:
+    """Write a model with a projection, fitted on so many texts, to an empty folder.
+
+    Files of a backbone or a sentence-transformers model are copied; any other model is written as `cse export` does.
+    """
+    if reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+        copy_plain(reference, encoder, target)
+        add_dense(target, projection)
+    else:
+        from cse.publishing.sentence_transformers import fill
+
+        fill(with_head(encoder, projection), target)
+    record = {
+        "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
+        "start": encoder.name, "fingerprint": encoder.fingerprint,
+    }  # fmt: skip
+    write_json(target / RECORD, record)
+
+
+def with_head(encoder: Encoder, projection: Projection) -> Any:
+    """Return the encoder on PyTorch with the projection as its head; it shares the weights."""
+    from cse.engines.heads import linear_head
+    from cse.engines.torch_encoder import TorchEncoder
+
+    plain = on_torch(encoder)
+    head = linear_head(Head.LINEAR, projection.arrays)
+    method = replace(plain.method, head=Head.LINEAR, head_when=When.ALWAYS)
+    headed = TorchEncoder(
+        plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
+        head=_filled(head, projection.arrays),
+    )  # fmt: skip
+    headed.prefix, headed.slots, headed.dim = plain.prefix, plain.slots, len(projection.components)
+    headed.backbone_fingerprint, headed.max_row_length = plain.backbone_fingerprint, plain.max_row_length
+    headed.prompts, headed.default_prompt_name = plain.prompts, plain.default_prompt_name
+    return headed
+
+
+def _filled(head: Any, arrays: dict[str, np.ndarray]) -> Any:
+    import torch
+
+    head.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    return head
+
+
+def copy_plain(
+    reference: ModelReference, encoder: Encoder, target: Path, weights: Mapping[str, np.ndarray] | None = None
+) -> None:
+    """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
+
+    The weights, or `weights` in their place, are written as float32; a backbone gets modules for its pooling and its
+    length.
+    """
+    from safetensors.numpy import save_file
+
+    name = location(reference.name)
+    for file in COPIED:
+        if (path := hub.cached_file(name, file)) is not None:
+            shutil.copyfile(path, target / file)
+    stored = read_arrays(find_weights(name)) if weights is None else weights
+    arrays = {
+        key: np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else None)
+        for key, array in stored.items()
+    }
+    save_file(arrays, target / SINGLE, {"format": "pt"})
+    config = read_json(target / "config.json")
+    config.pop("torch_dtype", None)
+    write_json(target / "config.json", {**config, "dtype": "float32"})
+    options = target / "sentence_bert_config.json"
+    known = read_json(options) if options.exists() else {}
+    if reference.recorded is None:
+        known |= {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
+    if config.get("model_type") in NO_POOLER and (reference.recorded is None or weights is not None):
+        known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
+    if known:
+        write_json(options, known)
+    from cse.models.pipeline_writer import pooling_json
+
+    mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)
+    write_json(target / "1_Pooling" / "config.json", {**pooling_json(int(config["hidden_size"]), mode)})
+    write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if _normalises(name) else [])])
+
+
+def add_dense(target: Path, projection: Projection) -> None:
+    """Add the projection, after the pooling, to a folder of `copy_plain`; all its dimensions are kept."""
+    from cse.models.pipeline_writer import write_dense
+
+    write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
+    last = ["Normalize"] if _normalises(str(target)) else []
+    write_modules(target, ["Transformer", "Pooling", "Dense", *last])
+    calls = target / "config_sentence_transformers.json"
+    if calls.exists():
+        write_json(calls, {**read_json(calls), "truncate_dim": None})
+
+
+def write_modules(target: Path, kinds: Sequence[str]) -> None:
+    """Write the `modules.json` of a pipeline whose first module lies in the folder itself."""
+    modules = [
+        {"idx": number, "name": str(number), "path": f"{number}_{kind}" if number else "", "type": MODULES + kind}
+        for number, kind in enumerate(kinds)
+    ]
+    (target / "modules.json").write_text(json.dumps(modules, indent=1), encoding="utf-8")
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object into a folder that is being filled."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _normalises(name: str) -> bool:
+    """True if a model's pipeline ends with normalisation."""
+    path = hub.cached_file(name, "modules.json")
+    return path is not None and any(
+        module["type"].endswith(".Normalize") for module in json.loads(path.read_text(encoding="utf-8"))
+    )

@@ -1,0 +1,161 @@
+"""The folders of an adaptation: the finished one, and the unfinished one with a result for each finished stage."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.adaptation.projected import MODEL_FILES
+from cse.errors import ArtefactError
+from cse.storage.replace import sweep
+from cse.storage.writing import FolderKind, partial_folder, read_json, write_file, write_folder, write_json
+from cse.training.state import check_folder
+
+REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
+ADAPTED = FolderKind(
+    "an adapted model", REPORT, ("run", "decision"),
+    (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
+)  # fmt: skip
+STAGES = ("start", "projection", "training", "trained", "trained-projection")
+UNFINISHED = FolderKind(
+    "an unfinished adaptation", MARK, ("request", "stages"),
+    (MARK, "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial", "training.partial/*", ".*"),
+)  # fmt: skip
+
+
+@dataclass
+class Workspace:
+    """The folder `work` of an unfinished adaptation of a `request`; `stages` are the results of the finished ones.
+
+    `limit` is the number of seconds that all stages may take together, or None. `run` names the run.
+    """
+
+    work: Path
+    request: dict[str, Any]
+    limit: float | None = None
+    stages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    run: str = ""
+    began: float = field(default_factory=time.monotonic)
+    earlier: float = 0.0  # seconds of the sessions before a kill
+
+    @classmethod
+    def begin(cls, output: Path, request: dict[str, Any], minutes: float | None, resume: bool) -> Workspace:
+        """Begin, or continue with `resume`. Raises ArtefactError if the unfinished one is of another request."""
+        work, limit = partial_folder(output), None if minutes is None else 60 * minutes
+        if not resume:
+            made = cls(work, request, limit, run=secrets.token_hex(8))
+            write_folder(work, lambda target: made.write(target / MARK), UNFINISHED)
+            return made
+        mark = read_json(work / MARK)
+        known = mark.get("request", {})
+        if odd := sorted(name for name in {*request, *known} if request.get(name) != known.get(name)):
+            raise ArtefactError(
+                f"{work}: begun with other {', '.join(odd)}; repeat the command as it was, or start again with "
+                "`overwrite`"
+            )
+        earlier = float(mark.get("seconds", 0))
+        return cls(work, request, limit, dict(mark["stages"]), str(mark.get("run", "")), earlier=earlier)
+
+    def write(self, path: Path) -> None:
+        """Write the mark of the folder."""
+        value = {"request": self.request, "run": self.run, "seconds": self.spent, "stages": self.stages}
+        write_json(path, value)
+
+    @property
+    def spent(self) -> float:
+        """Seconds of this run so far."""
+        return round(self.earlier + time.monotonic() - self.began, 1)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return float("inf") if self.limit is None else self.limit - self.spent
+
+    def stage(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the result of a stage, with its `seconds`; it is made, and kept, unless it is finished already."""
+        if name not in self.stages:
+            began = time.monotonic()
+            found = make()
+            self.stages[name] = {**found, "seconds": round(time.monotonic() - began, 1)}
+            self.write(self.work / MARK)
+        return self.stages[name]
+
+    def keep(self, name: str, vectors: np.ndarray) -> None:
+        """Keep the vectors (N, d) of the held-out texts by a candidate."""
+
+        def fill(fresh: Path) -> None:
+            with fresh.open("wb") as file:
+                np.save(file, vectors)
+
+        write_file(self.work / f"{name}.npy", fill)
+
+    def kept(self, name: str) -> np.ndarray:
+        """Return the vectors of the held-out texts by a candidate. Raises ArtefactError if they are damaged."""
+        path = self.work / f"{name}.npy"
+        try:
+            return np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise ArtefactError(f"{path}: damaged ({error}); start again with `overwrite`") from error
+
+    def publish(self, output: Path, model: Path | None, candidate: Path | None, files: Mapping[str, str]) -> None:
+        """Replace `output` by a model, a candidate and the text `files`, and delete the unfinished folder."""
+
+        def fill(target: Path) -> None:
+            for source, place in ((model, target), (candidate, target / CANDIDATE)):
+                if source is not None:
+                    shutil.copytree(source, place, dirs_exist_ok=True)
+            for name, text in files.items():
+                (target / name).write_text(text, encoding="utf-8")
+
+        write_folder(output, fill, ADAPTED)
+        drop(self.work)
+
+
+def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
+    """Raise ValueError if an adaptation may not write to `output`, ArtefactError if there is nothing to resume.
+
+    A finished one is replaced only with `overwrite`, other files never; an unfinished one is continued only with
+    `resume` and deleted only with `overwrite`.
+    """
+    work = partial_folder(output)
+    check_folder(output)
+    sweep(output)
+    UNFINISHED.check_replaceable(work)
+    if work.is_dir() and (not any(work.iterdir()) or _is_left_over(work, output)):
+        drop(work)
+    ADAPTED.check_replaceable(output)
+    begun = work.exists()
+    if output.is_dir() and any(output.iterdir()):
+        if resume and not begun:
+            raise ValueError(f"{output} is already finished; there is nothing to resume")
+        if not overwrite and not resume:
+            raise ValueError(f"{output} already holds something; give another `output` or pass `overwrite`")
+    if resume and not begun:
+        raise ArtefactError(f"{work}: nothing to resume; run once without `resume`")
+    if begun and not resume and not overwrite:
+        raise ValueError(f"{work} holds an unfinished adaptation; pass `resume` to go on or `overwrite` to drop it")
+
+
+def _is_left_over(work: Path, output: Path) -> bool:
+    """True if a run was killed after it wrote `output`."""
+    try:
+        finished = json.loads((output / REPORT).read_text(encoding="utf-8"))["run"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return bool(finished) and finished == read_json(work / MARK).get("run")
+
+
+def drop(work: Path) -> None:
+    """Delete an unfinished adaptation, its mark last, so that the remains of an interrupted deletion are recognised."""
+    for path in work.iterdir():
+        if path.name != MARK:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree(work)

@@ -1,0 +1,54 @@
+"""Adapt a model to your own texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cse.commands.cli import as_called, command, log, print_json
+from cse.commands.options import Pooling, model_option
+
+
+def main(
+    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    output: Annotated[Path, typer.Option(help="Folder for the model and the report.")],
+    backbone: Annotated[
+        str, model_option("The model to start from: bundled, a folder or hub id of a backbone or sentence model.")
+    ] = "bundled",
+    pooling: Pooling = None,
+    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of labels, which then decide; default: none.")] = None,
+    minutes: Annotated[float, typer.Option(min=0, help="Most minutes; what does not fit is left out.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Of the held-out texts and of training.")] = 42,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a killed run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an adapted model at --output.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
+
+    With labels a candidate has to beat your model on held-out texts. Without labels the projection is the result, and a
+    trained model is put beside it for you to judge. If nothing is better, you are told to keep your model.
+
+    Example: python -m scripts.adapt sentences.txt --output adapted
+
+    Example: python -m scripts.adapt table.csv --column text --label topic --output adapted
+    """
+    from cse.adaptation.adapt import AdaptRequest, adapt
+    from cse.adaptation.report import lines
+
+    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed)
+    report = adapt(request, output, resume=resume, overwrite=overwrite, note=log)
+    if json_output:
+        print_json(report)
+        return
+    for line in lines(report):
+        typer.echo(as_called(line))
+    typer.echo(f"report: {output / 'report.html'}")
+
+
+app = command(main)
+
+if __name__ == "__main__":
+    app()

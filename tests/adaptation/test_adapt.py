@@ -1,0 +1,293 @@
+"""An adaptation from texts to a model and its report: scores, choice, resumption, escaping, bad input."""
+
+import errno
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import WORDS
+from test_scripts import refused, run
+
+import cse
+from cse.adaptation import adapt as adapting
+from cse.adaptation import candidates, workspace
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.candidates import Trial
+from cse.adaptation.facts import split
+from cse.adaptation.projection import fit_projection
+from cse.evaluation.clustering import same_label_neighbours
+from cse.text.labelled import distinct_sample, labelled_texts
+
+TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
+
+
+def texts(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Rows (label, text): most words of a text are its topic's."""
+    rng, rows = np.random.default_rng(seed), []
+    for number in range(count):
+        label = list(TOPICS)[number % 2]
+        rows.append((label, " ".join([*rng.choice(TOPICS[label], 5), *rng.choice(WORDS, 3)])))
+    return rows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_training() -> Iterator[None]:
+    """Training of four batches of 16, an evaluation every second one."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"BATCH": 16, "STEPS": 4, "EVERY": 2}.items():
+            patched.setattr(candidates, name, value)
+        patched.setattr(candidates, "SETTINGS", {**candidates.SETTINGS, "batch_size": 16, "eval_every": 2})
+        yield
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("texts") / "texts.tsv"
+    file.write_text("".join(f"{label}\t{text}\n" for label, text in texts(400)))
+    return file
+
+
+@pytest.fixture(scope="module")
+def whole(table: Path, bert_folder: Path, short_training: None) -> dict[str, Any]:
+    """The report of a run with labels, in `whole` beside the table."""
+    return adapt(request(table, bert_folder), table.with_name("whole"))
+
+
+def request(table: Path, backbone: Path, label: bool = True, **changes: Any) -> AdaptRequest:
+    return AdaptRequest(
+        str(table), str(backbone), column="2", label="1" if label else None, seed=7, **{"minutes": None, **changes}
+    )
+
+
+def plain(report: dict[str, Any]) -> dict[str, Any]:
+    """A report without what differs between two equal runs."""
+    text = json.dumps({**report, "run": "", "commands": {}, "seconds": 0})
+    return json.loads(re.sub(r'"(seconds|texts_per_second)": [0-9.]+', r'"\1": 0', text))
+
+
+def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_written(
+    table: Path, bert_folder: Path, whole: dict[str, Any]
+) -> None:
+    stages = whole["stages"]
+    assert set(stages) >= {"start", "projection", "training"}
+    rows = distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7)
+    held, fit = split(rows, 7)
+    gold = np.unique([row.label for row in held], return_inverse=True)[1]
+    encoder = cse.load(str(bert_folder))
+    vectors = {"start": encoder.encode([row.text for row in held])}
+    vectors["projection"] = fit_projection(encoder.encode(fit), 16)(vectors["start"])
+    points = {name: stage["labels"]["neighbours"] for name, stage in stages.items() if "labels" in stage}
+    for name, found in vectors.items():
+        assert points[name] == pytest.approx(100 * same_label_neighbours(found, gold), abs=0.02)
+    best = max(points, key=lambda name: points[name])
+    wins = points[best] > points["start"] + 0.3
+    assert whole["decision"] == (best if wins else "start")
+    kept = {path.name for path in table.with_name("whole").iterdir()}
+    assert {"report.html", "report.json"} <= kept
+    assert ("model.safetensors" in kept) == wins
+    assert json.loads((table.with_name("whole") / "report.json").read_text()) == whole
+    assert not list(table.parent.glob("*.partial"))
+
+
+def test_without_labels_the_projection_is_the_result_and_the_trained_model_stands_beside_it(
+    table: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    start = shutil.copytree(bert_folder, tmp_path / "start")
+    report = adapt(request(table, start, label=False), tmp_path / "out")
+    shutil.rmtree(start)
+    assert report["decision"] == "projection"
+    sample = [text for _, text in texts(20, seed=5)]
+    places = [tmp_path / "out", *([tmp_path / "out" / "candidate"] if report["candidate"] else [])]
+    for folder in places:
+        wanted = SentenceTransformer(str(folder), device="cpu").encode(sample)
+        np.testing.assert_allclose(cse.load(str(folder), backend="openvino").encode(sample), wanted, atol=1e-5)
+    assert (report["candidate"] is not None) == ("guard" in report["stages"]["training"])
+    assert f"cse judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
+    changed = report["changed"]
+    assert 0 < len(changed) <= 10
+    assert all(len(each["before"]) == len(each["after"]) == 5 for each in changed)
+    assert all(set(each["before"]) != set(each["after"]) for each in changed)
+
+
+def test_the_page_escapes_texts_and_has_no_script(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
+    rows = [(label, f"<script>alert({number})</script> {text}") for number, (label, text) in enumerate(texts(400))]
+    file = tmp_path / "texts.tsv"
+    file.write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    adapt(request(file, bert_folder, label=False), tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "&lt;script&gt;alert(" in page
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=", page)
+
+
+@pytest.mark.parametrize("killed", ["projection", "training", "trained_projection"])
+def test_a_run_killed_between_stages_continues_to_the_same_report(
+    table: Path, bert_folder: Path, tmp_path: Path, killed: str, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
+) -> None:
+
+    def kill(self: Trial) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    def again(self: Trial) -> dict[str, Any]:
+        raise AssertionError("made twice")
+
+    if killed == "trained_projection" and "trained-projection" not in whole["stages"]:
+        pytest.skip("nothing was trained")
+    with monkeypatch.context() as patched:
+        patched.setattr(Trial, killed, kill)
+        with pytest.raises(KeyboardInterrupt):
+            adapt(request(table, bert_folder), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="holds an unfinished adaptation; pass `resume`"):
+        adapt(request(table, bert_folder), tmp_path / "out")
+    with pytest.raises(ValueError, match="begun with other label, texts"):
+        adapt(request(table, bert_folder, label=False), tmp_path / "out", resume=True)
+    monkeypatch.setattr(Trial, "start", again)
+    resumed = adapt(request(table, bert_folder), tmp_path / "out", resume=True)
+    assert plain(resumed) == plain(whole)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_run_killed_in_training_continues_from_its_state(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
+) -> None:
+    steps = []
+
+    def killing(self: Any) -> float:
+        if (tmp_path / "out.partial" / "training.partial").is_dir():
+            steps.append(1)
+            if len(steps) == 3:
+                raise KeyboardInterrupt
+        return float("inf")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workspace.Workspace, "left", property(killing))
+        with pytest.raises(KeyboardInterrupt):
+            adapt(request(table, bert_folder), tmp_path / "out")
+    assert (tmp_path / "out.partial" / "training.partial" / "state").is_dir()
+    assert plain(adapt(request(table, bert_folder), tmp_path / "out", resume=True)) == plain(whole)
+
+
+def test_what_is_left_by_a_kill_after_the_swap_is_cleared(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(work: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workspace, "drop", kill)
+        with pytest.raises(KeyboardInterrupt):
+            adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
+    assert (tmp_path / "out.partial").is_dir()
+    with pytest.raises(ValueError, match="is already finished"):
+        adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out", resume=True)
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_what_does_not_fit_in_the_time_is_left_out_and_said(table: Path, bert_folder: Path, tmp_path: Path) -> None:
+    report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
+    assert report["decision"] == "start"
+    assert "do not fit in the time" in report["stages"]["training"]["left_out"]
+    assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.json"}
+
+
+def test_training_that_takes_too_long_is_ended_and_left_out(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(self: workspace.Workspace) -> float:
+        return -1.0 if (self.work / "training.partial").is_dir() else float("inf")
+
+    monkeypatch.setattr(workspace.Workspace, "left", property(left))
+    report = adapt(request(table, bert_folder, label=False), tmp_path / "out")
+    assert report["stages"]["training"]["left_out"] == "training took longer than the time that was left"
+    assert (report["decision"], report["candidate"]) == ("projection", None)
+
+
+def test_a_trained_start_is_projected_and_not_trained_again(table: Path, bert_folder: Path, tmp_path: Path) -> None:
+    cse.train("simcse", [text for _, text in texts(40)], backbone=bert_folder, output=tmp_path / "start", max_steps=1,
+              progress=False, precision="no")  # fmt: skip
+    report = adapt(request(table, tmp_path / "start", label=False), tmp_path / "out")
+    shutil.rmtree(tmp_path / "start")
+    assert "is a trained model" in report["stages"]["training"]["left_out"]
+    assert report["decision"] == "projection"
+    assert cse.load(str(tmp_path / "out")).encode(["the dog"]).shape == (1, 16)
+
+
+def test_a_full_disk_ends_in_one_line_and_leaves_no_output(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*values: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", full)
+    done = run("adapt", table, "--column", "2", "--backbone", bert_folder, "--output", tmp_path / "out")
+    refused(done, 3, "cannot be written", "free some space")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_prints_the_short_form_or_json(table: Path, bert_folder: Path, tmp_path: Path) -> None:
+    words = (table, "--column", 2, "--label", 1, "--backbone", bert_folder, "--output", tmp_path / "out", "--minutes")
+    done = run("adapt", *words, 0.0001)
+    assert done.exit_code == 0, done.output
+    assert "Keep your model" in done.stdout
+    assert "400 texts" in done.stdout
+    refused(run("adapt", *words, 0.0001), 3, "already holds something")
+    again = run("adapt", *words, 0.0001, "--overwrite", "--json")
+    assert json.loads(again.stdout)["decision"] == "start"
+    (tmp_path / "out" / "mine.txt").write_text("keep")
+    refused(run("adapt", *words, 0.0001, "--overwrite"), 3, "mine.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "message"),
+    [
+        ("", (), "no text in it"),
+        ("one text\n", (), "only 1 in it"),
+        ("the same\n" * 500, (), "all its texts are the same"),
+        ("".join(f"text number {number}\n" for number in range(10)), (), "needs at least 320 different texts"),
+        ("sport\nworld\n" * 300, (), "look like labels"),
+        ("".join(f"{number}\t{text}\n" for number, (_, text) in enumerate(texts(400))), (2, 1), "are all different"),
+        ("".join(f"a\t{text}\n" for _, text in texts(400)), (2, 1), "are all the same"),
+    ],
+)
+def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(
+    bert_folder: Path, tmp_path: Path, content: str, words: tuple, message: str
+) -> None:
+    file = tmp_path / ("texts.tsv" if words else "texts.txt")
+    file.write_text(content)
+    columns = ("--column", words[0], "--label", words[1]) if words else ()
+    done = run("adapt", file, *columns, "--backbone", bert_folder, "--output", tmp_path / "out")
+    refused(done, 3, message)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(
+    table: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    common = ("adapt", table, "--column", 2, "--output", tmp_path / "out", "--backbone")
+    refused(run(*common, bert_folder, "--pooling", "first-last"), 3, "no pooling first-last")
+    refused(run(*common, tmp_path / "absent"), 4, "absent")
+    refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
+    assert adapting.LEAST_TEXTS == 320
+
+
+def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
+    table: Path, bert_folder: Path, tmp_path: Path
+) -> None:
+    report = adapt(request(table, bert_folder, label=False, pooling="cls", minutes=None), tmp_path / "out")
+    words = report["commands"]["judge the result"].split()[2:]
+    assert words[-4:] == ["--pooling", "cls", "--pooling", "own"]
+    judged = run("judge", *words, "--labels", 1, "--votes", 0)
+    assert judged.exit_code == 0, judged.output
+    assert "bert-cls" in judged.stdout

@@ -1,0 +1,48 @@
+"""The choice: by labels what beats the start by more than the margin, without them the projection, and no collapse."""
+
+import pytest
+
+from cse.adaptation.choice import choose
+
+SOUND = {"guard": {"concentration": 70.0, "found": 90.0, "cosine": 0.3}}
+COLLAPSED = {"guard": {"concentration": 99.0, "found": 10.0, "cosine": 0.999}}
+
+
+def labelled(points: float, guard: dict = SOUND) -> dict:
+    return {**guard, "labels": {"neighbours": points}}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "result"),
+    [
+        ({"projection": 70.3}, "start"),
+        ({"projection": 70.4}, "projection"),
+        ({"projection": 71.0, "training": 72.0, "trained-projection": 71.9}, "training"),
+        ({"projection": 71.0, "training": 60.0, "trained-projection": 75.0}, "trained-projection"),
+        ({"projection": 60.0, "training": 65.0}, "start"),
+        ({}, "start"),
+    ],
+)
+def test_with_labels_the_best_that_beats_the_start_is_chosen(candidates: dict, result: str) -> None:
+    stages = {"start": labelled(70.0), **{name: labelled(points) for name, points in candidates.items()}}
+    found = choose(stages)
+    assert (found.result, found.candidate, found.kept) == (result, None, result == "start")
+    assert ("Keep your model" in found.sentence) == found.kept
+    assert ("no candidate could be used" in found.sentence) == (not candidates)
+
+
+def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the_user() -> None:
+    start = {"start": SOUND, "training": SOUND}
+    assert choose({**start, "projection": SOUND, "trained-projection": SOUND}).candidate == "trained-projection"
+    alone = choose({**start, "projection": SOUND, "trained-projection": COLLAPSED})
+    assert (alone.result, alone.candidate) == ("projection", "training")
+    assert "only you can judge" in alone.sentence
+    left = choose({"start": SOUND, "projection": SOUND, "training": {"left_out": "no time"}})
+    assert (left.result, left.candidate) == ("projection", None)
+    kept = choose({"start": SOUND, "projection": COLLAPSED, "training": SOUND})
+    assert (kept.result, kept.candidate, kept.kept) == ("start", "training", True)
+
+
+def test_what_has_collapsed_is_never_chosen() -> None:
+    found = choose({"start": labelled(70.0), "projection": labelled(99.0, COLLAPSED), "training": labelled(71.0)})
+    assert found.result == "training"

@@ -1,0 +1,124 @@
+"""A projection is that of sklearn's PCA, and opens with its model here and in sentence-transformers."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES, WORDS
+
+import cse
+from cse.adaptation.projected import project, raw_vectors
+from cse.adaptation.projection import fit_projection
+from cse.publishing.export import export_model
+
+COMPONENTS = 5
+TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
+
+
+def theirs(folder: Path) -> np.ndarray:
+    """The vectors that sentence-transformers gives."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu").encode(SENTENCES)
+
+
+def test_it_is_the_projection_of_sklearn() -> None:
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    vectors = (rng.normal(size=(300, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
+    oracle = PCA(COMPONENTS, svd_solver="full").fit(vectors.astype(np.float64))
+    found = fit_projection(vectors, COMPONENTS)
+    np.testing.assert_allclose(found.mean, oracle.mean_, atol=1e-9)
+    np.testing.assert_allclose(found.components, oracle.components_, atol=1e-9)
+    assert found.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
+    np.testing.assert_allclose(found(vectors), oracle.transform(vectors), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "components", "message"),
+    [
+        (np.eye(4), 0, "components is 0; give a whole number of at least 1"),
+        (np.eye(4), True, "components is True"),
+        (np.eye(4)[:2], 3, "components is 3, but there are 2 texts"),
+        (np.ones((9, 4)), 5, "components is 5, but the model's vectors have 4 numbers; give at most 4"),
+        (np.full((9, 4), 0.1, np.float32), 2, "all texts have the same vector"),
+        (np.full((9, 4), np.nan), 2, "not finite"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(rows: np.ndarray, components: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit_projection(rows, components)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_an_untrained_backbone_gets_a_folder_that_both_open(backbone: str, pooling: str, tmp_path: Path) -> None:
+    start = shutil.copytree(backbone, tmp_path / "start")
+    encoder = cse.load(str(start), pooling)
+    wanted = fit_projection(raw_vectors(encoder, TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
+    project(str(start), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
+    shutil.rmtree(start)
+    folder = (tmp_path / "out").rename(tmp_path / "moved")
+    assert wanted.shape == (len(SENTENCES), COMPONENTS)
+    for backend in ("openvino", "torch"):
+        np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), wanted, atol=1e-5)
+    np.testing.assert_allclose(theirs(folder), wanted, atol=1e-5)
+
+
+def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    modules = [Transformer(str(bert_folder), max_seq_length=7), Pooling(32, "cls"), Normalize()]
+    prompts = {"prompts": {"query": "the dog "}, "default_prompt_name": "query"}
+    SentenceTransformer(modules=modules, device="cpu", truncate_dim=2, **prompts).save(str(tmp_path / "start"))
+    encoder = cse.load(str(tmp_path / "start"))
+    found = project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
+    opened = cse.load(str(tmp_path / "out"))
+    assert (opened.max_seq_length, opened.default_prompt_name, opened.dim) == (7, "query", COMPONENTS)
+    np.testing.assert_allclose(opened.encode(SENTENCES), found(raw_vectors(encoder, SENTENCES)), atol=1e-5)
+    unit = theirs(tmp_path / "out")
+    assert unit.shape == (len(SENTENCES), COMPONENTS)
+    np.testing.assert_allclose(unit, opened.encode(SENTENCES, normalize_embeddings=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["simcse", "promptbert"])
+def test_a_trained_model_is_written_as_its_export_with_the_layer(
+    bert_folder: Path, tmp_path: Path, method: str
+) -> None:
+    from cse.training.run import TrainRequest, prepare
+
+    encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
+    export_model(encoder, "sentence-transformers", tmp_path / "start")
+    wanted = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
+    project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
+    shutil.rmtree(tmp_path / "start")
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), wanted, atol=1e-5)
+    np.testing.assert_allclose(theirs(tmp_path / "out"), wanted, atol=1e-5)
+
+
+def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
+    for pooling, message in (
+        ("first-last", r"no pooling first-last; give `pooling` mean or cls"),
+        ("prompt-denoised", "no pooling prompt-denoised"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
+    project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS)
+    with pytest.raises(ValueError, match="has a linear layer or head already"):
+        project(str(tmp_path / "out"), TEXTS, tmp_path / "second", components=COMPONENTS)
+    assert not (tmp_path / "second").exists()
+
+
+def test_only_an_earlier_projection_is_replaced(bert_folder: Path, tmp_path: Path) -> None:
+    project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS)
+    with pytest.raises(ValueError, match="already holds a model"):
+        project(str(bert_folder), TEXTS, tmp_path / "out", components=3)
+    project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)
+    assert cse.load(str(tmp_path / "out")).dim == 3
+    (tmp_path / "out" / "mine.txt").write_text("keep")
+    with pytest.raises(ValueError, match=r"holds mine\.txt"):
+        project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)
