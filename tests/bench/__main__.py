@@ -274,6 +274,36 @@ def bench_judge(
     _print(json_output, {"votes": votes, "points": points, "sets": figures}, lines)
 
 
+def bench_adapt(
+    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
+    model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
+    components: Annotated[list[int], typer.Option(min=1, help="Dimensions kept; repeatable.")] = [64, 128, 192],  # noqa: B006
+    fit: Annotated[int, typer.Option(min=2, help="Texts that the projection is fitted on.")] = 3800,
+    scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    json_output: Json = False,
+) -> None:
+    """Fit projections as `scripts.adapt` does on some texts of a labelled set and score them on others.
+
+    Example: python -m tests.bench adapt --model bundled:cls --data clustering/agnews.tsv
+    """
+    from dataclasses import asdict
+
+    import cse
+    from tests.bench.adapt import Gains, header, measure, summary
+
+    names = {each: (each.rpartition(":")[::2] if ":" in each else (each, None)) for each in model}
+    encoders = {Path(each).name: cse.load(*names[each]).encode for each in model}
+    rows: list[Gains] = []
+    for file in data:
+        found = measure(file, encoders, components, fit=fit, scored=scored, seed=seed)
+        for row in found:
+            log(row.line())
+        rows += found
+    lines = [header(components), *(row.line() for row in rows), *summary(rows)]
+    _print(json_output, {"rows": list(map(asdict, rows))}, lines)
+
+
 def bench_guard(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     backbone: Annotated[str, typer.Option(help="A backbone.")] = "bundled",
@@ -316,7 +346,7 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
-        "guard": bench_guard,
+        "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip
 

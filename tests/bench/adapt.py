@@ -1,0 +1,66 @@
+"""Projections fitted on some texts of a labelled set and scored on others: gains of label neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cse.adaptation.projection import fit_projection
+from cse.evaluation.clustering import same_label_neighbours
+from cse.text.labelled import distinct_sample, labelled_texts
+
+Encode = Callable[[list[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """The label neighbours of a model on a set, in percent, and the gain of each number of components."""
+
+    texts: str
+    model: str
+    start: float
+    gains: Mapping[int, float]
+
+    def line(self) -> str:
+        """The row of the table."""
+        return f"{self.texts:<16}{self.model:<24}{self.start:>7.2f}" + "".join(
+            f"{x:>+8.2f}" for x in self.gains.values()
+        )
+
+
+def header(components: Sequence[int]) -> str:
+    """The head of the table."""
+    return f"{'set':<16}{'model':<24}{'start':>7}" + "".join(f"{each:>8}" for each in components)
+
+
+def summary(rows: Sequence[Gains]) -> list[str]:
+    """The mean and the smallest gain of each number of components."""
+    found = np.array([list(row.gains.values()) for row in rows])
+    return [
+        f"{name:<47}" + "".join(f"{x:>+8.2f}" for x in values)
+        for name, values in (("mean", found.mean(axis=0)), ("smallest", found.min(axis=0)))
+    ]
+
+
+def measure(
+    file: Path, encoders: Mapping[str, Encode], components: Sequence[int], *, fit: int, scored: int, seed: int
+) -> list[Gains]:
+    """Fit on `fit` texts of a file of label<TAB>text lines and score `scored` others, for each model.
+
+    Raises ValueError if there are fewer texts than that many, or fewer to fit on than components.
+    """
+    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=seed)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    held, learned = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
+    gold = np.unique([row.label for row in held], return_inverse=True)[1]
+    found = []
+    for name, encode in encoders.items():
+        fitted, vectors = (encode([row.text for row in part]) for part in (learned, held))
+        start = 100 * same_label_neighbours(vectors, gold)
+        scores = {each: same_label_neighbours(fit_projection(fitted, each)(vectors), gold) for each in components}
+        gains = {each: 100 * score - start for each, score in scores.items()}
+        found.append(Gains(file.parent.name if file.stem == "train" else file.stem, name, start, gains))
+    return found
