@@ -9,11 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import PER_COMPONENT, Trial
+from cse.adaptation.candidates import LEAST_FITTED, Trial
 from cse.adaptation.choice import FOLDERS, PROJECTION, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
-from cse.adaptation.projection import COMPONENTS
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
 from cse.analysis.judgement import texts_digest
@@ -22,7 +21,7 @@ from cse.models.names import BACKBONE, ModelReference, resolve
 from cse.storage.reservation import reserved
 from cse.text.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
 
-LEAST_TEXTS = PER_COMPONENT * COMPONENTS * 5 // 4  # four fifths of them are fitted on
+LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
 MOST_TEXTS = 100_000  # different ones; more are sampled
 MINUTES = 30.0
 Note = Callable[[str], object]

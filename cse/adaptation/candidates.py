@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.projected import copy_plain, raw_vectors, write_projected
-from cse.adaptation.projection import COMPONENTS, Projection, fit_projection
+from cse.adaptation.projection import Projection, fit_projection
 from cse.adaptation.workspace import Workspace
 from cse.encoding.encoder import Encoder
 from cse.evaluation.label_scores import label_scores
@@ -23,7 +23,7 @@ from cse.training.held_out import MOST as MOST_GUARDED
 from cse.training.held_out import held_out_score
 
 MOST_FITTED = 20_000  # texts of a projection
-PER_COMPONENT = 4  # texts that a component needs at least
+LEAST_FITTED = 256  # texts that a projection is fitted on
 BATCH, STEPS, EVERY = 64, 75, 15
 EPOCHS = 5  # most passes over few texts
 SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BATCH, "eval_every": EVERY}
@@ -110,14 +110,13 @@ class Trial:
     def _projected(self, name: str, reference: ModelReference, encoder: Encoder) -> dict[str, Any]:
         speed, left = self.workspace.stages["start"]["texts_per_second"], self.workspace.left
         count = min(len(self.fit), MOST_FITTED, int(max(0.0, min(left / 2 * speed, MOST_FITTED))))
-        components = min(COMPONENTS, encoder.dim // 2)
-        if count < PER_COMPONENT * components:
-            return left_out(f"to encode {PER_COMPONENT * components} texts does not fit in the time")
-        found: Projection = fit_projection(raw_vectors(encoder, self.fit[:count]), components)
+        if count < LEAST_FITTED:
+            return left_out(f"to encode {LEAST_FITTED} texts does not fit in the time")
+        found: Projection = fit_projection(raw_vectors(encoder, self.fit[:count]))
         write_folder(
             self.place / name, lambda target: write_projected(reference, encoder, found, count, target)
         )  # fmt: skip
-        facts = {"texts": count, "components": components, "explained": round(found.explained, 4)}
+        facts = {"texts": count, "components": len(found.components), "explained": round(found.explained, 4)}
         return {**facts, **self.scores(name, load(str(self.place / name)))}
 
     def _steps(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.projection import COMPONENTS, Projection, fit_projection
+from cse.adaptation.projection import Projection, fit_projection
 from cse.encoding.encoder import Encoder
 from cse.methods.method import Head, When
 from cse.models.loading import on_torch, open_model
@@ -41,7 +41,7 @@ def project(
     texts: Sequence[str],
     output: str | Path,
     *,
-    components: int = COMPONENTS,
+    components: int | None = None,
     pooling: str | None = None,
     overwrite: bool = False,
 ) -> Projection:

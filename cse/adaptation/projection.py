@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-COMPONENTS = 64
+# Fewer dimensions gain more where labels are few and coarse, and lose where they are many (docs/own-text.md).
+COMPONENTS, PER_COMPONENT = 192, 4  # the most that are kept by default; texts that each of them needs
 BLOCK = 4096  # rows at a time in float64
 
 
@@ -33,14 +34,21 @@ class Projection:
         return vectors.astype(np.float32) @ weight.T + bias
 
 
-def fit_projection(vectors: np.ndarray, components: int = COMPONENTS) -> Projection:
+def default_components(count: int, width: int) -> int:
+    """Return how many components are kept: the least of half the width, 192 and a quarter of the texts."""
+    return max(1, min(COMPONENTS, width // 2, count // PER_COMPONENT))
+
+
+def fit_projection(vectors: np.ndarray, components: int | None = None) -> Projection:
     """Return the projection of vectors (N, d) on their first principal components (Jolliffe 2002, chapter 2).
 
     They are the eigenvectors of the covariance, the largest variance first, each with the sign that makes its number of
-    largest magnitude positive. Nothing is divided by the variances: whitening made neighbours worse on all texts that
-    were tried. Raises ValueError unless 1 <= components <= N and d, for vectors that are not finite, and equal ones.
+    largest magnitude positive; by default there are `default_components`. Nothing is divided by the variances:
+    whitening made neighbours worse on all texts that were tried. Raises ValueError unless 1 <= components <= N and d,
+    for vectors that are not finite, and for equal ones.
     """
     count, width = vectors.shape
+    components = default_components(count, width) if components is None else components
     if type(components) is not int or components < 1:
         raise ValueError(f"components is {components!r}; give a whole number of at least 1")
     if components > count:

@@ -65,13 +65,18 @@ class Additions:
         }  # fmt: skip
 
     def bare_tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-        """Return a tokenizer of transformers that reads `bare` files."""
+        """Return a tokenizer of transformers that reads `bare` files and adds the first and the last token."""
         from tokenizers import Tokenizer
+        from tokenizers.processors import TemplateProcessing
         from transformers import PreTrainedTokenizerFast
 
-        value = self.bare(json.loads(tokenizer.backend_tokenizer.to_str()))
+        bare = Tokenizer.from_str(json.dumps(self.bare(json.loads(tokenizer.backend_tokenizer.to_str()))))
         names = {role: str(token) for role in ROLES if (token := getattr(tokenizer, role, None)) is not None}
+        ends = [names[role] for role in ("cls_token", "sep_token") if role in names]
+        if len(ends) == 2:
+            numbers = [(token, bare.token_to_id(token)) for token in ends]
+            bare.post_processor = TemplateProcessing(single=[ends[0], "$A", ends[1]], special_tokens=numbers)
         return PreTrainedTokenizerFast(
-            tokenizer_object=Tokenizer.from_str(json.dumps(value)), truncation_side=tokenizer.truncation_side,
+            tokenizer_object=bare, truncation_side=tokenizer.truncation_side,
             clean_up_tokenization_spaces=False, **names,
         )  # fmt: skip

@@ -64,7 +64,8 @@ def summary(courses: Sequence[Course]) -> list[str]:
     for name in SCORES:
         lost = [max(course.neighbours) - course.kept(name) for course in courses]
         against = [course.kept(name) - course.neighbours[0] for course in courses]
-        mean = float(np.nanmean([course.correlation(name) for course in courses]))
+        defined = [value for course in courses if not np.isnan(value := course.correlation(name))]
+        mean = float(np.mean(defined)) if defined else float("nan")
         lines.append(
             f"{name:<16} correlation {mean:5.2f}, against the start {np.mean(against):+5.1f} ({min(against):+.1f} to "
             f"{max(against):+.1f}), against the best {-np.mean(lost):5.1f} (at worst {-max(lost):.1f})"
@@ -79,7 +80,10 @@ def follow(
     from cse.training.loop import train
     from cse.training.run import TrainRequest, prepare
 
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), 10**9, seed=0)
+    found = distinct_sample(list(labelled_texts(file, "2", "1").rows), 10**9, seed=0)
+    rows = [
+        found[number] for number in np.random.default_rng(0).permutation(len(found))
+    ]  # files may be sorted by label
     half = len(rows) // 2
     scored = [row for row in rows[half:] if len(row.text.split()) >= 4][:texts]
     held, labels = [row.text for row in scored], [row.label for row in scored]
