@@ -14,7 +14,7 @@ from typer.main import get_command
 import cse
 
 FOLDER = Path(__file__).parent
-NO_COMMANDS = ("__init__", "__main__", "cli")
+NO_COMMANDS = ("__init__", "__main__", "cli", "options")
 
 
 class Deferred(TyperCommand):

@@ -117,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.save_pretrained(folder / "all-MiniLM-L6-v2")
     demo = folder / "cse" / "bundled" / "demo"
     demo.mkdir(parents=True)
-    (demo / "corpus.tsv").write_text("".join(f"{topic}\t{text}\n" for topic, text in TOPICS[::10]))
+    (demo / "corpus.tsv").write_text("".join(f"{topic}\t{text}\n" for topic, text in TOPICS[::3]))
     for name in ("cse/bundled/backbone", "app.py", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder

@@ -24,9 +24,8 @@ from cse.app import serving as app
 from cse.commands.__main__ import app as group
 from cse.publishing.space import Hardware, SpaceRequest, stage
 
-FILES = sorted(
-    path for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in ("__init__", "__main__", "cli")
-)
+SHARED = ("__init__", "__main__", "cli", "options")  # files that are no commands
+FILES = sorted(path for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in SHARED)
 KNOWN = set("build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
 CALLS = CliRunner()
 
