@@ -15,9 +15,9 @@ from random import Random
 import numpy as np
 
 from cse.encoding.encoder import Encoder
+from cse.evaluation.isotropy import effective_rank
 from cse.methods.method import UNTRAINED
 from cse.models.names import BUNDLED
-from cse.vectors import unit_rows
 
 SAMPLE = 250  # of the texts, and as many general ones
 TOKENS = 24  # read of each
@@ -49,9 +49,6 @@ def general_texts() -> tuple[str, ...]:
 
 
 def _rank(encoder: Encoder, texts: Sequence[str]) -> float:
-    """The effective rank of the vectors of texts: the exponential of the entropy of the shares of variance."""
+    """The effective rank of the vectors of texts, read to a few tokens."""
     contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), TOKENS)
-    rows = unit_rows(encoder.encode_ids(contents).astype(np.float64))
-    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
-    shares = variances[variances > 0] / max(variances.sum(), np.finfo(float).tiny)
-    return float(np.exp(-(shares * np.log(shares)).sum()))
+    return effective_rank(encoder.encode_ids(contents).astype(np.float64))

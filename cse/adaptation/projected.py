@@ -18,7 +18,7 @@ from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, resolve
 from cse.storage import hub
 from cse.storage.weights import SINGLE, find_weights, read_arrays
-from cse.storage.writing import FolderKind, read_json, write_folder
+from cse.storage.writing import FolderKind, read_json, write_folder, write_json
 
 RECORD = "projection.json"
 COPIED = (  # files other than weights that opening a model reads, here or in sentence-transformers
@@ -33,7 +33,6 @@ MODEL_FILES = (
 PROJECTED = FolderKind("a model with a projection", RECORD, ("components", "texts"), MODEL_FILES)
 PLAIN_POOLINGS = ("mean", "cls")
 NO_POOLER = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose class takes `add_pooling_layer`
-MODULES = "sentence_transformers.models."  # valid in every version of the package
 
 
 def project(
@@ -107,27 +106,19 @@ def write_projected(
 
 def with_head(encoder: Encoder, projection: Projection) -> Any:
     """Return the encoder on PyTorch with the projection as its head; it shares the weights."""
-    from cse.engines.heads import linear_head
+    from cse.engines.heads import head_module
     from cse.engines.torch_encoder import TorchEncoder
 
     plain = on_torch(encoder)
-    head = linear_head(Head.LINEAR, projection.arrays)
     method = replace(plain.method, head=Head.LINEAR, head_when=When.ALWAYS)
     headed = TorchEncoder(
         plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
-        head=_filled(head, projection.arrays),
+        head=head_module(Head.LINEAR, projection.arrays, plain.model.config),
     )  # fmt: skip
     headed.prefix, headed.slots, headed.dim = plain.prefix, plain.slots, len(projection.components)
     headed.backbone_fingerprint, headed.max_row_length = plain.backbone_fingerprint, plain.max_row_length
     headed.prompts, headed.default_prompt_name = plain.prompts, plain.default_prompt_name
     return headed
-
-
-def _filled(head: Any, arrays: dict[str, np.ndarray]) -> Any:
-    import torch
-
-    head.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-    return head
 
 
 def copy_plain(
@@ -161,16 +152,17 @@ def copy_plain(
         known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
     if known:
         write_json(options, known)
-    from cse.models.pipeline_writer import pooling_json
+    from cse.models.pipeline_writer import pooling_json, write_modules
 
     mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)
-    write_json(target / "1_Pooling" / "config.json", {**pooling_json(int(config["hidden_size"]), mode)})
+    (target / "1_Pooling").mkdir()
+    write_json(target / "1_Pooling" / "config.json", pooling_json(int(config["hidden_size"]), mode))
     write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if _normalises(name) else [])])
 
 
 def add_dense(target: Path, projection: Projection) -> None:
     """Add the projection, after the pooling, to a folder of `copy_plain`; all its dimensions are kept."""
-    from cse.models.pipeline_writer import write_dense
+    from cse.models.pipeline_writer import write_dense, write_modules
 
     write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
     last = ["Normalize"] if _normalises(str(target)) else []
@@ -178,21 +170,6 @@ def add_dense(target: Path, projection: Projection) -> None:
     calls = target / "config_sentence_transformers.json"
     if calls.exists():
         write_json(calls, {**read_json(calls), "truncate_dim": None})
-
-
-def write_modules(target: Path, kinds: Sequence[str]) -> None:
-    """Write the `modules.json` of a pipeline whose first module lies in the folder itself."""
-    modules = [
-        {"idx": number, "name": str(number), "path": f"{number}_{kind}" if number else "", "type": MODULES + kind}
-        for number, kind in enumerate(kinds)
-    ]
-    (target / "modules.json").write_text(json.dumps(modules, indent=1), encoding="utf-8")
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON object into a folder that is being filled."""
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _normalises(name: str) -> bool:

@@ -116,7 +116,7 @@ class Workspace:
                 (target / name).write_text(text, encoding="utf-8")
 
         write_folder(output, fill, ADAPTED)
-        drop(self.work)
+        UNFINISHED.delete(self.work)
 
 
 def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
@@ -130,7 +130,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     sweep(output)
     UNFINISHED.check_replaceable(work)
     if work.is_dir() and (not any(work.iterdir()) or _is_left_over(work, output)):
-        drop(work)
+        UNFINISHED.delete(work)
     ADAPTED.check_replaceable(output)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
@@ -151,11 +151,3 @@ def _is_left_over(work: Path, output: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return bool(finished) and finished == read_json(work / MARK).get("run")
-
-
-def drop(work: Path) -> None:
-    """Delete an unfinished adaptation, its mark last, so that the remains of an interrupted deletion are recognised."""
-    for path in work.iterdir():
-        if path.name != MARK:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    shutil.rmtree(work)

@@ -30,6 +30,17 @@ def anisotropy(vectors: np.ndarray) -> float:
     return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
 
 
+def effective_rank(vectors: np.ndarray) -> float:
+    """Effective rank of centred unit rows (N, d), from 1 to d: the exponential of the entropy of the variances' shares.
+
+    Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
+    """
+    rows = unit_rows(vectors)
+    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
+    shares = variances[variances > 0] / max(variances.sum(), np.finfo(float).tiny)
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
 def alignment(first: np.ndarray, second: np.ndarray) -> float:
     """Mean squared distance, 0 to 4, of the unit rows of two (N, d) arrays of positives (Wang & Isola 2020, alpha 2).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,18 +97,24 @@ def write_pipeline(
         arrays = as_arrays(dict(plain.head.named_parameters()))
         write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense", half=files.half)
         modules.append("Dense")
-    paths = [f"{number}_{name}" if number else "" for number, name in enumerate(modules)]
-    write_json(
-        target / "modules.json",
-        [{"idx": number, "name": str(number), "path": path, "type": f"{MODULES}{name}"}
-         for number, (name, path) in enumerate(zip(modules, paths, strict=True))],
-    )  # fmt: skip
+    paths = write_modules(target, modules)
     tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
     record = _record(plain, None if plain.head is None else paths[-1])
     write_weights(target, plain, tensors, files, **{**record, **config})
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target)
     return plain
+
+
+def write_modules(target: Path, kinds: Sequence[str]) -> list[str]:
+    """Write the `modules.json` of a pipeline whose first module lies in `target` itself; return their subfolders."""
+    paths = [f"{number}_{kind}" if number else "" for number, kind in enumerate(kinds)]
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"{MODULES}{kind}"}
+        for number, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    write_json(target / "modules.json", modules)
+    return paths
 
 
 def reading(method: Method) -> Method:

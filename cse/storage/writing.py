@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,13 @@ class FolderKind:
     def is_marked(self, folder: Path) -> bool:
         """True if the mark of `folder` is that of this kind."""
         return any(self._has_keys(folder / mark) for mark in (self.mark, self.older) if mark)
+
+    def delete(self, folder: Path) -> None:
+        """Delete a folder of this kind, its mark last, so that what an interrupted deletion leaves is recognised."""
+        for path in folder.iterdir():
+            if path.name != self.mark:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(folder)
 
     def _has_keys(self, path: Path) -> bool:
         try:

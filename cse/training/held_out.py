@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.evaluation.isotropy import effective_rank
 from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -96,11 +97,8 @@ def _thinned(number: int, text: str) -> str:
 
 
 def _concentration(rows: np.ndarray) -> float:
-    """100 minus the effective rank (Roy and Vetterli 2007) of centred rows (N, d), in percent of the dimensions."""
-    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
-    shares = variances[variances > 0] / variances.sum()
-    rank = np.exp(-(shares * np.log(shares)).sum())
-    return float(100 * (1 - rank / min(len(rows) - 1, rows.shape[1])))
+    """100 minus the effective rank of unit rows (N, d), in percent of the dimensions."""
+    return float(100 * (1 - effective_rank(rows) / min(len(rows) - 1, rows.shape[1])))
 
 
 def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:

@@ -53,7 +53,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     sweep(output)
     if _is_left_over(work, output):
         UNFINISHED.check_replaceable(work)
-        _drop(work)
+        UNFINISHED.delete(work)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
         if resume and not begun:
@@ -117,7 +117,7 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
 
     write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # for `_is_left_over`
     write_folder(output, fill, CHECKPOINT)
-    _drop(work)
+    UNFINISHED.delete(work)
 
 
 def _digests(checkpoint: Path, logged: Path) -> list[str]:
@@ -131,14 +131,6 @@ def _is_left_over(work: Path, output: Path) -> bool:
     if not UNFINISHED.is_marked(work):
         return work.is_dir() and not any(work.iterdir())
     return read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
-
-
-def _drop(work: Path) -> None:
-    """Delete an unfinished run, its mark last, so that the remains of an interrupted deletion are recognised."""
-    for path in work.iterdir():
-        if path.name != RUN:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    shutil.rmtree(work)
 
 
 def check_best(work: Path) -> DevScores:

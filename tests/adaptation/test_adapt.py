@@ -21,6 +21,7 @@ from cse.adaptation.candidates import Trial
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
 from cse.evaluation.clustering import same_label_neighbours
+from cse.storage.writing import FolderKind
 from cse.text.labelled import distinct_sample, labelled_texts
 
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
@@ -181,11 +182,11 @@ def test_a_run_killed_in_training_continues_from_its_state(
 def test_what_is_left_by_a_kill_after_the_swap_is_cleared(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kill(work: Path) -> None:
+    def kill(kind: FolderKind, work: Path) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(workspace, "drop", kill)
+        patched.setattr(FolderKind, "delete", kill)
         with pytest.raises(KeyboardInterrupt):
             adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
     assert (tmp_path / "out.partial").is_dir()

@@ -127,7 +127,7 @@ def test_what_a_kill_leaves_once_the_checkpoint_is_there_goes_when_it_is_resumed
 ) -> None:
     output, work = tmp_path / "out", tmp_path / "out.partial"
     with monkeypatch.context() as patched:
-        patched.setattr("cse.training.output._drop", stop)
+        patched.setattr("cse.training.output.FolderKind.delete", stop)
         with pytest.raises(Killed):
             train(encoder, run_of(encoder), output)
     for name in {"all": (), "half": ("best",), "mark": ("best", "state", LOG), "nothing": ("",)}[left]:
