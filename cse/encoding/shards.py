@@ -7,6 +7,7 @@ The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -64,8 +65,22 @@ class ShardPlan:
         return f"part-{shard:05}-of-{self.shards:05}.npy"
 
 
-def processes() -> PartialState:
-    """Return the processes of an `accelerate launch` or `torchrun`, each on its own GPU if there are any."""
+class OneProcess:
+    """The only process of a run that no launcher started, with the attributes of `accelerate.PartialState`."""
+
+    is_main_process, process_index, num_processes = True, 0, 1
+
+    def wait_for_everyone(self) -> None:
+        """Return at once."""
+
+
+def processes() -> PartialState | OneProcess:
+    """Return the processes of an `accelerate launch` or `torchrun`, each on its own GPU if there are any.
+
+    Without a launcher nothing is imported: PyTorch takes 400 MB that OpenVINO does not need.
+    """
+    if "WORLD_SIZE" not in os.environ:
+        return OneProcess()
     import torch
     from accelerate import PartialState
 
