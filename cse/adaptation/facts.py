@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cse.analysis.duplicates import default_percentile, groups_of, linked_groups, threshold
+from cse.analysis.duplicates import default_percentile, groups_of, threshold
+from cse.analysis.links import strongest_links
 from cse.encoding.encoder import Encoder
 from cse.encoding.long_texts import beginning
 from cse.encoding.tokenising import plain_ids
@@ -111,5 +112,5 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
         return np.take_along_axis(cosines, rows, axis=1), rows
 
     least = threshold(unit, default_percentile(len(unit)), seed)
-    groups = groups_of(linked_groups(unit, search, least))
+    groups = groups_of(strongest_links(unit, search, least).groups(least))
     return round(100 * sum(map(len, groups)) / max(1, len(unit)), 1)

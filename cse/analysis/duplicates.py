@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,11 @@ import numpy as np
 from cse.analysis.calibration import tail_cosine, unrelated_cosines
 from cse.vectors import unit_rows
 
-Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
-
+GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
 SAMPLE, FEWEST = 2000, 8  # most and fewest texts that the percentile is taken from
 EQUAL = 1 - 1e-5  # the threshold for fewer texts
 SHARE, PER_TEXT = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one of them, for many texts
-BLOCK, NEAREST, GROWTH = 1024, 16, 8  # queries at a time; answers to each, and their growth until all links are found
-ANSWERS = 1 << 22  # at a time
+LOOSEST, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
 
 
 def default_percentile(count: int) -> float:
@@ -27,58 +25,37 @@ def default_percentile(count: int) -> float:
     return 100 - 100 * min(SHARE, PER_TEXT / max(1, count))
 
 
+def loosest_percentile(count: int) -> float:
+    """Return the lowest percentile that is useful for `count` distinct texts, 99.9 or more.
+
+    Each text then has two random pairs above it at most; with more, nearly all texts are one group.
+    """
+    return 100 - 100 * min(LOOSEST, RANDOM_LINKS / max(1, count))
+
+
 def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
-    """Return the cosine at a percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
+    """Return the one cosine of `thresholds`."""
+    return thresholds(vectors, [percentile], seed)[0]
+
+
+def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
+    """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
 
     All pairs of at most `SAMPLE` texts, drawn with the seed, are read. Fewer than `FEWEST` texts cannot be calibrated:
     only equal vectors are then duplicates.
     """
     if len(vectors) < FEWEST:
-        return EQUAL
+        return [EQUAL] * len(percentiles)
     drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLE, len(vectors)), replace=False))
-    return min(EQUAL, tail_cosine(percentile, unrelated_cosines(vectors[drawn])))
+    reference = unrelated_cosines(vectors[drawn])
+    return [min(EQUAL, tail_cosine(percentile, reference)) for percentile in percentiles]
 
 
-def linked_groups(vectors: np.ndarray, search: Search, least: float) -> np.ndarray:
-    """Return (N,) groups, numbered in the order of their first rows, of the rows linked by cosines of `least` or more.
-
-    `search` finds the nearest of the same N rows for unit rows of `vectors` (N, d), which may be memory-mapped; those
-    whose last answer is still a link are asked for more, so an exact search gives exactly the connected groups. Memory
-    holds a block of answers and a number for each row.
-    """
-    groups = np.arange(len(vectors))
-    for start in range(0, len(vectors), BLOCK):
-        block = unit_rows(np.asarray(vectors[start : start + BLOCK]))
-        for rows, found in _links(block, search, least, len(vectors)):
-            groups = _merged(groups, groups[start + rows], groups[found])
-    _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[numbers]
-
-
-def _links(block: np.ndarray, search: Search, least: float, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield all links of the unit rows `block` (q, d): their positions in it, and the rows they are linked to."""
-    asked, k = np.arange(len(block)), min(NEAREST, count)
-    while len(asked):
-        unfinished = []
-        step = max(1, ANSWERS // k)
-        for start in range(0, len(asked), step):
-            part = asked[start : start + step]
-            cosines, rows = search(block[part], k)
-            near = cosines >= least
-            yield np.repeat(part, near.sum(axis=1)), rows[near]
-            unfinished.append(part[near[:, -1]])
-        asked = np.concatenate(unfinished) if k < count else asked[:0]
-        k = min(k * GROWTH, count)
-
-
-def _merged(groups: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """`groups` (N,) with those of `first` and `second` (L,) joined pair by pair."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    count = len(groups)
-    graph = coo_matrix((np.ones(len(first), dtype=bool), (first, second)), shape=(count, count))
-    return connected_components(graph, directed=False)[1][groups]
+def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts in their order, and (N,) the number of each text among them."""
+    distinct = list(dict.fromkeys(texts))
+    place = {text: number for number, text in enumerate(distinct)}
+    return distinct, np.array([place[text] for text in texts], dtype=np.int64)
 
 
 def groups_of(numbers: np.ndarray) -> list[np.ndarray]:
@@ -129,3 +106,13 @@ def _link(cosine: float, least: float) -> str:
     if cosine > EQUAL:
         return "equal to the kept row"
     return "near the kept row" if cosine >= least else "linked to the kept row through others"
+
+
+def group_rows(
+    groups: Sequence[Sequence[Member]], texts: Sequence[str]
+) -> Iterator[tuple[int, int, str, float, str, str]]:
+    """Yield the cells of `GROUP_COLUMNS` for each member; groups and rows are counted from 1."""
+    for number, group in enumerate(groups, start=1):
+        for member in group:
+            kept = "yes" if member.kept else "no"
+            yield number, member.row + 1, kept, member.cosine, member.reason, texts[member.row]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cse.analysis.questions import Question
 from cse.analysis.verdict import RESULT, SKIP, START, VOTES, Verdict, verdict
 from cse.errors import ArtefactError
 from cse.storage.writing import digest, write_json
 
+if TYPE_CHECKING:
+    import numpy as np
+
 FORMAT = 1
+Texts = Sequence[str] | Mapping[int, str]  # by row
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,24 @@ class Judgement:
         """The number of votes; skipped texts do not count."""
         return sum(answer.vote != SKIP for answer in self.answers)
 
+    def open(self, questions: Iterable[Question], texts: Texts) -> Iterator[Question]:
+        """Yield the questions whose texts are not answered."""
+        answered = {answer.text for answer in self.answers}
+        return (question for question in questions if texts[question.row] not in answered)
+
+    def add(self, question: Question, texts: Texts, vote: str) -> None:
+        """Count a vote, "start", "result", "same" or "skip", and save. Raises ValueError for another one."""
+        if vote not in VOTES:
+            raise ValueError(f"vote {vote!r}: choose {', '.join(VOTES)}")
+        lists = (tuple(texts[row] for row in rows) for rows in (question.start, question.result))
+        self.answers.append(Answer(texts[question.row], vote, RESULT if question.swapped else START, *lists))
+        self.save()
+
+    def undo(self) -> None:
+        """Drop the last answer, if there is one, and save."""
+        del self.answers[-1:]
+        self.save()
+
     @property
     def verdict(self) -> Verdict:
         """The verdict of the votes so far."""
@@ -99,29 +121,29 @@ class Judgement:
         if self.path is not None:
             write_json(self.path, self.to_json())
 
-    def collect(
-        self, questions: Iterable[Question], texts: Sequence[str], vote: Callable[[Question, int], str | None]
-    ) -> None:
+    def collect(self, questions: Iterable[Question], texts: Texts, vote: Callable[[Question, int], str | None]) -> None:
         """Ask `vote` for each question that is not answered, with the votes so far, until enough are given.
 
         Saves after each vote; stops where `vote` returns None.
         """
-        answered = {answer.text for answer in self.answers}
-        for question in questions:
+        for question in self.open(questions, texts):
             if self.counted >= self.wanted:
                 return
-            if texts[question.row] in answered:
-                continue
             given = vote(question, self.counted)
             if given is None:
                 return
-            self.answers.append(_answer(question, texts, given))
-            self.save()
+            self.add(question, texts, given)
 
 
-def _answer(question: Question, texts: Sequence[str], vote: str) -> Answer:
-    lists = (tuple(texts[row] for row in rows) for rows in (question.start, question.result))
-    return Answer(texts[question.row], vote, RESULT if question.swapped else START, *lists)
+def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the label scores of "start" and "result" by their `vectors`, (N, d) each; texts with the label "" are
+    left out. Raises ValueError as `label_scores`.
+    """
+    from cse.evaluation.label_scores import label_scores
+
+    known = [row for row, label in enumerate(labels) if label]
+    chosen = [labels[row] for row in known]
+    return {side: label_scores(each[known], chosen) for side, each in zip((START, RESULT), vectors, strict=True)}
 
 
 def texts_digest(texts: Iterable[str]) -> str:

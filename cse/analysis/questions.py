@@ -11,6 +11,7 @@ from cse.analysis.verdict import RESULT, SAME, START
 from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
 
 NEIGHBOURS = 5
+LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones to compare; more are sampled
 FIRST, FEWEST = 0.1, 60  # share and least number of texts that are asked in random order
 
 

@@ -40,15 +40,19 @@ class Verdict:
         """The model with more votes, None if both have the same number."""
         return None if self.start == self.result else RESULT if self.result > self.start else START
 
-    def sentence(self) -> str:
-        """Return the verdict in one sentence."""
+    def interval(self, side: str) -> tuple[float, float, float]:
+        """Return the share of START or RESULT and the bounds of its interval."""
+        return (self.share, self.low, self.high) if side == RESULT else (1 - self.share, 1 - self.high, 1 - self.low)
+
+    def sentence(self, start: str = "START", result: str = "RESULT") -> str:
+        """Return the verdict in one sentence, with names for the two models."""
         if not self.decided:
             return f"not distinguishable: no vote for either, {self.same} for the same"
-        odds = _p(self.p)
+        odds, names = p_value(self.p), {START: start, RESULT: result}
         if self.better:
             votes = self.result if self.better == RESULT else self.start
-            return f"{self.better.upper()} is better: {votes} of {self.decided} votes, {odds}"
-        return f"not distinguishable: {self.result} of {self.decided} votes for RESULT, {odds}"
+            return f"{names[self.better]} is better: {votes} of {self.decided} votes, {odds}"
+        return f"not distinguishable: {self.result} of {self.decided} votes for {result}, {odds}"
 
     def details(self) -> str:
         """Return the interval and the votes that the sentence leaves out."""
@@ -76,8 +80,8 @@ def verdict(votes: Iterable[str]) -> Verdict:
     )
 
 
-def _p(value: float) -> str:
-    """A p value as papers print it: p = .002, p = .58, p = 1, p < .001."""
+def p_value(value: float) -> str:
+    """Return a p value as papers print it: p = .002, p = .58, p = 1, p < .001."""
     if value < 0.001:
         return "p < .001"
     return f"p = {value:.{3 if value < 0.1 else 2}f}".replace("= 0", "= ") if value < 0.995 else "p = 1"

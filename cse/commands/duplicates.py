@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from index.building import Batch
 
 KEEP = ("first", "longest", "central")
-GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
 LARGE = 0.05  # share of all rows in one group that is reported
 
 
@@ -55,7 +54,6 @@ def main(
     Example: python -m scripts.duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
-    from cse.analysis.duplicates import default_percentile
     from cse.text.labelled import check_texts, labelled_texts
 
     check_choice("row to keep", keep, KEEP)
@@ -69,10 +67,8 @@ def main(
     if len(texts) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
-    distinct = list(dict.fromkeys(texts))
-    place = percentile if percentile is not None else default_percentile(len(distinct))
     with tempfile.TemporaryDirectory() as folder:
-        found, least = _found(distinct, texts, encoder, Path(folder), Options(place, keep, factory, seed))
+        found, place, least = _found(texts, encoder, Path(folder), Options(percentile, keep, factory, seed))
     dropped = {member.row for group in found for member in group if not member.kept}
     summary = {
         "model": encoder.name,
@@ -92,33 +88,32 @@ def main(
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the search for duplicates."""
+    """Options of the search for duplicates; a percentile of None is the default for so many texts."""
 
-    percentile: float
+    percentile: float | None
     keep: str
     factory: str
     seed: int
 
 
 def _found(
-    distinct: list[str], texts: list[str], encoder: Encoder, folder: Path, options: Options
-) -> tuple[list[list[Member]], float]:
-    """The groups of two rows or more, and the threshold; vectors and index are written to `folder`."""
+    texts: list[str], encoder: Encoder, folder: Path, options: Options
+) -> tuple[list[list[Member]], float, float]:
+    """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
     import numpy as np
 
-    from cse.analysis.duplicates import groups_of, linked_groups, members, threshold
+    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, threshold
+    from cse.analysis.links import strongest_links
 
+    distinct, rows = numbered(texts)
+    place = default_percentile(len(distinct)) if options.percentile is None else options.percentile
     vectors, index = _indexed(distinct, encoder, folder, options)
-    least = threshold(vectors, options.percentile, options.seed)
-    log(f"near-duplicates: cosine {least:.3f} or more (percentile {options.percentile:.7g} of random pairs)")
-    linked = linked_groups(vectors, index.search, least)  # of the distinct texts
-    place = {text: number for number, text in enumerate(distinct)}
-    rows = np.array([place[text] for text in texts])
+    least = threshold(vectors, place, options.seed)
+    log(f"near-duplicates: cosine {least:.3f} or more (percentile {place:.7g} of random pairs)")
+    groups = strongest_links(vectors, index.search, least).copied(rows).groups(least)
     lengths = np.array([len(text) for text in texts])
-    found = [
-        members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(linked[rows])
-    ]
-    return found, least
+    found = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
+    return found, place, least
 
 
 def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
@@ -166,14 +161,10 @@ def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None
 
 
 def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str]) -> None:
+    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
     from cse.text.spreadsheet import csv_text
 
-    rows = (
-        (number, member.row + 1, "yes" if member.kept else "no", member.cosine, member.reason, texts[member.row])
-        for number, group in enumerate(found, start=1)
-        for member in group
-    )
-    opened.write(csv_text(GROUP_COLUMNS, rows))
+    opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts)))
 
 
 def _report(summary: dict[str, Any], json_output: bool) -> None:

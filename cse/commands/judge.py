@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cse.analysis.questions import Question
     from cse.text.labelled import LabelledText
 
-LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones; more are sampled
 WIDTH = 160  # characters shown of a text
 OWN = "own"  # the pooling that a model records
 
@@ -59,6 +58,7 @@ def main(
     Example: python -m scripts.judge simcse promptbert --data table.csv --labels topic --votes 0
     """
     import cse.analysis.judgement as judging
+    from cse.analysis.questions import LEAST_TEXTS, MOST_TEXTS
     from cse.storage.writing import check_regular
     from cse.text.labelled import check_texts, distinct_sample, labelled_texts
 
@@ -155,16 +155,14 @@ def _report(judgement: Judgement, asked: int) -> None:
 
 def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """Print and return the scores of both models on the labelled texts."""
-    from cse.evaluation.label_scores import label_scores
+    from cse.analysis.judgement import scores_by_label
 
-    known = [row for row, label in enumerate(labels) if label]
-    chosen = [labels[row] for row in known]
     try:
-        found = [label_scores(each[known], chosen) for each in vectors]
+        scores = scores_by_label(vectors, labels)
     except ValueError as error:
         raise ValueError(f"{setup.data}: column {setup.labels!r}: {error}") from error
-    scores = dict(zip(("start", "result"), found, strict=True))
-    typer.echo("\t".join(["model", *scores["start"], f"({len(known):,} labelled texts, x 100)"]))
+    known = sum(map(bool, labels))
+    typer.echo("\t".join(["model", *scores["start"], f"({known:,} labelled texts, x 100)"]))
     for side, judged in (("start", setup.start), ("result", setup.result)):
         typer.echo("\t".join([f"{side.upper()} {judged.name}", *(f"{value:.2f}" for value in scores[side].values())]))
     return scores

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import cse.analysis.duplicates as finding
+import cse.analysis.links as linking
 from cse.analysis.calibration import cosine_at, random_cosines, tail_cosine, unrelated_cosines
-from cse.analysis.duplicates import Search, default_percentile, groups_of, linked_groups, members, threshold
+from cse.analysis.duplicates import default_percentile, groups_of, loosest_percentile, members, threshold
+from cse.analysis.links import Level, Search, strongest_links
+from cse.analysis.words import changes
 
 
 def exact(vectors: np.ndarray) -> Search:
@@ -43,22 +46,31 @@ def clouds(seed: int, sizes: list[int], spread: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("block", "nearest", "answers"), [(1024, 16, 1 << 22), (7, 2, 20), (64, 1, 1)])
-@pytest.mark.parametrize("least", [0.5, 0.95, 0.999, 1.1])
-def test_groups_are_those_of_brute_force(
-    block: int, nearest: int, answers: int, least: float, monkeypatch: pytest.MonkeyPatch
+def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_cosine(
+    block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups larger than the first answers, chains, single rows; in blocks and parts of any size."""
+    """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
     for name, value in (("BLOCK", block), ("NEAREST", nearest), ("ANSWERS", answers)):
-        monkeypatch.setattr(finding, name, value)
+        monkeypatch.setattr(linking, name, value)
     vectors = clouds(0, [40, 1, 1, 5, 2, 30, 1], 0.2)
-    found = linked_groups(vectors, exact(vectors), least)
-    assert found.tolist() == brute_force(vectors, least)
+    rows = np.random.default_rng(1).permutation([*range(80), *range(20)])
+    forest = strongest_links(vectors, exact(vectors), 0.5)
+    assert len(forest.pairs) < 80
+    for least in (0.5, 0.9, 0.95, 0.999, 1.1):
+        expected = brute_force(vectors, least)
+        assert forest.groups(least).tolist() == expected
+        sizes = np.bincount(expected)
+        assert forest.level(least) == Level(len(sizes), sum(sizes > 1), max(sizes))
+    for least in (0.5, 0.95):
+        assert forest.copied(rows).groups(least).tolist() == brute_force(vectors[rows], least)
+    with pytest.raises(ValueError, match=r"searched from a cosine of 0\.5000, not 0\.4000"):
+        forest.groups(0.4)
 
 
 def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
     angles = np.arange(6) * 0.1
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    groups = linked_groups(vectors, exact(vectors), np.cos(0.11))
+    groups = strongest_links(vectors, exact(vectors), np.cos(0.11)).groups(np.cos(0.11))
     assert groups.tolist() == [0] * 6
     found = members(np.arange(6), vectors, np.arange(6), np.cos(0.11), "first")
     assert [member.kept for member in found] == [True] + [False] * 5
@@ -110,13 +122,31 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
     assert both == pytest.approx(alone, abs=0.02)
     cosines = random_cosines(vectors)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
-    found = linked_groups(np.concatenate([vectors, near]), exact(np.concatenate([vectors, near])), both)
-    assert found.max() == 399
+    every = np.concatenate([vectors, near])
+    assert strongest_links(every, exact(every), both).level(both).kept == 400
 
 
 def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
     assert threshold(np.eye(7), 50, seed=0) == finding.EQUAL
     assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.EQUAL
     assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
+    assert [loosest_percentile(count) for count in (1, 50_000)] == [99.9, pytest.approx(99.996)]
     vectors = clouds(4, [1] * 50, 0)
     assert threshold(vectors, 60, seed=0) == pytest.approx(cosine_at(60, unrelated_cosines(vectors)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("the red dog  barked", "the dog barked loudly",
+         [("both", "the"), ("first", "red"), ("both", "dog barked"), ("second", "loudly")]),
+        ("error 12 in a", "error 13 in a", [("both", "error"), ("first", "12"), ("second", "13"), ("both", "in a")]),
+        ("same", "same", [("both", "same")]), ("", "new", [("second", "new")]),
+    ],
+)  # fmt: skip
+def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
+    assert changes(first, second) == expected
+
+
+def test_long_texts_are_compared_by_their_first_words() -> None:
+    assert changes("a " * 10**5, "b " * 10**5) == [("first", "a " * 199 + "a"), ("second", "b " * 199 + "b")]

@@ -65,6 +65,21 @@ def test_a_session_ends_with_the_votes_wanted_where_one_stops_or_without_questio
     assert not list(tmp_path.iterdir())
 
 
+def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
+    found = judgement(tmp_path / "votes.json")
+    for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
+        found.add(question, TEXTS, vote)
+    found.undo()
+    found.undo()
+    assert [question.row for question in found.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
+    assert [vote["vote"] for vote in json.loads(found.path.read_text())["votes"]] == ["start"]
+    for _ in range(2):
+        found.undo()
+    assert (found.answers, found.counted) == ([], 0)
+    with pytest.raises(ValueError, match="vote 'both': choose start, result, same, skip"):
+        found.add(QUESTIONS[0], TEXTS, "both")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -27,6 +27,8 @@ def test_p_and_interval_are_those_of_the_closed_forms(result: int, start: int) -
     assert found.p == pytest.approx(sign_test(result, start))
     assert (found.low, found.high) == pytest.approx(wilson(result, result + start))
     assert found.share == result / (result + start)
+    assert found.interval("result") == (found.share, found.low, found.high)
+    assert found.interval("start") == pytest.approx((start / (result + start), *wilson(start, result + start)))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,13 @@ def test_the_verdict_is_one_plain_sentence(
 ) -> None:
     found = verdict(["result"] * result + ["start"] * start + ["same"] * same)
     assert (found.better, found.ahead, found.sentence()) == (better, ahead, sentence)
+
+
+def test_the_sentence_may_name_the_models() -> None:
+    found = verdict(["result"] * 3 + ["start"] * 14)
+    assert found.sentence("simcse", "mine") == "simcse is better: 14 of 17 votes, p = .013"
+    even = verdict(["result", "start"])
+    assert even.sentence("simcse", "mine") == "not distinguishable: 1 of 2 votes for mine, p = 1"
 
 
 def test_a_verdict_without_a_decided_vote_knows_nothing() -> None:
