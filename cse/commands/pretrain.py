@@ -83,14 +83,6 @@ def main(
     precision: Annotated[
         str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", rich_help_panel=LEARNING)
     ] = "auto",
-    file_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Largest model file in MB; larger matrices are split into parts that only cse opens.",
-            rich_help_panel=RUN,
-        ),
-    ] = None,
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=LEARNING)] = 42,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the last saved state.", rich_help_panel=RUN)
@@ -118,7 +110,6 @@ def main(
     request = PretrainRequest(
         corpus, output, config,
         init=init, blend=blend, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
-        file_size=file_size,
     )  # fmt: skip
 
     log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")

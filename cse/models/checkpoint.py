@@ -50,17 +50,15 @@ def save(
     training: TrainingRecord,
     *,
     storage: Storage = Storage.FLOAT32,
-    max_shard_size: str | None = None,
     home: Path | None = None,
 ) -> CheckpointConfig:
     """Write a checkpoint folder, atomically replacing an earlier one, and return its record, with `training` in it.
 
-    No file is larger than `max_shard_size`, by default 2 GB, and for int8 9 MB, which hosts accept without Git LFS.
     `home` is the folder that this one will be copied to, from which a path to the backbone is recorded.
     Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if differences are requested and the
     backbone cannot be opened again.
     """
-    from cse.models.pipeline_writer import WeightFiles, write_model
+    from cse.models.pipeline_writer import write_model
 
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
     relative = _relative(encoder.backbone, home or folder)
@@ -69,15 +67,14 @@ def save(
         encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
         whole=contains_backbone(encoder, storage),
     )  # fmt: skip
-    shard = max_shard_size or ("9MB" if storage is Storage.INT8 else "2GB")
     written = []
 
     def fill(target: Path) -> None:
         reason = ""
         if config.whole:
-            reason = write_model(encoder, target, WeightFiles(storage is Storage.FLOAT16, shard))
+            reason = write_model(encoder, target, half=storage is Storage.FLOAT16)
         else:
-            _write_learned(encoder, target, storage, shard)
+            _write_learned(encoder, target, storage)
         recorded = replace(config, sha256=checksums(target), reason=reason)
         (target / (RECORD if config.whole else CONFIG)).write_text(json.dumps(recorded.to_json(), indent=1))
         (target / "README.md").write_text(model_card(recorded))
@@ -99,16 +96,14 @@ def _relative(backbone: str, folder: Path) -> str | None:
     return Path(os.path.relpath(Path(backbone).resolve(), folder.resolve())).as_posix()
 
 
-def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage, shard: str) -> None:
+def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage) -> None:
     import torch
     from huggingface_hub import save_torch_state_dict
 
     from cse.backbones.backbone import as_arrays
 
     stored = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
-    save_torch_state_dict(
-        {name: torch.from_numpy(array) for name, array in stored.items()}, target, max_shard_size=shard
-    )
+    save_torch_state_dict({name: torch.from_numpy(array) for name, array in stored.items()}, target)
 
 
 def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,52 +30,36 @@ ACTIVATIONS = {
 REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
 
 
-@dataclass(frozen=True)
-class WeightFiles:
-    """How weights are stored: in float16 instead of float32, and the most of a file."""
-
-    half: bool = False
-    shard: str = "2GB"
-
-    def tensors(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Return tensors as they are stored."""
-        dtype = torch.float16 if self.half else torch.float32
-        return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}
-
-
-WHOLE = WeightFiles()
-
-
 def write_json(path: Path, value: object) -> None:
     """Write JSON to a file, creating its folder."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-def write_model(encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE) -> str:
+def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> str:
     """Write an encoder to an empty folder: for sentence-transformers if it can compute its vectors.
 
     Otherwise the folder is one of transformers and of this project alone, sentence-transformers refuses it, and the
-    reason is returned (`reason_against`).
+    reason is returned (`reason_against`). Weights are stored in float16 if `half`, else in float32.
     """
     from safetensors.torch import save_file
 
     if not (reason := reason_against(encoder)):
-        write_pipeline(encoder, target, files, weight=ONLY)
+        write_pipeline(encoder, target, half=half, weight=ONLY)
         return ""
     plain, head = bare_model(encoder), None
     if plain.head is not None:
         head = HEAD
         (target / head).mkdir()
-        save_file(files.tensors(dict(plain.head.named_parameters())), target / head / "model.safetensors")
-    write_weights(target, plain, plain.whole(), files, **_record(plain, head))
+        save_file(_stored(dict(plain.head.named_parameters()), half), target / head / "model.safetensors")
+    write_weights(target, plain, plain.whole(), half=half, **_record(plain, head))
     write_tokenizer(target, encoder, plain.tokenizer)
     write_json(target / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": REFUSED}])
     return reason
 
 
 def write_pipeline(
-    encoder: TorchEncoder, target: Path, files: WeightFiles = WHOLE, *, weight: float = 1.0, **config: Any
+    encoder: TorchEncoder, target: Path, *, half: bool = False, weight: float = 1.0, **config: Any
 ) -> PlainModel:
     """Write an encoder to an empty folder for sentence-transformers, `config` into its `config.json`.
 
@@ -95,12 +79,12 @@ def write_pipeline(
     modules.append("Pooling")
     if plain.head is not None:
         arrays = as_arrays(dict(plain.head.named_parameters()))
-        write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense", half=files.half)
+        write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense", half=half)
         modules.append("Dense")
     paths = write_modules(target, modules)
     tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
     record = _record(plain, None if plain.head is None else paths[-1])
-    write_weights(target, plain, tensors, files, **{**record, **config})
+    write_weights(target, plain, tensors, half=half, **{**record, **config})
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target)
     return plain
@@ -141,7 +125,7 @@ def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, An
 
 
 def write_weights(
-    target: Path, plain: PlainModel, tensors: dict[str, torch.Tensor], files: WeightFiles = WHOLE, **config: Any
+    target: Path, plain: PlainModel, tensors: dict[str, torch.Tensor], *, half: bool = False, **config: Any
 ) -> None:
     """Write a model's tensors, whole or bare, and the configuration of the backbone updated with `config`.
 
@@ -160,7 +144,12 @@ def write_weights(
         values.pop(key, None)
     target.mkdir(exist_ok=True)
     write_json(target / "config.json", {**values, **config})
-    save_torch_state_dict(files.tensors(tensors), target, max_shard_size=files.shard)
+    save_torch_state_dict(_stored(tensors, half), target)
+
+
+def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.Tensor]:
+    dtype = torch.float16 if half else torch.float32
+    return {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in tensors.items()}
 
 
 def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:

@@ -66,8 +66,7 @@ class PretrainRequest:
     masked-LM head gets a new one. `blend` is an encoder of the same shape and vocabulary, averaged into `init` first,
     below the head. `resume` continues a killed run from its last evaluation, `overwrite` starts it again.
     Every `eval_every` steps the model is validated on held-out text and the state is saved. `precision`: auto, no or
-    bf16 (`cse.training.state.start_accelerator`). `file_size` limits the model's files to that many MB; a larger
-    matrix is split into parts that only this project can open (`cse.storage.parts`).
+    bf16 (`cse.training.state.start_accelerator`).
     """
 
     corpora: Sequence[Path]
@@ -79,7 +78,6 @@ class PretrainRequest:
     overwrite: bool = False
     eval_every: int = 500
     precision: str = "auto"
-    file_size: int | None = None
 
     def recipe(self) -> dict[str, object]:
         """Everything that decides the result, as JSON values: `config` and the names of `init`, `blend` and corpora."""

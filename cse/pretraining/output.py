@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from safetensors.torch import load_file
+import torch
 
 from cse.backbones.backbone import set_dropout
 from cse.models.names import location
 from cse.pretraining.config import MODEL_FOLDER
 from cse.storage.checksums import write_checksums
-from cse.storage.parts import save_parts
 from cse.storage.replace import sweep
-from cse.storage.weights import SINGLE
 from cse.storage.writing import read_json, write_folder, write_json
 from cse.training.state import STATE_FOLDER, check_folder, check_resume
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 RECORD, SOURCE = "pretraining.json", "source.json"
 PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
 LEFT = tuple(f".{name}." for name in PARTS)
-MEGABYTE = 10**6  # bytes
 DROPOUT = 0.1  # BERT's; contrastive training needs the noise
 OF_THIS_OPENING = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
@@ -108,10 +105,7 @@ def read_record(init: str | None) -> PretrainingRecord | None:
 def save_model(
     request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
 ) -> None:
-    """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one.
-
-    Raises ValueError if a row of a matrix exceeds `request.file_size`.
-    """
+    """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one."""
     set_dropout(model, DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
     for key in OF_THIS_OPENING:  # a resumed run reads its tokenizer from a folder, and would save another file
@@ -119,10 +113,8 @@ def save_model(
 
     def fill(folder: Path) -> None:
         model.half().save_pretrained(folder)
-        if request.file_size is not None:
-            whole = folder / SINGLE
-            save_parts(load_file(whole), folder, request.file_size * MEGABYTE)
-            whole.unlink()
+        model.config.dtype = torch.float32  # in which other tools then compute, as this project does
+        model.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         (folder / RECORD).write_text(json.dumps(record, indent=1))
         write_checksums(folder)

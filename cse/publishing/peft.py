@@ -12,7 +12,6 @@ from cse.models.pipeline_writer import write_json, write_tokenizer, write_weight
 from cse.models.plain import plain_model
 from cse.publishing.export_files import write_record
 from cse.storage.hub import split_revision
-from cse.storage.weights import find_weights
 
 NAME = "peft"
 
@@ -48,8 +47,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
 def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
     place = location(encoder.backbone)
-    own_files = Path(place).is_dir() or any(path.name.startswith("parts") for path in find_weights(place))
-    if own_files:
+    if Path(place).is_dir():
         return BASE, None
     repository, pinned = split_revision(place)
     return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned

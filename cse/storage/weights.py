@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
-from cse.storage import hub, parts
+from cse.storage import hub
 from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = "model-?????-of-?????.safetensors"
 SAFE = (INDEX, SINGLE)
-ANY = (SINGLE, INDEX, parts.INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
+PARTS = "parts.safetensors.index.json"  # of the first bundled backbone
+ANY = (SINGLE, INDEX, PARTS, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None = None) -> list[Path]:
@@ -43,7 +44,7 @@ def available(model: str) -> bool:
 
 def stored_keys(paths: Iterable[Path]) -> frozenset[str]:
     """Return the names of the tensors in weight files; no tensor of a safetensors file is read."""
-    return frozenset(parts.whole_name(key) for path in paths for key in _keys(path))
+    return frozenset(key for path in paths for key in _keys(path))
 
 
 def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
@@ -55,7 +56,18 @@ def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     for path in paths:
         arrays |= _stored(path) if path.suffix == ".safetensors" else _unpickled(path)
-    return parts.join(arrays)
+    return _joined(arrays)
+
+
+def _joined(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays with those called "NAME.rowsFIRST", as in the files of `PARTS`, joined by rows to one NAME."""
+    import numpy as np
+
+    found = (key.rpartition(".rows") for key in arrays)
+    cut = sorted((name, int(first), f"{name}.rows{first}") for name, _, first in found if name and first.isdigit())
+    for name in {name for name, *_ in cut}:
+        arrays[name] = np.concatenate([arrays.pop(key) for whole, _, key in cut if whole == name])
+    return arrays
 
 
 def check_finite(arrays: Mapping[str, np.ndarray], place: str, cure: str) -> None:

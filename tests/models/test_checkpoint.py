@@ -11,6 +11,7 @@ import pytest
 import torch
 from conftest import SENTENCES, tiny_bert
 from huggingface_hub import constants
+from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
 from test_encoder import ALL, make
@@ -62,7 +63,8 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: 
 
 def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "promptbert")
-    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16, max_shard_size="20KB")
+    with written_in_shards():
+        save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
     files = sorted((tmp_path / "model").glob("*.safetensors"))
     assert len(files) > 1
     assert max(file.stat().st_size for file in files) < 25_000
@@ -158,7 +160,8 @@ def test_a_difference_that_does_not_fit_is_refused(bert_folder: Path, tmp_path: 
 def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_path: Path) -> None:
     encoder, folder = make(str(bert_folder), "dcpcse"), tmp_path / "model"
     save(encoder, folder, {})
-    save(encoder, folder, {"selection": "second"}, max_shard_size="1KB")
+    with written_in_shards("1KB"):
+        save(encoder, folder, {"selection": "second"})
     assert json.loads((folder / "config.json").read_text())["selection"] == "second"
     save(encoder, folder, {})
     (folder / "notes.txt").write_text("mine")

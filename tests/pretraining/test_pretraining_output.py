@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
 from cse.errors import ArtefactError
@@ -16,6 +17,11 @@ from cse.storage.replace import HERE
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path)
+
+
+def test_every_class_of_transformers_opens_a_pretrained_model_as_it_lies(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    check_opens_everywhere(tmp_path / "out" / "model", "the cat [MASK] in the park")
 
 
 def test_a_full_disk_leaves_the_last_state_to_go_on_from(

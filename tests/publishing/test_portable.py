@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from model_files import written_in_shards
 from test_encoder import make
 from test_export import encoder_of
 from test_sentence_transformers import POOLING, TRANSFORMER, with_pipeline
@@ -22,7 +23,8 @@ from cse.publishing.export import export_model
 
 def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert_folder: Path, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "simcse")
-    save(encoder, tmp_path / "old", {}, storage=Storage.INT8, max_shard_size="20KB")
+    with written_in_shards():
+        save(encoder, tmp_path / "old", {}, storage=Storage.INT8)
     with torch.no_grad():
         for tensor in encoder.learned().values():
             tensor += 0.05 * torch.randn_like(tensor)

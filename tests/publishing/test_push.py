@@ -15,6 +15,7 @@ from app_models import write_model
 from conftest import SENTENCES, tiny_bert
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
+from model_files import written_in_shards
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -137,7 +138,8 @@ def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others
     at_hand: Hub, tmp_path: Path, bert_folder: Path
 ) -> None:
     encoder = cse.load(str(write_model(tmp_path / "first", bert_folder, "simcse")), backend="torch")
-    save(encoder, tmp_path / "mine", {}, storage=Storage.INT8, max_shard_size="20KB")
+    with written_in_shards():
+        save(encoder, tmp_path / "mine", {}, storage=Storage.INT8)
     push(tmp_path / "mine", "me/changed")
     at_hand.commit("models/me/changed", "main", {"figure.png": b"drawn", "models/model.safetensors": b"of others"})
     _, earlier = at_hand.find("models/me/changed", "main")

@@ -125,7 +125,5 @@ def test_a_bundled_model_card_says_that_its_scores_are_no_unsupervised_results(n
     assert START in (BUNDLED / name / "README.md").read_text()
 
 
-def test_what_is_bundled_stays_below_100_mb_in_files_that_hosts_take() -> None:
-    sizes = [file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()]
-    assert sum(sizes) < 100e6
-    assert max(sizes) < 10e6
+def test_what_is_bundled_stays_below_100_mb() -> None:
+    assert sum(file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()) < 100e6

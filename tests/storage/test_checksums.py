@@ -63,11 +63,11 @@ def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_re
     bert_folder: Path, tmp_path: Path
 ) -> None:
     encoder = make(str(bert_folder), "promptbert")
-    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16, max_shard_size="20KB")
+    save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
     recorded = json.loads((tmp_path / "model" / "cse_checkpoint.json").read_text())["sha256"]
     paths = {path.relative_to(tmp_path / "model").as_posix(): path for path in (tmp_path / "model").rglob("*.*")}
     files = {name: path for name, path in paths.items() if name not in ("README.md", "cse_checkpoint.json")}
-    assert {"model.safetensors.index.json", "tokenizer.json", "1_WordWeights/model.safetensors"} < files.keys()
+    assert {"model.safetensors", "tokenizer.json", "1_WordWeights/model.safetensors"} < files.keys()
     assert recorded == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     vectors = load(str(tmp_path / "model")).encode(SENTENCES)
     forget(tmp_path / "model")
@@ -75,7 +75,7 @@ def test_a_checkpoint_records_the_sha256_of_its_weights_and_opens_without_the_re
 
 
 def test_one_changed_bit_of_any_file_of_weights_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    save(make(str(bert_folder), "promptbert"), tmp_path / "model", {}, max_shard_size="20KB")
+    save(make(str(bert_folder), "promptbert"), tmp_path / "model", {})
     for name in json.loads((tmp_path / "model" / "cse_checkpoint.json").read_text())["sha256"]:
         shutil.copytree(tmp_path / "model", tmp_path / "copy")
         flip(tmp_path / "copy" / name)

@@ -1,0 +1,46 @@
+"""Model folders as other tools read and write them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import torch
+from huggingface_hub import save_torch_state_dict
+from safetensors import safe_open
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, pipeline
+
+from cse.backbones.backbone import load_backbone
+
+
+@contextmanager
+def written_in_shards(size: str = "20KB") -> Iterator[None]:
+    """Write checkpoints within the context in files of at most `size`, as earlier versions did."""
+    with patch("huggingface_hub.save_torch_state_dict", partial(save_torch_state_dict, max_shard_size=size)):
+        yield
+
+
+def check_opens_everywhere(folder: Path, masked: str) -> None:
+    """Assert that a backbone is one float16 file that every class of transformers opens with this project's numbers."""
+    (file,) = folder.glob("*.safetensors*")
+    with safe_open(file, framework="pt") as stored:
+        assert file.name == "model.safetensors"
+        assert {stored.get_slice(name).get_dtype() for name in stored.keys()} == {"F16"}  # noqa: SIM118  no mapping
+    model, tokenizer = load_backbone(folder)
+    theirs = AutoTokenizer.from_pretrained(folder)
+    assert theirs.get_vocab() == tokenizer.get_vocab()
+    rows = theirs([masked, "a man is"], padding=True, return_tensors="pt")
+    assert torch.equal(
+        rows["input_ids"], tokenizer([masked, "a man is"], padding=True, return_tensors="pt")["input_ids"]
+    )
+    with torch.no_grad():
+        logits, states = model(**rows).logits, model.base_model(**rows).last_hidden_state
+        assert torch.equal(AutoModelForMaskedLM.from_pretrained(folder).eval()(**rows).logits, logits)
+        assert torch.equal(AutoModel.from_pretrained(folder).eval()(**rows).last_hidden_state, states)
+        alone = model(**theirs(masked, return_tensors="pt")).logits[0]
+    place = theirs(masked)["input_ids"].index(theirs.mask_token_id)
+    expected = alone[place].softmax(-1).topk(5)
+    filled = pipeline("fill-mask", model=str(folder))(masked)
+    assert [entry["token"] for entry in filled] == expected.indices.tolist()
+    torch.testing.assert_close(torch.tensor([entry["score"] for entry in filled]), expected.values)
