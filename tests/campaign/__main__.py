@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,24 +21,12 @@ def main(
 
     Example: python -m tests.campaign --quick --json campaign.json
     """
-    import json
-    import multiprocessing
     import os
 
     from cse.storage.writing import write_json
     from tests.campaign.loop import QUICK, Plan, campaign
 
-    plan = replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory() as folder:
-        root, record = Path(folder) / "work", Path(folder) / "record.json"
-        root.mkdir()
-        # A process that has imported nothing yet has no threads, and can be forked.
-        process = multiprocessing.get_context("spawn").Process(target=campaign, args=(plan, root, record))
-        process.start()
-        process.join()
-        if not record.exists():
-            raise ValueError("something failed that nothing disturbed; see above")
-        found = json.loads(record.read_text())
+    found = campaign(replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1))
     for failure in found["failures"]:
         log(f"{failure['part']}: {failure['what']}: {failure['reason']}")
     if json_output:

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.campaign.report import Verdict
-from tests.campaign.subjects import BUILD, PRETRAIN, SUBJECTS, content, files_of, fresh_folder
-from tests.campaign.system import Disturbance, Ended, run
+from tests.campaign.oddities import damaged
+from tests.campaign.subjects import BUILD, PRETRAIN, SUBJECTS, content, fresh_folder
+from tests.campaign.system import Ended, Kill, must_run, run
+from tests.campaign.verdicts import Verdict, failed
 
-REFUSED = (3, 4)
 ENCODE = ("encode", "--input", "../few.txt", "--output", "out.npy", "--model")
-TAKEN = {("train_log.jsonl", "removed")}  # a run goes on without a log that somebody deleted
-WAYS = ("flipped", "cut", "emptied", "removed", "exchanged", "overwritten", "not a number")
+TAKEN = "train_log.jsonl"  # a run continues without a log that somebody deleted
+SHARE = 0.7  # of the calls of a command that is broken off
 
 
 @dataclass(frozen=True)
 class Artefact:
     """Something saved, `place` in the working folder, and the `words` that use it; `output` is what they then make.
 
-    It is copied from `origin`, or made by a `broken_off` command killed at that share of its calls.
+    It is copied from `origin`, or made by a `broken_off` command.
     """
 
     name: str
@@ -33,7 +33,6 @@ class Artefact:
     output: str
     origin: str = ""
     broken_off: tuple[str, ...] = ()
-    share: float = 0.0
 
 
 _TRAIN, _EVALUATE, _BUILD = SUBJECTS[0].words, SUBJECTS[-1].words, (*BUILD, "--resume")
@@ -41,10 +40,10 @@ ARTEFACTS = [
     Artefact("checkpoint", "saved", (*ENCODE, "saved"), "out.npy", "model"),
     Artefact("backbone", "saved", (*ENCODE, "saved"), "out.npy", "backbone/model"),
     Artefact("index", "saved", ("search", "saved", "the dog is happy", "-k", "5", "--json"), "", "index"),
-    Artefact("run", "out.partial", (*_TRAIN, "--resume"), "out", broken_off=_TRAIN, share=0.7),
-    Artefact("pretraining", "out", (*PRETRAIN, "--resume"), "out/model", broken_off=PRETRAIN, share=0.7),
-    Artefact("build", "out.partial", _BUILD, "out", broken_off=_BUILD, share=0.7),
-    Artefact("results", "out.json", _EVALUATE, "out.json", broken_off=_EVALUATE, share=0.7),
+    Artefact("run", "out.partial", (*_TRAIN, "--resume"), "out", broken_off=_TRAIN),
+    Artefact("pretraining", "out", (*PRETRAIN, "--resume"), "out/model", broken_off=PRETRAIN),
+    Artefact("build", "out.partial", _BUILD, "out", broken_off=_BUILD),
+    Artefact("results", "out.json", _EVALUATE, "out.json", broken_off=_EVALUATE),
 ]
 
 
@@ -54,15 +53,11 @@ def make(artefact: Artefact, root: Path) -> str:
     if artefact.origin:
         shutil.copytree(root / artefact.origin, folder / artefact.place)
     else:
-        calls = run(artefact.broken_off, folder, Disturbance(traced=True)).calls
+        calls = run(artefact.broken_off, folder).calls
         folder = fresh_folder(root, "whole")
-        run(artefact.broken_off, folder, Disturbance(call=int(calls * artefact.share)))
-    folder = folder.rename(_whole(artefact, root))
-    used = fresh_folder(root, "using", folder)
-    ended = run(artefact.words, used)
-    if ended.code:
-        raise ValueError(f"{artefact.name}: cannot be used undamaged: {ended.err.strip()}")
-    return _result(artefact, used, ended)
+        run(artefact.broken_off, folder, Kill(call=int(calls * SHARE)))
+    used = fresh_folder(root, "using", folder.rename(_whole(artefact, root)))
+    return _result(artefact, used, must_run(artefact.words, used))
 
 
 def _whole(artefact: Artefact, root: Path) -> Path:
@@ -73,20 +68,16 @@ def damage(artefact: Artefact, result: str, rng: Random, root: Path) -> tuple[st
     """What was done to one of the artefact's files, and what its use then came to, which was `result` undamaged."""
     folder = fresh_folder(root, "using", _whole(artefact, root))
     place = folder / artefact.place
-    files = list(files_of(place)) if place.is_dir() else [place]
+    files = [path for path in sorted(place.rglob("*")) if path.is_file()] if place.is_dir() else [place]
     file = rng.choice(files)
-    how = _damage(file, files, rng)
-    what = f"{artefact.name}: {file.relative_to(folder)} {how}"
+    what = f"{artefact.name}: {file.relative_to(folder)} {_damage(file, files, rng)}"
     ended = run(artefact.words, folder)
-    shown = f"exit code {ended.code}: {ended.err.strip()[-400:]}"
-    if ended.hung:
-        return what, Verdict("failed", f"hung: {shown}")
-    if ended.code in REFUSED and len(ended.error_lines) == 1 and "Traceback" not in ended.err:
+    if ended.refuses(3, 4):
         return what, Verdict("refused")
     if ended.code != 0:
-        return what, Verdict("failed", f"no clear refusal: {shown}")
+        return what, failed(f"no clear refusal: {ended}")
     same = _result(artefact, folder, ended) == result
-    return what, Verdict("same result") if same else Verdict("failed", "taken, with another result")
+    return what, Verdict("same result") if same else failed("taken, with another result")
 
 
 def _result(artefact: Artefact, folder: Path, ended: Ended) -> str:
@@ -95,34 +86,23 @@ def _result(artefact: Artefact, folder: Path, ended: Ended) -> str:
 
 def _damage(file: Path, files: Sequence[Path], rng: Random) -> str:
     """Damage a file, or the tensor of a file of weights; how, in words."""
-    raw = bytearray(file.read_bytes())
-    ways = WAYS if file.suffix == ".safetensors" else WAYS[:-1]
-    how = rng.choice([way for way in ways if (file.name, way) not in TAKEN])
-    others = [other for other in files if other != file and other.suffix == file.suffix] or list(files)
-    if how == "flipped" and raw:
-        at = rng.randrange(len(raw))
-        raw[at] ^= 1 << rng.randrange(8)
-        how = f"flipped at byte {at}"
-    elif how == "cut":
-        del raw[rng.randrange(len(raw) or 1) :]
-    elif how == "emptied":
-        raw.clear()
-    elif how == "removed":
+    how = rng.choice(("removed", "exchanged", "not a number", *["bytes"] * 4))
+    if how == "removed" and file.name != TAKEN:
         file.unlink()
-        return how
     elif how == "exchanged":
-        raw[:] = rng.choice(others).read_bytes()
-    elif how == "not a number":
-        _poison(raw)
+        others = [other for other in files if other != file and other.suffix == file.suffix] or list(files)
+        file.write_bytes(rng.choice(others).read_bytes())
+    elif how == "not a number" and file.suffix == ".safetensors":
+        file.write_bytes(_poisoned(file.read_bytes()))
     else:
-        raw[:] = rng.randbytes(len(raw))
-    file.write_bytes(raw)
+        how, raw = damaged(file.read_bytes(), rng)
+        file.write_bytes(raw)
     return how
 
 
-def _poison(raw: bytearray) -> None:
-    """Make the first number of a safetensors file NaN, in float16 and in float32."""
+def _poisoned(raw: bytes) -> bytes:
+    """A safetensors file whose first number is NaN, in float16 and in float32."""
     (length,) = struct.unpack("<Q", raw[:8])
     names = [value for name, value in json.loads(raw[8 : 8 + length]).items() if name != "__metadata__"]
     begin = 8 + length + min(value["data_offsets"][0] for value in names)
-    raw[begin : begin + 4] = b"\xff\x7f\xff\x7f"
+    return raw[:begin] + b"\xff\x7f\xff\x7f" + raw[begin + 4 :]

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.campaign.oddities import ODD, SUFFIXES, Maker, damaged, valid
-from tests.campaign.report import Verdict
+from tests.campaign.oddities import ODD, SUFFIXES, Maker, damaged, valid, write
 from tests.campaign.subjects import PRETRAIN, TRAIN, fresh_folder
 from tests.campaign.system import Ended, run
+from tests.campaign.verdicts import Verdict, failed
 
 GROWTH = 900.0  # megabytes; a table of JSON of 200 MB, which is read whole, takes 700
-REFUSED = (2, 3, 4)
 FILE = "FILE"
-_TRAIN = ("train", "simcse", "--backbone", "../backbone/model", *TRAIN, "--output", "out", "--max-steps", "2")
-_EVALUATE = ("evaluate", "--model", "../model", "--data")
+_TRAIN = f"train simcse --backbone ../backbone/model {' '.join(TRAIN)} --output out --max-steps 2"
+_STS = "evaluate {} --model ../model --data {}".format
 # Commands that read a file, which takes the place of FILE; and where the file has to lie, relative to that place.
 READERS: dict[str, tuple[tuple[str, ...], str]] = {
-    "encode": (("encode", "--model", "../model", "--output", "out.npy", "--input", FILE), ""),
-    "build_index": (("build_index", FILE, "--model", "../model", "--output", "out"), ""),
-    "train": ((*_TRAIN, "--data", FILE), ""),
-    "train --dev": ((*_TRAIN, "--dev", FILE), ""),
-    "train --supervised": ((*_TRAIN, "--supervised", "--data", FILE), ""),
-    "pretrain": (("pretrain", FILE, *PRETRAIN[2:]), ""),
-    "tokens": (("tokens", "--model", "../model", "--file", FILE), ""),
-    "evaluate sts": (("evaluate", "sts", *_EVALUATE[1:], FILE), "STSB/test.tsv"),
-    "evaluate clustering": (("evaluate", "clustering", *_EVALUATE[1:], FILE), "set.tsv"),
-    "evaluate retrieval": (("evaluate", "retrieval", *_EVALUATE[1:], FILE), "corpus.tsv"),
-    "evaluate transfer": (("evaluate", "transfer", *_EVALUATE[1:], FILE), "CR/all.tsv"),
-    "evaluate --fit": (("evaluate", "sts", *_EVALUATE[1:], "../sts", "--postprocess", "whitening", "--fit", FILE), ""),
-    "evaluate --sentences": (("evaluate", "geometry", *_EVALUATE[1:], "../sts", "--sentences", FILE), ""),
-    "duplicates": (("duplicates", FILE, "--model", "../model", "--output", "out.csv"), ""),
-    "topics": (("topics", FILE, "--model", "../model", "--json", "out.json"), ""),
-    "search_templates": (
-        ("search_templates", "--model", "../backbone/model", "--dev", "../pairs.tsv", "--templates", FILE), "",
-    ),
-}  # fmt: skip
+    name: (tuple(words.split()), place)
+    for name, words, place in (
+        ("encode", "encode --model ../model --output out.npy --input FILE", ""),
+        ("build_index", "build_index FILE --model ../model --output out", ""),
+        ("train", f"{_TRAIN} --data FILE", ""),
+        ("train --dev", f"{_TRAIN} --dev FILE", ""),
+        ("train --supervised", f"{_TRAIN} --supervised --data FILE", ""),
+        ("pretrain", f"pretrain FILE {' '.join(PRETRAIN[2:])}", ""),
+        ("tokens", "tokens --model ../model --file FILE", ""),
+        ("evaluate sts", _STS("sts", FILE), "STSB/test.tsv"),
+        ("evaluate clustering", _STS("clustering", FILE), "set.tsv"),
+        ("evaluate retrieval", _STS("retrieval", FILE), "corpus.tsv"),
+        ("evaluate transfer", _STS("transfer", FILE), "CR/all.tsv"),
+        ("evaluate --fit", f"{_STS('sts', '../sts')} --postprocess whitening --fit FILE", ""),
+        ("evaluate --sentences", f"{_STS('geometry', '../sts')} --sentences FILE", ""),
+        ("duplicates", "duplicates FILE --model ../model --output out.csv", ""),
+        ("topics", "topics FILE --model ../model --json out.json", ""),
+        ("search_templates", "search_templates --model ../backbone/model --dev ../pairs.tsv --templates FILE", ""),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,12 @@ def planned(count: int, rng: Random, lines: list[str]) -> Iterator[Input]:
     for _ in range(count - min(len(odd), count // 2)):
         suffix = rng.choice(SUFFIXES)
         how, raw = damaged(valid(suffix, lines), rng)
-        yield Input(how, rng.choice(readers), suffix, lambda path, rng, raw=raw: path.write_bytes(raw))  # type: ignore[misc]
+        yield Input(how, rng.choice(readers), suffix, partial(write, raw))
+
+
+def warm_up(words: Sequence[str], folder: Path) -> None:
+    """Give a command a good file, whatever it makes of it there, so that what it imports is imported here."""
+    run([word.replace(FILE, "../few.txt") for word in words], folder, imported=True)
 
 
 def read(given: Input, rng: Random, root: Path) -> Verdict:
@@ -77,15 +83,12 @@ def read(given: Input, rng: Random, root: Path) -> Verdict:
 
 def judge(ended: Ended, written: list[str]) -> Verdict:
     """Whether a command ended as it may, having `written` files of these names."""
-    shown = f"exit code {ended.code}, {ended.seconds:.1f} s, {ended.err.strip()[-400:]}"
     if ended.hung:
-        return Verdict("failed", f"hung: {shown}")
+        return failed(f"hung: {ended}")
     if ended.megabytes > GROWTH:
-        return Verdict("failed", f"grew by {ended.megabytes:.0f} MB: {shown}")
+        return failed(f"grew by {ended.megabytes:.0f} MB: {ended}")
     if ended.code == 0:
         return Verdict("taken")
-    if ended.code not in REFUSED or "Traceback" in ended.err or len(ended.error_lines) != 1:
-        return Verdict("failed", f"no clear refusal: {shown}")
-    if written:
-        return Verdict("failed", f"refused, but wrote {', '.join(written)}: {shown}")
-    return Verdict("refused")
+    if not ended.refuses(2, 3, 4):
+        return failed(f"no clear refusal: {ended}")
+    return failed(f"refused, but wrote {', '.join(written)}: {ended}") if written else Verdict("refused")

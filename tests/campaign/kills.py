@@ -8,14 +8,14 @@ from pathlib import Path
 from random import Random
 
 from cse.storage.replace import recover
-from tests.campaign.report import Verdict
-from tests.campaign.subjects import Subject, content, fresh_folder, litter, must_run
-from tests.campaign.system import Disturbance, run, warm_up
+from tests.campaign.subjects import Subject, content, fresh_folder, litter
+from tests.campaign.system import Kill, must_run, run
+from tests.campaign.verdicts import Verdict, failed
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a subject makes undisturbed, from what, how long it takes and how many calls that change a file it makes."""
+    """An output before and after its command, the command's seconds, and how many of its calls change a file."""
 
     before: str
     after: str
@@ -24,7 +24,7 @@ class Undisturbed:
 
 
 def measure(subject: Subject, root: Path) -> Undisturbed:
-    """Two undisturbed runs, the second one's figures. Raises ValueError where one fails or they make different things.
+    """Figures of an undisturbed run. Raises ValueError where it fails or a second one makes something else.
 
     What stands before the command runs is kept for `working_folder`.
     """
@@ -32,17 +32,15 @@ def measure(subject: Subject, root: Path) -> Undisturbed:
     if subject.earlier:
         must_run(subject.earlier, folder)
     folder.rename(_earlier(subject, root))
-    results = []
-    for traced in (False, True):
+    found = []
+    for _ in range(2):
         folder = working_folder(subject, root)
         before = content(folder / subject.output)
-        ended = run(subject.words, folder, Disturbance(traced=True)) if traced else warm_up(subject.words, folder)
-        if ended.code:
-            raise ValueError(f"{subject.name} failed without a disturbance: {ended.err.strip()}")
-        results.append((before, content(folder / subject.output)))
-    if results[0] != results[1]:
+        ended = must_run(subject.words, folder)
+        found.append((before, content(folder / subject.output)))
+    if found[0] != found[1]:
         raise ValueError(f"{subject.name}: two undisturbed runs differ")
-    return Undisturbed(*results[0], ended.seconds, ended.calls)
+    return Undisturbed(*found[0], ended.seconds, ended.calls)
 
 
 def _earlier(subject: Subject, root: Path) -> Path:
@@ -54,51 +52,48 @@ def working_folder(subject: Subject, root: Path) -> Path:
     return fresh_folder(root, "working", _earlier(subject, root))
 
 
-def kill(subject: Subject, undisturbed: Undisturbed, harm: Disturbance, root: Path) -> Verdict:
-    """What a kill leaves, and what comes of going on after it."""
+def kill(subject: Subject, undisturbed: Undisturbed, harm: Kill, root: Path) -> Verdict:
+    """What a kill leaves, and what comes of continuing after it."""
     folder = working_folder(subject, root)
     ended = run(subject.words, folder, harm)
     if ended.code not in (None, 0):
-        return Verdict("failed", f"it ended by itself with {ended.code}: {ended.err.strip()[-300:]}")
-    output = folder / subject.output
-    gap = not output.exists()
-    recover(output)
-    stands = content(output)
-    names = {undisturbed.before: "old", undisturbed.after: "new"}
-    if subject.grows:
-        whole = stands == "nothing" or isinstance(json.loads(output.read_text()), dict)
-        found = names.get(stands, "partial" if whole else "")
-    else:
-        found = names.get(stands, "")
+        return failed(f"it ended by itself: {ended}")
+    recover(folder / subject.output)
+    found = _found(subject, undisturbed, folder / subject.output)
     if not found:
-        return Verdict("failed", "neither the old output nor the new one stood under the name")
-    what = "came through" if ended.code == 0 else f"{'nothing' if stands == 'nothing' else found} stood"
-    if gap and found != "old":
-        what = f"{what}, recovered"
-    return go_on(subject, undisturbed, folder, what)
+        return failed("neither the old output nor the new one stood under the name")
+    return go_on(subject, undisturbed, folder, "came through" if ended.code == 0 else f"{found} stood")
+
+
+def _found(subject: Subject, undisturbed: Undisturbed, output: Path) -> str:
+    """What stands under the output's name in a word; nothing where it is none of what may stand there."""
+    stands = content(output)
+    if stands in (undisturbed.before, undisturbed.after):
+        return "nothing" if stands == "nothing" else "old" if stands == undisturbed.before else "new"
+    partial = subject.grows and (stands == "nothing" or isinstance(json.loads(output.read_text()), dict))
+    return "partial" if partial else ""
 
 
 def go_on(subject: Subject, undisturbed: Undisturbed, folder: Path, what: str) -> Verdict:
-    """`what` stood, and whether the result of going on, or of the same again, is the undisturbed one."""
-    output = folder / subject.output
-    unfinished = folder / "out.partial"
-    if content(output) != undisturbed.after or subject.repeats or unfinished.exists():
-        for words in subject.again:
-            ended = run(words, folder)
-            if ended.code == 0:
-                break
-        if ended.code and content(output) != undisturbed.after:  # else it may say that nothing is left to do
-            return Verdict("failed", f"{what}; no rerun went through: {ended.err.strip()[-300:]}")
-        if content(output) != undisturbed.after:
-            return Verdict("failed", f"{what}; the rerun's result is another than the undisturbed run's")
-        if left := [*litter(folder), *([unfinished.name] if unfinished.exists() else [])]:
-            return Verdict("failed", f"{what}; the rerun left {', '.join(left)}")
+    """`what` stood, and whether the result of continuing, or of the same again, is the undisturbed one."""
+    output, unfinished = folder / subject.output, folder / "out.partial"
+    if content(output) == undisturbed.after and not subject.repeats and not unfinished.exists():
+        return Verdict(what)
+    for words in subject.again:
+        ended = run(words, folder)
+        if ended.code == 0:
+            break
+    if content(output) != undisturbed.after:  # a command that failed may say that nothing is left to do
+        reason = f"no rerun went through: {ended}" if ended.code else "the rerun's result is another"
+        return failed(f"{what}; {reason}")
+    if left := [*litter(folder), *([unfinished.name] if unfinished.exists() else [])]:
+        return failed(f"{what}; the rerun left {', '.join(left)}")
     return Verdict(what)
 
 
-def planned(subject: Subject, undisturbed: Undisturbed, count: int, rng: Random) -> list[Disturbance]:
-    """`count` kills: before each system call while there are enough, drawn calls where not, and at random times."""
+def planned(undisturbed: Undisturbed, count: int, rng: Random) -> list[Kill]:
+    """`count` kills: before each call while there are enough, drawn calls where not, and at random times."""
     at_calls = min(undisturbed.calls, count * 3 // 4)
     calls = sorted(rng.sample(range(undisturbed.calls), at_calls))
-    times = [rng.uniform(0, undisturbed.seconds) for _ in range(count - at_calls)]
-    return [*(Disturbance(call=call) for call in calls), *(Disturbance(seconds=at) for at in times)]
+    times = [rng.uniform(1e-4, undisturbed.seconds) for _ in range(count - at_calls)]
+    return [*(Kill(call=call) for call in calls), *(Kill(seconds=at) for at in times)]

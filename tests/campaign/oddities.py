@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,25 +17,23 @@ BOMB = 200_000_000  # bytes, from a file of 200 kB
 LONG_LINE = 5_000_000
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".txt.gz", ".txt.xz", ".csv.gz", ".jsonl.gz")
 
-Maker = Callable[[Path, Random], None]
+Maker = Callable[[Path, Random], object]
+Files = list[tuple[str, Maker]]
 
 
 def valid(suffix: str, lines: Sequence[str]) -> bytes:
     """A file of that kind with a column "text", or with a line for each of `lines`."""
     kind, _, compressed = suffix.removeprefix(".").partition(".")
-    quoted = ('"' + line.replace('"', '""') + '"' for line in lines)
+    rows = [{"text": line} for line in lines]
     if kind == "parquet":
-        raw = parquet({"text": list(lines)})
-    elif kind == "csv":
-        raw = "\n".join(["text", *quoted]).encode()
-    elif kind == "tsv":
-        raw = "\n".join(["text", *lines]).encode()
-    elif kind == "json":
-        raw = json.dumps([{"text": line} for line in lines]).encode()
-    elif kind == "jsonl":
-        raw = "\n".join(json.dumps({"text": line}) for line in lines).encode()
-    else:
-        raw = "\n".join(lines).encode()
+        return parquet({"text": list(lines)})
+    text = {
+        "csv": "\n".join(["text", *('"' + line.replace('"', '""') + '"' for line in lines)]),
+        "tsv": "\n".join(["text", *lines]),
+        "json": json.dumps(rows),
+        "jsonl": "\n".join(map(json.dumps, rows)),
+    }.get(kind, "\n".join(lines))
+    raw = text.encode()
     return gzip.compress(raw) if compressed == "gz" else lzma.compress(raw) if compressed else raw
 
 
@@ -53,7 +52,7 @@ def damaged(raw: bytes, rng: Random) -> tuple[str, bytes]:
     content = bytearray(raw)
     at = rng.randrange(max(1, len(content)))
     how = rng.choice(("flipped", "cut", "NUL", "latin-1", "zeros", "doubled", "shuffled", "empty", "garbage"))
-    if how == "flipped" and content:
+    if how == "flipped":
         for place in rng.sample(range(len(content)), min(len(content), rng.choice((1, 1, 3, 20)))):
             content[place] ^= 1 << rng.randrange(8)
     elif how == "cut":
@@ -68,91 +67,85 @@ def damaged(raw: bytes, rng: Random) -> tuple[str, bytes]:
         content += bytes(content)
     elif how == "shuffled":
         rng.shuffle(content)
-    elif how == "empty":
-        content.clear()
     else:
-        content[:] = rng.randbytes(rng.choice((1, 10, 1000)))
+        content[:] = rng.randbytes(rng.choice((1, 10, 1000))) if how == "garbage" else b""
     return how, bytes(content)
 
 
-def _bytes(suffix: str, raw: Callable[[], bytes]) -> tuple[str, Maker]:
-    return suffix, lambda path, rng: _write(path, raw())
-
-
-def _write(path: Path, raw: bytes) -> None:
+def write(raw: bytes, path: Path, rng: Random) -> None:
+    """A maker of a file with these bytes."""
     path.write_bytes(raw)
 
 
-def _records(*values: Any) -> bytes:
-    return "\n".join(json.dumps(value) for value in values).encode()
+def _raw(raw: bytes, *suffixes: str) -> Files:
+    return [(suffix, partial(write, raw)) for suffix in suffixes]
 
 
-def _link(path: Path, rng: Random) -> None:
-    path.symlink_to(path.name if rng.random() < 0.5 else "gone")
+def _made(make: Maker, *suffixes: str) -> Files:
+    return [(suffix, make) for suffix in suffixes]
 
 
-def _device(name: str) -> Maker:
-    return lambda path, rng: path.symlink_to(name)
+def _table(columns: dict[str, Any], *suffixes: str) -> Files:
+    return _made(lambda path, rng: path.write_bytes(parquet(columns)), *suffixes)
 
 
-def _bomb(suffix: str, unit: bytes) -> Maker:
-    """A compressed file of one byte, `BOMB` times."""
-    compress = gzip.compress if suffix == ".gz" else lzma.compress
-    return lambda path, rng: _write(path, compress(unit * (BOMB // 200)) * 200)
-
-
-def _column(*values: Any) -> tuple[tuple[str, Maker], tuple[str, Maker]]:
+def _column(*values: Any) -> Files:
     """Two files, .jsonl and .parquet, whose column `text` has these values."""
-    return (
-        _bytes(".jsonl", lambda: _records(*({"text": value} for value in values))),
-        _bytes(".parquet", lambda: parquet({"text": list(values)})),
-    )
+    lines = "\n".join(json.dumps({"text": value}) for value in values).encode()
+    return [*_raw(lines, ".jsonl"), *_table({"text": list(values)}, ".parquet")]
 
 
-def _surrogate() -> bytes:
-    return b'{"text": "a \\ud800 b"}\n{"text": "the dog"}'
+def _bomb(unit: bytes, *suffixes: str) -> Files:
+    """Compressed files of one byte, `BOMB` times."""
+
+    def make(path: Path, rng: Random) -> None:
+        compress = lzma.compress if path.suffix == ".xz" else gzip.compress
+        path.write_bytes(compress(unit * (BOMB // 200)) * 200)
+
+    return _made(make, *suffixes)
 
 
-ODD: dict[str, Sequence[tuple[str, Maker]]] = {
-    "a FIFO": [(suffix, lambda path, rng: os.mkfifo(path)) for suffix in (".txt", ".tsv", ".jsonl", ".parquet", ".gz")],
-    "an endless device": [(suffix, _device("/dev/zero")) for suffix in (".txt", ".csv", ".json", ".parquet", ".gz")],
-    "an empty device": [(suffix, _device("/dev/null")) for suffix in (".txt", ".jsonl", ".parquet")],
-    "a folder": [(suffix, lambda path, rng: path.mkdir()) for suffix in (".txt", ".csv", ".jsonl", ".parquet")],
-    "a link to nothing": [(suffix, _link) for suffix in (".txt", ".tsv", ".json")],
-    "no file": [(suffix, lambda path, rng: None) for suffix in SUFFIXES],
-    "nothing but blanks": [_bytes(suffix, lambda: b" \n\t\n  \r\n\n") for suffix in (".txt", ".csv", ".jsonl")],
-    "a byte order mark alone": [_bytes(suffix, lambda: b"\xef\xbb\xbf") for suffix in (".txt", ".csv", ".jsonl")],
-    "UTF-16": [_bytes(suffix, lambda: "the dog\na cat".encode("utf-16")) for suffix in (".txt", ".csv", ".json")],
+ODD: dict[str, Files] = {
+    "a FIFO": _made(lambda path, rng: os.mkfifo(path), ".txt", ".tsv", ".jsonl", ".parquet", ".gz"),
+    "an endless device": _made(
+        lambda path, rng: path.symlink_to("/dev/zero"), ".txt", ".csv", ".json", ".parquet", ".gz"
+    ),
+    "an empty device": _made(lambda path, rng: path.symlink_to("/dev/null"), ".txt", ".jsonl", ".parquet"),
+    "a folder": _made(lambda path, rng: path.mkdir(), ".txt", ".csv", ".jsonl", ".parquet"),
+    "a link to itself": _made(lambda path, rng: path.symlink_to(path.name), ".txt", ".json"),
+    "a link to nothing": _made(lambda path, rng: path.symlink_to("gone"), ".tsv"),
+    "no file": _made(lambda path, rng: None, *SUFFIXES),
+    "nothing but blanks": _raw(b" \n\t\n  \r\n\n", ".txt", ".csv", ".jsonl"),
+    "a byte order mark alone": _raw(b"\xef\xbb\xbf", ".txt", ".csv", ".jsonl"),
+    "UTF-16": _raw("the dog\na cat".encode("utf-16"), ".txt", ".csv", ".json"),
     "lists": _column(["the dog"], ["a", "cat"]),
     "structs": _column({"a": "the dog"}, {"a": "a cat"}),
     "deep structs": _column({"a": {"b": [{"c": "the dog"}]}}),
-    "binary": [_bytes(".parquet", lambda: parquet({"text": [b"the dog", b"\xff\xfe"]}))],
     "numbers": _column(1.5, 2.0, None),
     "truths": _column(True, False),
     "nothings": _column(None, None),
-    "mixed types": [_bytes(".jsonl", lambda: _records({"text": "the dog"}, {"text": 3}, {"text": ["x"]}))],
-    "other keys later": [_bytes(".jsonl", lambda: _records({"text": "the dog"}, {"other": "a cat"}))],
-    "no objects": [_bytes(suffix, lambda: _records("the dog", 3, None)) for suffix in (".jsonl", ".json")],
-    "a list in a line": [_bytes(".jsonl", lambda: _records([{"text": "the dog"}]))],
-    "empty objects": [_bytes(".jsonl", lambda: _records({}, {}))],
-    "deep nesting": [_bytes(suffix, lambda: b"[" * 100_000) for suffix in (".json", ".jsonl")],
-    "half a surrogate": [_bytes(".jsonl", _surrogate)],
-    "two columns of a name": [_bytes(suffix, lambda: b"text,text\na,b\n") for suffix in (".csv",)],
-    "no rows": [_bytes(".parquet", lambda: parquet({"text": []})), _bytes(".csv", lambda: b"text\n")],
-    "no columns": [_bytes(".parquet", lambda: parquet({}))],
-    "a huge number": [_bytes(".jsonl", lambda: b'{"text": 1e999}\n{"text": ' + b"9" * 5000 + b"}")],
-    "a long line": [_bytes(suffix, lambda: b"dog " * (LONG_LINE // 4)) for suffix in (".txt", ".tsv", ".csv")],
-    "a long word": [_bytes(".txt", lambda: b"the dog\n" + b"d" * LONG_LINE)],
-    "control characters": [_bytes(".txt", lambda: b"the \x1b[31mdog\x07\x0b\x0c\na\xc2\x85cat\xe2\x80\xa8x")],
-    "a bomb of zeros": [(".txt.gz", _bomb(".gz", bytes(1))), (".jsonl.gz", _bomb(".gz", bytes(1)))],
+    "binary": _table({"text": [b"the dog", b"\xff\xfe"]}, ".parquet"),
+    "mixed types": _raw(b'{"text": "the dog"}\n{"text": 3}\n{"text": ["x"]}', ".jsonl"),
+    "other keys later": _raw(b'{"text": "the dog"}\n{"other": "a cat"}', ".jsonl"),
+    "no objects": _raw(b'"the dog"\n3\nnull', ".jsonl", ".json"),
+    "a list in a line": _raw(b'[{"text": "the dog"}]', ".jsonl"),
+    "empty objects": _raw(b"{}\n{}", ".jsonl"),
+    "deep nesting": _raw(b"[" * 100_000, ".json", ".jsonl"),
+    "half a surrogate": _raw(b'{"text": "a \\ud800 b"}\n{"text": "the dog"}', ".jsonl"),
+    "two columns of a name": _raw(b"text,text\na,b\n", ".csv"),
+    "no rows": [*_raw(b"text\n", ".csv"), *_column()],
+    "no columns": _table({}, ".parquet"),
+    "a huge number": _raw(b'{"text": 1e999}\n{"text": ' + b"9" * 5000 + b"}", ".jsonl"),
+    "a long line": _raw(b"dog " * (LONG_LINE // 4), ".txt", ".tsv", ".csv"),
+    "a long word": _raw(b"the dog\n" + b"d" * LONG_LINE, ".txt"),
+    "control characters": _raw(b"the \x1b[31mdog\x07\x0b\x0c\na\xc2\x85cat\xe2\x80\xa8x", ".txt"),
+    "a bomb of zeros": _bomb(bytes(1), ".txt.gz", ".jsonl.gz"),
     "a bomb of a word": [
-        (".txt.xz", _bomb(".xz", b"d")), *((f"{kind}.gz", _bomb(".gz", b"d")) for kind in (".txt", ".csv", ".jsonl")),
-        (".json.gz", _bomb(".gz", b"d")), (".parquet", lambda path, rng: _write(path, parquet({"text": ["d" * BOMB]}))),
+        *_bomb(b"d", ".txt.xz", ".txt.gz", ".csv.gz", ".jsonl.gz", ".json.gz"),
+        *_made(lambda path, rng: path.write_bytes(parquet({"text": ["d" * BOMB]})), ".parquet"),
     ],
-    "bytes after the end": [_bytes(".txt.gz", lambda: gzip.compress(b"the dog\n") + b"junk")],
-    "two in one": [_bytes(".txt.gz", lambda: gzip.compress(b"the dog\n") + gzip.compress(b"a cat\n"))],
-    "another type's name": [
-        *(_bytes(suffix, lambda: valid(".parquet", ["the dog"])) for suffix in (".txt", ".csv", ".jsonl", ".gz")),
-        *(_bytes(suffix, lambda: valid(".txt", ["the dog"])) for suffix in (".parquet", ".jsonl", ".gz", ".xz")),
-    ],
-}  # fmt: skip
+    "bytes after the end": _raw(gzip.compress(b"the dog\n") + b"junk", ".txt.gz"),
+    "two in one": _raw(gzip.compress(b"the dog\n") + gzip.compress(b"a cat\n"), ".txt.gz"),
+    "a table as text": _table({"text": ["the dog"]}, ".txt", ".csv", ".jsonl", ".gz"),
+    "text as a table": _raw(b"the dog", ".parquet", ".jsonl", ".gz", ".xz"),
+}

@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.campaign.system import Ended, run, warm_up
+from tests.campaign.system import must_run
 
 WORDS = (
     "the a man woman dog cat is was running playing eating in on with park kitchen guitar red small big this sentence "
@@ -20,10 +19,7 @@ WORDS = (
 ).split()
 LINES = 600
 # What differs between two runs of the same command: times, speeds, who measured them, and sums of files with these.
-VOLATILE = {
-    *("seconds", "sentences_per_second", "tokens_per_second", "date", "command", "versions"),
-    "digest",
-}
+VOLATILE = {"seconds", "sentences_per_second", "tokens_per_second", "date", "command", "versions", "digest"}
 # Sums of files with times in them, what is needed to resume, and a page that no command reads.
 UNCOMPARED = ("checksums.json", "state", "source.json", "README.md")
 TRAIN = ("--data", "../few.txt", "--dev", "../pairs.tsv", "--max-steps", "6", "--batch-size", "4", "--eval-every", "2")
@@ -77,24 +73,20 @@ def _indexing(words: tuple[str, ...]) -> list[Subject]:
 
 
 _ENCODE = ("encode", "--model", "../model", "--input", "../few.txt", "--output", "out.npy")
+_PRETRAIN_ANEW = (*PRETRAIN, "--overwrite")
 SUBJECTS = [
     *_training("train", "simcse"),
     *_training("train dcpcse", "dcpcse")[:1],
     Subject("pretrain", PRETRAIN, "out/model", ((*PRETRAIN, "--resume"), PRETRAIN)),
     Subject(
-        "pretrain --overwrite",
-        (*PRETRAIN, "--overwrite"),
-        "out/model",
-        ((*PRETRAIN, "--overwrite", "--resume"), (*PRETRAIN, "--overwrite")),
+        "pretrain --overwrite", _PRETRAIN_ANEW, "out/model", ((*_PRETRAIN_ANEW, "--resume"), _PRETRAIN_ANEW),
         (*PRETRAIN, "--seed", "7"),
     ),
     *_indexing(BUILD),
     Subject("encode", _ENCODE, "out.npy", (_ENCODE,)),
     Subject("encode anew", _ENCODE, "out.npy", (_ENCODE,), (*_ENCODE, "--normalize")),
-    Subject(
-        "evaluate", (*EVALUATE, "--json", "out.json"), "out.json", ((*EVALUATE, "--json", "out.json"),), grows=True
-    ),
-]
+    Subject("evaluate", EVALUATE, "out.json", (EVALUATE,), grows=True),
+]  # fmt: skip
 
 
 def prepare(root: Path) -> None:
@@ -106,7 +98,7 @@ def prepare(root: Path) -> None:
         (("build_index", "../few.txt", "--model", "../model", "--output", "out"), "index"),
     ):
         folder = fresh_folder(root, "make")
-        _check(words, warm_up(words, folder))
+        must_run(words, folder)
         (folder / "out").rename(root / kept)
 
 
@@ -131,16 +123,6 @@ def fresh_folder(root: Path, name: str, of: Path | None = None) -> Path:
     else:
         folder.mkdir()
     return folder
-
-
-def must_run(words: Sequence[str], folder: Path) -> None:
-    """Run a command that nothing disturbs. Raises ValueError where it fails."""
-    _check(words, run(words, folder))
-
-
-def _check(words: Sequence[str], ended: Ended) -> None:
-    if ended.code:
-        raise ValueError(f"{' '.join(words)} failed without a disturbance: {ended.err.strip()}")
 
 
 def content(path: Path) -> str:
@@ -176,8 +158,3 @@ def _without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_times(item) for key, item in value.items() if key not in VOLATILE}
     return list(map(_without_times, value)) if isinstance(value, list) else value
-
-
-def files_of(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of its folders, by name."""
-    yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

@@ -1,46 +1,37 @@
-"""A command of the project in a process of its own that can be killed: at a time, or before its n-th system call.
+"""A command of the project in a forked process that can be killed: at a time, or before its n-th change of a file.
 
-The process is forked from this one, so that what is imported here is not imported for each of a thousand commands.
+It is forked from this process, so that what is imported here is not imported again for each of a thousand commands.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import resource
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.campaign.tracing import count_calls, may_trace, trace_me
-
 LIMIT = 120.0  # seconds that no command here needs
-EARLIEST = 1e-4
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+CHANGES = {f"os.{name}" for name in ("rename", "remove", "rmdir", "mkdir", "link", "symlink", "truncate", "chmod")}
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """What befalls a command: SIGKILL after `seconds` or before system call `call` (from 0), or no room for a file.
-
-    `file_size` is the most bytes a file may get. `traced` counts the system calls that change a file, `modules` has
-    the names of the imported modules written down.
-    """
+class Kill:
+    """SIGKILL after `seconds`, or before Python's call number `call` (from 0) that changes a file."""
 
     seconds: float | None = None
     call: int | None = None
-    file_size: int | None = None
-    traced: bool = False
-    modules: bool = False
 
-    @property
-    def shown(self) -> str:
-        """The kill in words."""
+    def __str__(self) -> str:
         return f"before call {self.call}" if self.call is not None else f"after {self.seconds:.3f} s"
 
 
@@ -56,47 +47,57 @@ class Ended:
     hung: bool
     megabytes: float
 
-    @property
-    def error_lines(self) -> list[str]:
-        """The lines of stderr that say what is wrong."""
-        return [line for line in self.err.splitlines() if line.startswith("Error: ")]
+    def refuses(self, *codes: int) -> bool:
+        """Whether it ended with one of these codes and exactly one error line."""
+        errors = [line for line in self.err.splitlines() if line.startswith("Error: ")]
+        return self.code in codes and len(errors) == 1 and "Traceback" not in self.err
+
+    def __str__(self) -> str:
+        return f"exit code {self.code}, {self.seconds:.1f} s, {self.err.strip()[-400:]}"
 
 
-def run(words: Sequence[str], folder: Path, disturbance: Disturbance | None = None) -> Ended:
-    """How `python -m scripts.WORDS` ends in `folder`, killed after `LIMIT` seconds at the latest.
+def run(words: Sequence[str], folder: Path, kill: Kill | None = None, *, imported: bool = False) -> Ended:
+    """How `python -m scripts.WORDS` ends in `folder`, killed after `LIMIT` seconds at the latest; in the main thread.
 
-    Must be called in the main thread.
+    What it imported is then `imported` here too, so that the next command need not.
     """
-    harm = disturbance or Disturbance()
-    streams = _beside(folder, "out"), _beside(folder, "err")
-    traced = (harm.traced or harm.call is not None) and may_trace()
-    before = _resident()
-    begun = time.perf_counter()
+    harm = kill or Kill()
+    out, err, note = (_beside(folder, name) for name in ("out", "err", "note"))
+    note.write_text('{"calls": 0, "modules": []}')
+    before, begun = _resident(), time.perf_counter()
     child = os.fork()
     if not child:
-        _child(words, folder, streams, harm, traced)
-    with suppress(OSError):  # where the child was quicker
+        _child(words, folder, (out, err), note, harm.call)
+    with suppress(OSError):  # the child may have been quicker
         os.setpgid(child, child)
-    with _killed_late(child, LIMIT if harm.seconds is None else max(harm.seconds, EARLIEST)) as late:
-        if traced:
-            (status, usage), calls = count_calls(child, harm.call)
-        else:
-            (_, status, usage), calls = os.wait4(child, 0), 0
+    with _killed_late(child, harm.seconds or LIMIT) as late:
+        _, status, usage = os.wait4(child, 0)
     with suppress(OSError):
-        os.killpg(child, signal.SIGKILL)  # what it may have started
-    code = os.waitstatus_to_exitcode(status)
-    out, err = (path.read_text(errors="replace") for path in streams)
-    hung, grown = bool(late) and harm.seconds is None, usage.ru_maxrss / 1024 - before
-    return Ended(code if code >= 0 else None, out, err, time.perf_counter() - begun, calls, hung, grown)
+        os.killpg(child, signal.SIGKILL)  # processes that it started
+    code, hung = os.waitstatus_to_exitcode(status), bool(late) and harm.seconds is None
+    seconds, grown = time.perf_counter() - begun, usage.ru_maxrss / 1024 - before
+    said, noted = err.read_text(errors="replace"), json.loads(note.read_text())
+    for name in noted["modules"] if imported else ():
+        with suppress(Exception):
+            importlib.import_module(name)
+    return Ended(code if code >= 0 else None, out.read_text(), said, seconds, noted["calls"], hung, grown)
+
+
+def must_run(words: Sequence[str], folder: Path) -> Ended:
+    """Run a command that nothing disturbs. Raises ValueError where it fails."""
+    ended = run(words, folder, imported=True)
+    if ended.code:
+        raise ValueError(f"{' '.join(words)} failed without a disturbance: {ended}")
+    return ended
 
 
 @contextmanager
 def _killed_late(child: int, seconds: float) -> Iterator[list[int]]:
-    """Meanwhile a child that takes longer than so many seconds is killed, and its number is in the list."""
+    """Kill a child that takes longer than so many seconds, and put its number into the list."""
     late: list[int] = []
 
     def kill(*_: Any) -> None:
-        with suppress(ProcessLookupError):  # which ended at this moment
+        with suppress(ProcessLookupError):  # it ended at this moment
             os.kill(child, signal.SIGKILL)
             late.append(child)
 
@@ -108,20 +109,16 @@ def _killed_late(child: int, seconds: float) -> Iterator[list[int]]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _child(words: Sequence[str], folder: Path, streams: tuple[Path, Path], harm: Disturbance, traced: bool) -> None:
-    """Run the command and leave, in the forked process."""
+def _child(words: Sequence[str], folder: Path, streams: Sequence[Path], note: Path, fatal: int | None) -> None:
+    """Run the command in the forked process and leave it."""
     code = 1
     try:
-        os.setpgid(0, 0)  # a group of its own, which is waited for and killed as one
+        os.setpgid(0, 0)  # a group of its own, which is killed as one
         _redirect(streams)
         os.chdir(folder)
-        if harm.file_size is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (harm.file_size, harm.file_size))
         sys.argv = [f"scripts.{words[0]}", *words[1:]]
         app = importlib.import_module(f"scripts.{words[0]}").app
-        if traced:
-            trace_me()
+        calls = _killed_before(fatal)
         app(list(words[1:]))
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
@@ -131,9 +128,23 @@ def _child(words: Sequence[str], folder: Path, streams: tuple[Path, Path], harm:
         with suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
-            if harm.modules:
-                _beside(folder, "modules").write_text("\n".join(list(sys.modules)))
+            note.write_text(json.dumps({"calls": calls(), "modules": list(sys.modules)}))
         os._exit(code)
+
+
+def _killed_before(fatal: int | None) -> Callable[[], int]:
+    """Kill this process before its call number `fatal` that changes a file; a function that counts them so far."""
+    calls = 0
+
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal calls
+        if arguments[2] & WRITES if event == "open" else event in CHANGES:
+            if calls == fatal:
+                os.kill(os.getpid(), signal.SIGKILL)
+            calls += 1
+
+    sys.addaudithook(count)
+    return lambda: calls
 
 
 def _redirect(streams: Sequence[Path]) -> None:
@@ -144,17 +155,8 @@ def _redirect(streams: Sequence[Path]) -> None:
         os.close(place)
 
 
-def warm_up(words: Sequence[str], folder: Path) -> Ended:
-    """How a command ends that nothing disturbs; what it imported is imported here, so that the next ones need not."""
-    ended = run(words, folder, Disturbance(modules=True))
-    for name in _beside(folder, "modules").read_text().split():
-        with suppress(Exception):
-            importlib.import_module(name)
-    return ended
-
-
-def _beside(folder: Path, what: str) -> Path:
-    return folder.with_name(f".{folder.name}.{what}")
+def _beside(folder: Path, name: str) -> Path:
+    return folder.with_name(f".{folder.name}.{name}")
 
 
 def _resident() -> float:

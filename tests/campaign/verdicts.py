@@ -1,4 +1,4 @@
-"""What a campaign found: verdicts, and their counts as JSON."""
+"""Outcomes of cases, counted by part."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ class Verdict:
 
     outcome: str
     reason: str = ""
+
+
+def failed(reason: str) -> Verdict:
+    """A failure."""
+    return Verdict(FAILED, reason)
 
 
 @dataclass(frozen=True)
