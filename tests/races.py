@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +113,13 @@ WRITERS = {"index": write_indexes, "model": write_models}
 READERS = {"index": read_indexes, "model": read_models}
 
 
-def reading(read: Callable[..., None], folder: Path, stop: Event, counts: Any, number: int) -> None:
-    """Count what a reader tells, and keep one example of each kind of failure."""
+def reading(read: Callable[..., None], folder: Path, stop: Event, counts: Any, number: int, begun: Semaphore) -> None:
+    """Count what a reader tells, and keep one example of each kind of failure; release `begun` at the first."""
     seen: Counter[str] = Counter()
 
     def tell(what: str) -> None:
+        if not seen:
+            begun.release()
         kind, _, detail = what.partition(": ")
         seen[kind] += 1
         if detail:
@@ -143,19 +145,21 @@ def main() -> int:
             models = make_models(folder / "expected")
             np.savez(folder / "vectors.npz", **{key: encoder.encode(WORDS) for key, encoder in models.items()})
         (folder / "backbone").mkdir()
-        given = folder, stop, counts
+        given, begun = (folder, stop, counts), context.Semaphore(0)
         writers = [context.Process(target=WRITERS[kind], args=given) for kind in kinds]
         for writer in writers:
             writer.start()
         while not all((folder / kind).exists() for kind in kinds):
             time.sleep(0.1)
         readers = [
-            context.Process(target=reading, args=(read, *given, number))
+            context.Process(target=reading, args=(read, *given, number, begun))
             for read in (READERS[kind] for kind in kinds)
             for number in range(EACH)
         ]
         for reader in readers:
             reader.start()
+        for _ in readers:
+            begun.acquire()
         time.sleep(options.seconds)
         stop.set()
         for process in (*readers, *writers):

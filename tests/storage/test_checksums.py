@@ -105,24 +105,22 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
             assert checksums.checksum(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
-@pytest.mark.parametrize("name", ["learned.safetensors", "optimizer.safetensors", "meta.json", "checksums.json"])
-def test_a_damaged_state_is_not_gone_on_from(encoder: TorchEncoder, name: str, tmp_path: Path) -> None:
+def test_a_damaged_state_is_not_gone_on_from(encoder: TorchEncoder, tmp_path: Path) -> None:
+    """In the form of an earlier version, without checksums, its tensors are searched for NaN."""
     state = killed_run(encoder, tmp_path / "out", 4) / "state"
-    flip(state / name, at=-3)
-    with pytest.raises(ArtefactError, match=r"out\.partial/state/.*damaged") as caught:
-        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["learned", "optimizer"])
-def test_a_state_of_an_earlier_version_is_searched_for_nan(encoder: TorchEncoder, name: str, tmp_path: Path) -> None:
-    state = killed_run(encoder, tmp_path / "out", 4) / "state"
+    for name in ("learned.safetensors", "optimizer.safetensors", "meta.json", "checksums.json"):
+        flip(state / name, at=-3)
+        with pytest.raises(ArtefactError, match=r"out\.partial/state/.*damaged") as caught:
+            train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+        assert "\n" not in str(caught.value)
+        flip(state / name, at=-3)
     (state / "checksums.json").unlink()
-    key = sorted(load_file(state / f"{name}.safetensors"))[0]
-    poison(state / f"{name}.safetensors", key)
-    with pytest.raises(ArtefactError, match="holds a number that is not finite; delete it and start again") as caught:
-        train(encoder, run_of(encoder), tmp_path / "out", resume=True)
-    assert key in str(caught.value)
+    for file in (state / "optimizer.safetensors", state / "learned.safetensors"):
+        whole, key = file.read_bytes(), sorted(load_file(file))[0]
+        poison(file, key)
+        with pytest.raises(ArtefactError, match=rf"{key} holds a number that is not finite; delete it and start again"):
+            train(encoder, run_of(encoder), tmp_path / "out", resume=True)
+        file.write_bytes(whole)
 
 
 @pytest.mark.parametrize("damage", ["two lines", "a line within", "all", "not JSON"])
@@ -145,19 +143,27 @@ def test_a_log_that_does_not_reach_the_saved_state_is_noticed(
     assert len(losses(tmp_path / "out")) == 4
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["corpus/train.ids", "corpus/train.starts", "corpus/valid.ids", "corpus/valid.starts", "tokenizer/tokenizer.json"],
-)
-def test_damaged_tokens_and_tokenizers_are_not_trained_on(name: str, tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path)
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    file = tmp_path / "out" / name
+def test_damage_of_a_pretraining_is_not_trained_on_and_its_model_opens_as_written_or_not_at_all(tmp_path: Path) -> None:
+    corpus, out = write_corpus(tmp_path), tmp_path / "out"
+    run_pretraining(corpus, out, CONFIG)
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        assert load_backbone(out / "model")
+        flip(out / "model" / name, at=-3)
+        with pytest.raises(ArtefactError, match=rf"{name}: damaged .*; copy it again"):
+            load_backbone(out / "model")
+        flip(out / "model" / name, at=-3)
+    flip(out / "model" / "model.safetensors", at=-3)
+    (out / "model" / "checksums.json").unlink()  # a folder of others has none
+    assert load_backbone(out / "model")
+    for name in ("train.ids", "train.starts", "valid.ids", "valid.starts", "tokenizer.json"):
+        (file,) = out.glob(f"[ct]o*/{name}")  # of the corpus or the tokenizer
+        flip(file, at=-3)
+        with pytest.raises(ArtefactError, match=rf"{file.name}: damaged .*; delete its folder to have it made again"):
+            run_pretraining(corpus, out, CONFIG, overwrite=True)
+        flip(file, at=-3)
     flip(file, at=-3)
-    with pytest.raises(ArtefactError, match=rf"{file.name}: damaged .*; delete its folder to have it made again"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
     shutil.rmtree(file.parent)
-    run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
+    run_pretraining(corpus, out, CONFIG, overwrite=True)
 
 
 def test_large_finite_numbers_are_no_damage() -> None:
@@ -203,19 +209,6 @@ def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder: Path, dam
         with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
             train(encoder, run, tmp_path / "out", resume=True)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"])
-def test_a_pretrained_model_opens_as_it_was_written_or_not_at_all(name: str, tmp_path: Path) -> None:
-    run_pretraining(write_corpus(tmp_path), tmp_path / "out", CONFIG)
-    model = tmp_path / "out" / "model"
-    assert load_backbone(model)
-    flip(model / name, at=-3)
-    with pytest.raises(ArtefactError, match=rf"{name}: damaged .*; copy it again"):
-        load_backbone(model)
-    (model / "checksums.json").unlink()  # a folder of others has none
-    if name == "model.safetensors":
-        assert load_backbone(model)
 
 
 def test_the_bundled_backbone_carries_the_checksums_of_its_files() -> None:

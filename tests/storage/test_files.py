@@ -58,15 +58,6 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
         KIND.check_replaceable(tmp_path / "out")
 
 
-def test_a_hugging_face_backbone_is_no_checkpoint(tmp_path: Path) -> None:
-    from cse.models.checkpoint import CHECKPOINT
-
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "format": 1}))
-    (tmp_path / "model.safetensors").write_bytes(b"weights")
-    with pytest.raises(ValueError, match="is not a checkpoint of this project"):
-        CHECKPOINT.check_replaceable(tmp_path)
-
-
 def test_what_came_into_a_folder_while_it_was_written_anew_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
