@@ -38,6 +38,11 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
     return numbers.astype(np.int64)
 
 
+def spread(rows: np.ndarray, most: int) -> np.ndarray:
+    """`most` of the `rows` (n,), evenly spread, or all of them if there are fewer."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+
+
 def answer_count(k: int, available: int) -> int:
     """`k`, or `available` if less: the number of answers to a query. Raises ValueError for k < 1."""
     if k < 1:

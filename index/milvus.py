@@ -16,9 +16,9 @@ from cse.errors import IndexFolderError
 from index import milvus_building as building
 from index import milvus_server as server
 from index.building import Batch
-from index.hits import Hit, Rows, answer_count, ranked, row_numbers
+from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model
-from index.milvus_server import ROW, SECONDS, TEXT, Address
+from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
 from index.texts import text_array
 from index.vectors import unit_rows
 
@@ -165,6 +165,17 @@ class MilvusIndex:
         known = self._read(np.unique(numbers), TEXT)
         return [known[row] for row in numbers.tolist()]
 
+    def sample(self, most: int) -> np.ndarray:
+        """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all; fewer where rows were removed."""
+        rows = spread(np.arange(self.manifest.rows), most)
+        return rows if len(self) == self.manifest.rows else np.array(sorted(self._found(rows, ROW)), dtype=np.int64)
+
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts`."""
+        numbers = self._checked(rows)
+        known = self._read(np.unique(numbers), VECTOR)
+        return np.array([known[row] for row in numbers.tolist()], dtype=np.float32)
+
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """Add `texts` and `vectors` (n, d) and return their row numbers (n,) int64.
 
@@ -233,15 +244,20 @@ class MilvusIndex:
 
     def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
         """One field of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
+        found = self._found(rows, field)
+        for row in rows.tolist():
+            if row not in found:
+                raise ValueError(f"row {row} was removed")
+        return found
+
+    def _found(self, rows: np.ndarray, field: str) -> dict[int, Any]:
+        """One field of those of the distinct `rows` (n,) that were not removed."""
         found: dict[int, Any] = {}
         with server.plain_errors(self._address.collection):
             for start in range(0, len(rows), ROW_BATCH):
                 ids = rows[start : start + ROW_BATCH].tolist()
                 read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
                 found.update((entity[ROW], entity[field]) for entity in read)
-        for row in rows.tolist():
-            if row not in found:
-                raise ValueError(f"row {row} was removed")
         return found
 
     def _edited(self, *, what: str, **counts: Any) -> None:

@@ -16,7 +16,7 @@ from cse.storage.replace import read_settled
 from index import engine
 from index.building import Batch, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
-from index.hits import Hit, Rows, answer_count, ranked, row_numbers
+from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model, check_not_smoothed, read_manifest, write_manifest
 from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
 from index.vectors import unit_rows
@@ -154,6 +154,14 @@ class VectorIndex:
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
         return gather(self._texts, self._checked(rows))
+
+    def sample(self, most: int) -> np.ndarray:
+        """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
+        return spread(live_rows(self._texts), most)
+
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts` and `contents`."""
+        return engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """Add `texts` and `vectors` (n, d) in memory; return their row numbers (n,) int64.

@@ -14,10 +14,11 @@ import numpy as np
 
 from cse.analysis.rankings import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
+from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
-from cse.app.models.corpora import DEMO, DEMO_KEY, VECTORS
+from cse.app.models.corpora import DEMO, VECTORS
 from cse.app.models.maps import ModelMap, draw_maps, maps_key, model_key
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
@@ -102,7 +103,7 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = all_pairs(state, LIST)
     *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
-    hits = find_all(state, QUERIES[0], HITS, state.corpora[DEMO_KEY])
+    hits = find_all(state, QUERIES[0], HITS, DemoCorpus(state))
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
         "all_pairs": found(matrices, plain_pairs),

@@ -10,8 +10,9 @@ from starlette.middleware import Middleware
 
 from cse.app.api.download_section import take_section, takes_of
 from cse.app.api.endpoints import add_endpoints
+from cse.app.corpus.bar import corpus_bar
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
-from cse.app.forms.links import Linked, back_hook, copy_button, link
+from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
@@ -52,14 +53,14 @@ def page(state: AppState) -> gr.Blocks:
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
         added = add_model_row(state, strip)
+        bar = corpus_bar(state, key)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                found, own = search_tab(state, key, opening.hits)
-                linked["search"] = tab, [found]
+                linked["search"] = tab, [search_tab(state, bar, opening.hits)]
             with gr.Tab("Tokens", id="tokens") as tab:
                 words = tokens_tab(state, opening.tokens)
                 lab = lab_section(state, words.run.inputs[0], opening.trials)
@@ -77,8 +78,8 @@ def page(state: AppState) -> gr.Blocks:
         rerun(added, pair.run)
         copy_button()
         opened = known(blocks, key)
-        own.resume(opened.then)
-        link(opened, back, tabs, linked)
+        bar.resume(opened.then)
+        link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps))
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     blocks.queue(api_open=False, max_size=MAX_WAITING)
     bound_answers(blocks)

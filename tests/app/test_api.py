@@ -31,7 +31,6 @@ SHOWN = (
     "take",
     "explain",
     "try_it",
-    "index_own",
 )  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 LONG = ["a" * 50_001] * 2
@@ -420,16 +419,16 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     probed = {"changes", "disagreements", "xray", "add_model"}
     compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map"}
     assert public == probed | compared | {"models", "results", "ledger"}
-    lanes = {"maps": 1, "corpora": 16, "encode": 8}
+    lanes = {"maps": 1, "encode": 8}
     for function in functions:
         if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
-            lane = {"map": "maps", "map_points": "maps", "index_own": "corpora"}.get(function.name, "encode")
+            lane = {"map": "maps", "map_points": "maps"}.get(function.name, "encode")
             lane = "maps" if function.api_name == "map" else lane
             assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])
     finding = [function for function in functions if function.name == "find"]
     (again,) = [function for function in functions if function.name == "find_again"]
     assert again.concurrency_id == "encode"
-    assert again.fn(0, "a", 5, "demo", 0, "key") == [gr.skip()] * len(again.outputs)  # nothing was indexed
+    assert again.fn(0, "a", 5, 0, "demo", "key") == [gr.skip()] * len(again.outputs)  # nothing was indexed
     # Nothing that is forgotten when many other sessions come; a restored state before them only repeats the address.
     kinds = {type(component).__name__ for function in finding for component in function.inputs[-5:]}
     assert kinds == {"Textbox", "Slider", "Dropdown"}

@@ -10,6 +10,8 @@ import pytest
 from cse.app.forms.events import PROGRESS, Run
 from cse.app.forms.links import Linked, given, restorer, with_given
 
+CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
+
 
 def skipped(value: object) -> bool:
     return value == gr.skip()
@@ -36,7 +38,7 @@ def test_only_the_tab_that_the_address_names_is_filled_and_run():
         ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
         ("results", Linked((), Run(print, (), ()), ())),
     ]
-    opened = asking(restorer(parts))
+    opened = asking(restorer(parts, CORPUS))
     assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, "run", "run", None]
     assert opened(tab="search", k="9") == ["search", None, 9, None, None, "run", None]  # one of the tab's two parts
     assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, "run"]
@@ -49,7 +51,7 @@ def asking(restore) -> Callable[..., list]:
     """What a handler fills and runs for an address, where three parts have names."""
 
     def opened(**address: str) -> list:
-        tabs, *rest = restore(SimpleNamespace(query_params=address))
+        tabs, _, *rest = restore(SimpleNamespace(query_params=address))
         shown = None if skipped(tabs) else tabs["selected"] if isinstance(tabs, dict) else tabs.selected
         values = [None if skipped(value) else value for value in rest]
         return [shown, *values[:-3], *(value and "run" for value in values[-3:])]
@@ -65,27 +67,31 @@ def test_back_shows_all_of_a_tab_as_it_was_and_without_a_tab_the_first_one():
         ("search", Linked(("seed",), Run(print, (gr.Number(7),), ()), ())),
         ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
     ]
-    back = asking(restorer(parts, back=True))
+    back = asking(restorer(parts, CORPUS, back=True))
     assert back(tab="search", q="cats") == ["search", "cats", 5, 7, None, "run", "run", None]
     assert back() == back(tab="nowhere", pin="1") == ["search", "dogs", 5, 7, None, "run", "run", None]
     assert back(tab="tokens") == ["tokens", None, None, None, "birds", None, None, "run"]
 
 
-def test_an_address_that_asks_for_no_choice_of_a_selector_asks_for_nothing():
+def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_that_take_it():
     with gr.Blocks():
-        query, corpus = gr.Textbox("dogs"), gr.Dropdown([("Demo", "demo"), ("Yours", "own")], label="Corpus")
-    parts = [("search", Linked(("q", "corpus"), Run(print, (query, corpus), ()), ()))]
-    restore = restorer(parts)
+        query, k, word = gr.Textbox("dogs"), gr.Slider(1, 50, 5), gr.Textbox()
+    parts = [
+        ("search", Linked(("q", "k"), Run(print, (query, k, CORPUS), ()), ())),
+        ("search", Linked(("word",), Run(print, (word,), ()), ())),
+    ]
+    restore = restorer(parts, CORPUS)
 
     def opened(**address: str) -> list:
         return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
 
-    *values, (number, kept) = opened(tab="search", q="cats", corpus="own")
-    assert values == kept == ["cats", "own"]
-    again, kept = opened(tab="search", corpus="own")[-1]
-    assert (again > number, kept) == (True, [None, "own"])  # a run of its own
+    chosen, *values, (number, kept), other = opened(tab="search", q="cats", corpus="own")
+    assert (chosen, values, kept, other) == ("own", ["cats", None, None], {0: "cats", 2: "own"}, None)
+    again, kept = opened(tab="search", k="7")[-2]
+    assert (again > number, kept) == (True, {1: 7})  # a run of its own
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
-        assert opened(tab="search", q="cats", corpus="<b>") == [None] * 3
+        assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
+    assert restorer(parts, CORPUS, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
 
 
 def test_a_part_runs_on_the_values_of_the_address_whatever_the_page_still_shows():
@@ -99,8 +105,8 @@ def test_a_part_runs_on_the_values_of_the_address_whatever_the_page_still_shows(
         yield k
 
     run = with_given(search)
-    assert run((7, ["cats", 3, None]), "dogs", 5, "demo", "secret", "bar") == ("cats", 3, "demo", "secret", "bar")
+    assert run((7, {0: "cats", 1: 3}), "dogs", 5, "demo", "secret", "bar") == ("cats", 3, "demo", "secret", "bar")
     assert [each.default for each in inspect.signature(run).parameters.values()][-1] is PROGRESS
     assert len(inspect.signature(run).parameters) == 6
     assert inspect.isgeneratorfunction(with_given(steps))
-    assert list(with_given(steps)((8, [None, 0]), "dogs", 5)) == ["dogs", 0]
+    assert list(with_given(steps)((8, {1: 0}), "dogs", 5)) == ["dogs", 0]

@@ -1,145 +1,168 @@
-"""What visitors have indexed is kept by their keys, for a time, in a bounded number and size; nothing sleeps here."""
+"""Visitors' texts: kept for a time and within bounds, encoded in turns, gone when asked."""
 
 import threading
 
+import numpy as np
 import pytest
 
-from cse.app.models.corpora import OWN_KEY, Corpus
-from cse.app.models.own_corpora import KEPT, Built, OwnCorpora, Step
+from cse.app.models import own_corpora
+from cse.app.models.encodings import BLOCK
+from cse.app.models.models import Column, Failure
+from cse.app.models.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
 
-ONE, TWO, THREE = ("1" * 32, "2" * 32, "3" * 32)
+ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
+FIRST, SECOND = Column("first", "first"), Column("second", "second")
 
 
 class Clock:
-    """Stands for the time, which passes where a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
+    now = 0.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def built(name: str, size: int = 1) -> Built:
-    return Built(Corpus(OWN_KEY, name, (), lambda *_: None), size)
+class Models:
+    """Two models; one waits for a permit before each block."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.order: list[tuple[str, str]] = []
+        self.permits, self.held = threading.Semaphore(0), held
+
+    def apply(self, function, columns):
+        if self.held:
+            assert self.permits.acquire(timeout=60)
+        (column,) = columns
+        return {column.name: function(column, Encoder(self, column.name))}
 
 
-def index(kept: OwnCorpora, key: str, *steps: Step | Built) -> str:
-    """The failure of an indexing with these steps, once it has ended."""
-    job = kept.begin(key, iter(steps))
-    assert job.wait(60)
-    return job.failure
+class Encoder:
+    fingerprint = "f"
+
+    def __init__(self, models: Models, name: str) -> None:
+        self.models, self.name = models, name
+
+    def encode(self, texts):
+        self.models.order.append((texts[0], self.name))
+        return np.full((len(texts), 4), len(texts), np.float32)
+
+
+def done(kept: OwnCorpora, *keys: str) -> None:
+    """Wait until nothing is encoded."""
+    for _ in range(6000):
+        with kept._lock:
+            if not kept._encoding:
+                return
+        threading.Event().wait(0.01)
+    pytest.fail(f"{keys} are still encoded")
+
+
+def own(name: str, count: int = 2) -> OwnCorpus:
+    return OwnCorpus(name, [name] * count)
 
 
 def labels(kept: OwnCorpora, *keys: str) -> list[str | None]:
-    found = [kept.corpus(key) for key in keys]
-    return [None if corpus is None else corpus.label for corpus in found]
+    found = map(kept.corpus, keys)
+    return [each and each.label for each in found]
 
 
-class Held:
-    """The steps of an indexing that waits after each for the test."""
-
-    def __init__(self, count: int = 3) -> None:
-        self.count, self.reached, self.go_on = count, threading.Semaphore(0), threading.Semaphore(0)
-
-    def __iter__(self):
-        for done in range(self.count):
-            yield Step(done, self.count, "model")
-            self.reached.release()
-            assert self.go_on.acquire(timeout=60)
-        yield built("held")
-
-
-def test_a_corpus_is_kept_for_two_hours_after_its_last_use():
+def test_texts_are_kept_for_two_hours_after_their_last_use_and_new_ones_take_their_place():
     clock = Clock()
-    kept = OwnCorpora(clock)
-    assert index(kept, ONE, built("one")) == ""
+    kept = OwnCorpora(Models(), clock)
+    kept.put(ONE, own("one"), [FIRST])
+    done(kept)
     for later in (KEPT, 2 * KEPT):
         clock.now = later
-        assert labels(kept, ONE, TWO) == ["one", None]
+        assert labels(kept, ONE, TWO) == ["one (2)", None]
+    kept.put(ONE, own("other"), [])
+    assert labels(kept, ONE) == ["other (2)"]
     clock.now += KEPT + 1
     assert labels(kept, ONE) == [None]
 
 
-def test_a_new_corpus_takes_the_place_of_the_earlier_and_a_failed_one_does_not():
-    kept = OwnCorpora()
-    index(kept, ONE, built("one"))
-    index(kept, ONE, built("other"))
-    assert labels(kept, ONE) == ["other"]
-
-    def failing():
-        yield Step(0, 1, "model")
-        raise ValueError("the disk is full")
-
-    job = kept.begin(ONE, failing())
-    assert job.wait(60)
-    assert (job.failure, kept.job(ONE)) == ("the disk is full", job)  # a page that comes back reads it
-    assert labels(kept, ONE) == ["other"]
-
-
 def test_the_least_lately_used_goes_where_there_are_too_many_or_too_large_ones():
-    kept = OwnCorpora(Clock(), most=2)
+    kept = OwnCorpora(Models(), Clock(), most=2)
     for key in (ONE, TWO):
-        index(kept, key, built(key))
-    assert labels(kept, ONE) == [ONE]  # used now
-    index(kept, THREE, built("three"))
-    assert labels(kept, ONE, TWO, THREE) == [ONE, None, "three"]
-    kept = OwnCorpora(Clock(), most_bytes=10 * 2**20)
-    index(kept, ONE, built("one", 6 * 2**20))
-    index(kept, TWO, built("two", 4 * 2**20))
-    index(kept, THREE, built("three", 5 * 2**20))
-    assert labels(kept, ONE, TWO, THREE) == [None, "two", "three"]
-    failure = index(kept, ONE, built("one", 11 * 2**20))
-    assert failure == "The indexes take 11 MB, and the server keeps 10 MB; give fewer sentences."
-    assert labels(kept, TWO, THREE) == ["two", "three"]
+        kept.put(key, own(key), [])
+    assert labels(kept, ONE) == [f"{ONE} (2)"]  # used now
+    kept.put(THREE, own("three"), [])
+    assert labels(kept, ONE, TWO, THREE) == [f"{ONE} (2)", None, "three (2)"]
+    kept = OwnCorpora(Models(), Clock(), most_bytes=1000)
+    for key in (ONE, TWO, THREE):
+        kept.put(key, own("x" * 20, 5), [])  # 400 bytes
+    assert labels(kept, ONE, TWO, THREE) == [None, *["x" * 20 + " (5)"] * 2]
 
 
-def test_an_indexing_goes_on_while_nobody_looks_and_its_corpus_expires():
-    clock, steps = Clock(), Held()
-    kept = OwnCorpora(clock)
-    job = kept.begin(ONE, iter(steps))
-    for done in range(3):
-        assert steps.reached.acquire(timeout=60)
-        clock.now += KEPT + 1  # a slow one is not forgotten
-        assert kept.job(ONE) is job
-        assert (job.running, job.step) == (True, Step(done, 3, "model"))
-        steps.go_on.release()
-    assert job.wait(60)
-    assert labels(kept, ONE) == ["held"]
-    clock.now += KEPT + 1
-    assert (labels(kept, ONE), kept.job(ONE)) == ([None], None)
+def test_texts_that_are_encoded_stay_and_others_are_refused_while_there_is_no_room():
+    models = Models(held=True)
+    kept = OwnCorpora(models, Clock(), most_bytes=1000)
+    for key in (ONE, TWO):
+        kept.put(key, own("x" * 20, 5), [FIRST])
+    with pytest.raises(ValueError, match=FULL):
+        kept.put(THREE, own("x" * 20, 5), [FIRST])
+    models.permits.release(2)
+    done(kept)
+    kept.put(THREE, own("x" * 20, 5), [])
+    assert labels(kept, ONE) == [None]
 
 
-def test_an_indexing_is_stopped_after_its_step_and_leaves_the_earlier_corpus():
-    kept, steps = OwnCorpora(), Held()
-    index(kept, ONE, built("one"))
-    job = kept.begin(ONE, iter(steps))
-    assert steps.reached.acquire(timeout=60)
-    kept.stop(TWO)
-    assert not job.stopping.is_set()
-    kept.stop(ONE)
-    steps.go_on.release()
-    assert job.wait(60)
-    assert (job.step, job.failure, labels(kept, ONE)) == (Step(0, 3, "model"), "", ["one"])
+def test_every_visitors_first_model_comes_before_anyones_second_a_block_at_a_time():
+    models = Models(held=True)
+    kept = OwnCorpora(models)
+    kept.put(ONE, own("a", BLOCK + 1), [FIRST, SECOND])
+    kept.put(TWO, own("b", BLOCK + 1), [FIRST, SECOND])
+    models.permits.release(8)
+    done(kept)
+    assert models.order == [(text, name) for name in ("first", "second") for _ in range(2) for text in "ab"]
+    found = kept.corpus(TWO).encodings[SECOND].vectors()
+    assert (found.dtype, found[:, 0].tolist()) == (np.float32, [BLOCK] * BLOCK + [1])
 
 
-def test_a_visitor_has_one_indexing_and_a_server_some():
-    kept, steps = OwnCorpora(most_jobs=2), [Held(1), Held(1)]
-    jobs = [kept.begin(key, iter(each)) for key, each in zip((ONE, TWO), steps, strict=True)]
-    with pytest.raises(ValueError, match="Your sentences are being indexed already"):
-        kept.begin(ONE, iter(()))
-    with pytest.raises(ValueError, match="The server is indexing for 2 visitors; try again"):
-        kept.begin(THREE, iter(()))
-    for job, each in zip(jobs, steps, strict=True):
-        each.go_on.release()
-        assert job.wait(60)
-    assert index(kept, THREE, built("three")) == ""
-    assert labels(kept, ONE, TWO, THREE) == ["held", "held", "three"]
+def test_a_model_that_is_not_ready_says_how_far_it_is_and_one_that_fails_why():
+    models = Models(held=True)
+    kept = OwnCorpora(models)
+    kept.put(ONE, own("a", 4 * BLOCK), [FIRST])
+    encoding = kept.corpus(ONE).encodings[FIRST]
+    with pytest.raises(ValueError, match=r"^first has encoded 0 % of your texts; try again in a while\.$"):
+        encoding.vectors()
+    models.permits.release(1)
+    while not encoding.done:
+        threading.Event().wait(0.01)
+    with pytest.raises(ValueError, match=r"^first has encoded 25 % of your texts; try again in \d+ seconds\.$"):
+        encoding.vectors()
+    models.apply = lambda function, columns: {"first": Failure("its weights are damaged")}
+    models.permits.release(1)
+    done(kept)
+    with pytest.raises(ValueError, match="its weights are damaged"):
+        encoding.vectors()
+
+
+def test_removed_texts_are_gone_and_no_longer_encoded():
+    models = Models(held=True)
+    kept = OwnCorpora(models)
+    kept.put(ONE, own("a", 9 * BLOCK), [FIRST])
+    kept.remove(TWO)
+    kept.remove(ONE)
+    models.permits.release(1)  # of the block that was begun
+    done(kept)
+    assert labels(kept, ONE) == [None]
+    assert len(models.order) <= 1
+
+
+def test_a_corpus_of_more_than_its_share_keeps_the_vectors_that_fit(monkeypatch):
+    monkeypatch.setattr(own_corpora, "MOST_BYTES_EACH", 2 * 61 + 3 * 8)
+    kept = OwnCorpora(Models())
+    kept.put(ONE, own("a"), [FIRST, SECOND])
+    done(kept)
+    first, second = kept.corpus(ONE).encodings.values()
+    assert len(first.vectors()) == 2
+    with pytest.raises(ValueError, match="give fewer texts"):
+        second.vectors()
 
 
 @pytest.mark.parametrize("key", ["", "1" * 31, "1" * 33, "G" * 32, None, 5, ["1" * 32]])
 def test_what_could_be_guessed_is_no_key(key):
-    kept = OwnCorpora()
-    with pytest.raises(ValueError, match="This page has no key to keep sentences under; reload it"):
-        kept.begin(key, iter(()))
-    assert (kept.corpus(key), kept.job(key)) == (None, None)
+    kept = OwnCorpora(Models())
+    with pytest.raises(ValueError, match="This page has no key to keep texts under; reload it"):
+        kept.put(key, own("a"), [])
+    assert kept.corpus(key) is None
+    kept.remove(key)

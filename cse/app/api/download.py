@@ -98,7 +98,7 @@ def curl_code(taken: Taken, address: str) -> str:
 def _repeatable(taken: Taken) -> None:
     if taken.private:
         raise ValueError(
-            "No code repeats a search of your own sentences, which only your page has; to repeat it, index them with "
+            "No code repeats a search of your own texts, which only your page has; to repeat it, index them with "
             "scripts.build_index and start the app with --index."
         )
 

@@ -12,13 +12,14 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from cse.app.api.download import FORMS, Taken, stem
+from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing.components import script
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.corpora import OWN_KEY
 from cse.app.models.models import Failure, divided, plain
 from cse.app.models.remembered import fingerprint_of
-from cse.app.sections.search import corpus_of, ranking, search
+from cse.app.sections.search import ranking, search
 from cse.app.sections.similarity import placed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (0, "Its words", "words", ("s1", "s2")),
         (1, "All pairs of the list", "pairs", ("lines",)),
     ),
-    "search": ((0, "The sentences found", "search", ("query", "k", "corpus", "threshold", "own")),),
+    "search": ((0, "The sentences found", "search", ("query", "k", "threshold", "corpus", "key")),),
     "tokens": (
         (0, "The tokens", "tokens", ("sentence", "k", "share")),
         (1, "The template lab", "template", ("template", "sentence")),
@@ -88,18 +89,18 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     known = inspect.signature(answers[endpoint]).parameters
     # In the order of the parameters, which curl code needs.
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}
-    own = inputs.get("own") if given.get("corpus") == OWN_KEY else None
-    answer = plain(search(state, **given, own=own), ranking) if own else answers[endpoint](**given)
+    key = inputs.get("key") if given.get("corpus") == OWN_KEY else None
+    answer = plain(search(state, **given, key=key), ranking) if key else answers[endpoint](**given)
     if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
         *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
-    columns = corpus_of(state, given["corpus"], own).columns if "corpus" in given else None
+    columns = chosen_corpus(state, given["corpus"], key).columns if "corpus" in given else None
     columns = state.models.columns if columns is None else columns
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
     beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
-        endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(own),
+        endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(key),
         percentiles={name: found.percentile for name, found in beside.items()},
     )  # fmt: skip
 

@@ -23,7 +23,6 @@ T = TypeVar("T")
 PROGRESS = gr.Progress()
 ENCODE: dict[str, Any] = {"concurrency_id": "encode", "concurrency_limit": 8}  # each model has a lock
 MAPS: dict[str, Any] = {"concurrency_id": "maps", "concurrency_limit": 1}
-CORPORA: dict[str, Any] = {"concurrency_id": "corpora", "concurrency_limit": 16}  # handlers wait for job threads
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
 QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # without a model

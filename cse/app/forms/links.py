@@ -14,6 +14,7 @@ import gradio as gr
 
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
+CORPUS = "corpus"  # its name in the address
 LONGEST = 2000  # characters of a value in the address
 NUMBERS = itertools.count(1)  # a part runs when its state changes
 # Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
@@ -67,46 +68,63 @@ def back_hook() -> gr.HTML:
     return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
 
 
-def link(opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]]) -> None:
+class Shared(NamedTuple):
+    """The choice of a corpus, which the address of every tab holds, also written after the events `steps`."""
+
+    corpus: gr.Dropdown
+    steps: Sequence[Any] = ()
+
+
+def link(
+    opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]], shared: Shared
+) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
     That happens after the event `opened`, and on Back and Forward (the `back` hook).
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
-    states = [(content, gr.State((0, []))) for _, content in parts if content.names]
+    states = [(content, gr.State((0, {}))) for _, content in parts if content.names]
     for name, (tab, contents) in linked.items():
-        write_on(tab, name, next(iter(linked)), contents)
+        write_on(tab, name, next(iter(linked)), contents, shared)
     for content, state in states:
         inputs, outputs = [state, *content.run.inputs], list(content.run.outputs)
         state.change(with_given(content.run.fn), inputs, outputs, **content.lane)
     filled = [
         tabs,
+        shared.corpus,
         *(component for _, content in parts for component in content.named()),
         *(state for _, state in states),
     ]
-    restored = opened.then(restorer(parts), None, filled, show_progress="hidden", **HIDDEN)
+    restored = opened.then(restorer(parts, shared.corpus), None, filled, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
-    back.select(restorer(parts, back=True), None, filled, trigger_mode="always_last", show_progress="hidden", **HIDDEN)
+    back.select(
+        restorer(parts, shared.corpus, back=True),
+        None,
+        filled,
+        trigger_mode="always_last",
+        show_progress="hidden",
+        **HIDDEN,
+    )
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with a restored state in front of its inputs, whose values take the place of the first inputs.
+    """Return `function` with a restored state in front of its inputs, whose values take the place of some of them.
 
     A slow page runs a part before it shows the values that it was filled with.
     """
     signature = inspect.signature(function)
     state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-    def values(state: tuple[int, list[Any]], shown: tuple[Any, ...]) -> list[Any]:
+    def values(state: tuple[int, dict[int, Any]], shown: tuple[Any, ...]) -> list[Any]:
         _, kept = state
-        return [*(old if new is None else new for new, old in zip(kept, shown, strict=False)), *shown[len(kept) :]]
+        return [kept.get(place, value) for place, value in enumerate(shown)]
 
     @functools.wraps(function)
-    def call(state: tuple[int, list[Any]], *shown: Any) -> Any:
+    def call(state: tuple[int, dict[int, Any]], *shown: Any) -> Any:
         return function(*values(state, shown))
 
     @functools.wraps(function)
-    def each(state: tuple[int, list[Any]], *shown: Any) -> Any:
+    def each(state: tuple[int, dict[int, Any]], *shown: Any) -> Any:
         yield from function(*values(state, shown))
 
     made: Any = each if inspect.isgeneratorfunction(function) else call
@@ -114,33 +132,33 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked]) -> None:
-    """Write a tab's address when it is selected, and on the triggers of its parts.
+def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared) -> None:
+    """Write a tab's address when it is selected, on the triggers of its parts, and when the corpus is chosen.
 
     An address without a tab shows the `first` one.
     """
-    names = [each for content in contents for each in content.names]
-    inputs = [component for content in contents for component in content.named()]
+    names = [CORPUS, *(each for content in contents for each in content.names)]
+    inputs = [shared.corpus, *(component for content in contents for component in content.named())]
     values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
 
     def script(method: str, chosen: str = "false") -> str:
         return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
 
-    steps = [trigger for content in contents for trigger in content.triggers]
+    steps = [shared.corpus.input, *(trigger for content in contents for trigger in content.triggers)]
     quiet = [trigger for content in contents for trigger in content.quiet]
     tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
     for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
         if triggers:
             gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
-    for content in contents:
-        if content.examples is not None:
-            content.examples.load_input_event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
+    filled = [content.examples.load_input_event for content in contents if content.examples is not None]
+    for event in (*filled, *shared.steps):
+        event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
 
 
-def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callable[..., list[Any]]:
-    """Return a handler that reads the tab and all inputs from the address, and for each part to run a new state.
+def restorer(parts: Sequence[tuple[str, Linked]], corpus: gr.Dropdown, back: bool = False) -> Callable[..., list[Any]]:
+    """Return a handler that reads the tab, corpus and inputs from the address, and for each part to run a new state.
 
-    A state is a number and the values of the part's inputs, None for those that stay as they are.
+    A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
     get their initial values, and all parts of the tab run.
@@ -152,31 +170,42 @@ def restorer(parts: Sequence[tuple[str, Linked]], back: bool = False) -> Callabl
         if back and tab not in dict(parts):
             tab = parts[0][0]
         updates, runs = list[Any](), list[Any]()
+        chosen = restored([CORPUS], [corpus], address, back)
         for shown, content in parts:
             named = [name for name in content.names if name in address]
-            here = shown == tab and (back or bool(named)) and not warned(content, address)
-            values = [
-                given(component, address[name]) if name in address else component.value if back else gr.skip()
-                for name, component in zip(content.names, content.named(), strict=True)
-            ]
-            updates += [value if here else gr.skip() for value in values]
+            here = shown == tab and (back or bool(named)) and chosen is not None
+            values = restored(content.names, content.named(), address, back) if here else None
+            updates += [gr.skip()] * len(content.names) if values is None else values
             if content.names:
-                kept = [None if value == gr.skip() else value for value in values]
-                runs.append((next(NUMBERS), kept) if here else gr.skip())
-        return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *updates, *runs]
+                known = {**dict(enumerate(values or ())), **places(content, corpus, chosen)}
+                kept = {place: value for place, value in known.items() if value != gr.skip()}
+                runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
+        return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *(chosen or [gr.skip()]), *updates, *runs]
 
     return restore
 
 
-def warned(content: Linked, address: Mapping[str, str]) -> bool:
-    """Warn and return True if the address names a value that a dropdown lacks; the part does not run then."""
-    for name, component in zip(content.names, content.named(), strict=True):
-        value = address.get(name)
-        if isinstance(component, gr.Dropdown) and value is not None and given(component, value) != value:
-            what = html.escape(f"{value[:60]} as the {str(component.label).lower()}")
+def places(content: Linked, corpus: gr.Dropdown, chosen: list[Any] | None) -> dict[int, Any]:
+    """Return the corpus by its place among the inputs of a part; empty if it is none of them."""
+    return {place: (chosen or [gr.skip()])[0] for place, each in enumerate(content.run.inputs) if each is corpus}
+
+
+def restored(
+    names: Sequence[str], components: Sequence[Any], address: Mapping[str, str], back: bool
+) -> list[Any] | None:
+    """Return the values of components in the address; without one they stay, with `back` they get their initial ones.
+
+    Returns None, after a warning, if the address names a value that a dropdown lacks.
+    """
+    values = []
+    for name, component in zip(names, components, strict=True):
+        value = given(component, address[name]) if name in address else component.value if back else gr.skip()
+        if isinstance(component, gr.Dropdown) and name in address and value != address[name]:
+            what = html.escape(f"{address[name][:60]} as the {str(component.label).lower()}")
             gr.Warning(f"This address asks for {what}, which is not here.")
-            return True
-    return False
+            return None
+        values.append(value)
+    return values
 
 
 def given(component: Any, text: str) -> Any:

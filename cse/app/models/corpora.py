@@ -1,8 +1,7 @@
-"""Searchable corpora: the demo corpus, and indexes grouped by the sentences they hold."""
+"""The demo corpus, and indexes grouped by the sentences they hold."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,32 +15,39 @@ from cse.models.names import BACKBONE, BUNDLED, canonical_name
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
-    from index import BuildSettings
     from index.manifest import Manifest
     from index.places import Index, Place
-    from index.store import VectorIndex
 
 DEMO = BUNDLED / "demo"
 DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
 MOST_KEPT = 32  # models whose vectors and indexes are cached
+MOST_READ = 50_000  # sentences of an index, for what needs all of them
 SPREAD = 200  # sentences that make the random pairs
 
 Opener = Callable[[Column, "Encoder"], "Index"]
 
 
 class Corpus:
-    """Sentences to search, and each column's index of them, opened once."""
+    """Sentences that are indexed, and each column's index of them, opened once."""
 
-    def __init__(self, key: str, label: str, columns: Sequence[Column] | None, opener: Opener, note: str = "") -> None:
+    def __init__(
+        self,
+        key: str,
+        label: str,
+        columns: Sequence[Column],
+        opener: Opener,
+        note: str = "",
+        place: Place | None = None,
+    ) -> None:
         """`key` names the corpus to clients; the page shows its `label`, and its `note` above results.
 
-        Without `columns` it is searched by the current visitor's columns.
+        The texts are read from the index at `place`.
         """
-        self.key, self.label, self.note = key, label, note
-        self.columns = None if columns is None else tuple(columns)
-        self._opener = opener
+        self.key, self.label, self.note, self.columns = key, label, note, tuple(columns)
+        self._opener, self._place = opener, place
         self._open: Recent[Index] = Recent(MOST_KEPT)
+        self._texts: tuple[np.ndarray, list[str]] | None = None
 
     def index(self, column: Column, encoder: Encoder) -> Index:
         """Return the column's index. Raises IndexFolderError if another model than `encoder` built it."""
@@ -51,6 +57,23 @@ class Corpus:
             index = self._opener(column, encoder)
             self._open.put(key, index)
         return index
+
+    def texts(self) -> tuple[np.ndarray, list[str]]:
+        """Return the row numbers (n,) and texts of the sentences, of more than `MOST_READ` an even sample."""
+        from index.places import open_at
+
+        if self._texts is None:
+            assert self._place is not None
+            index = open_at(self._place)
+            rows = index.sample(MOST_READ)
+            self._texts = rows, index.texts(rows)
+        return self._texts
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
+        if column not in self.columns:
+            raise ValueError(f"{column.name} has no index of these sentences; build one with scripts.build_index.")
+        return self.index(column, encoder).vectors(self.texts()[0])
 
 
 class Demo:
@@ -92,28 +115,6 @@ class Demo:
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
-    def corpus(self) -> Corpus:
-        """Return the sentences as a corpus; a column's exact index is built at its first search (`temporary_index`)."""
-
-        def build(column: Column, encoder: Encoder) -> VectorIndex:
-            from index import BuildSettings
-
-            settings = BuildSettings(model=column.model, fingerprint=fingerprint_of(encoder), corpus=DEMO_KEY)
-            return temporary_index(self.sentences, self.vectors(encoder), settings)
-
-        return Corpus(DEMO_KEY, f"Demo corpus ({len(self.sentences):,} sentences)", None, build)
-
-
-def temporary_index(texts: Sequence[str], vectors: np.ndarray, settings: BuildSettings) -> VectorIndex:
-    """Build an index of texts and vectors (N, d) whose files are deleted at once; its memory mapping stays readable.
-
-    Raises ValueError as `VectorIndex.build` does.
-    """
-    from index import VectorIndex
-
-    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
-        return VectorIndex.build([(texts, vectors)], Path(folder) / "index", settings=settings)
-
 
 def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
     """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
@@ -131,7 +132,7 @@ def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
         key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
         sources = index_columns({place: manifests[place] for place in members}, models)
         label, note = f"{key} ({first.count:,} sentences)", unknown_models_note(list(sources), models)
-        found[key] = Corpus(key, label, list(sources), opener(sources), note)
+        found[key] = Corpus(key, label, list(sources), opener(sources), note, members[0])
     return list(found.values())
 
 

@@ -1,6 +1,6 @@
-"""The corpora of visitors and their indexing jobs, by each visitor's secret key, bounded in number and time.
+"""The texts of visitors and the models' vectors of them, by each visitor's secret key, bounded in number and time.
 
-They do not depend on a page or session: a job continues, and a corpus stays, after its page is closed.
+They do not depend on a page or session: the encoding continues, and a corpus stays, after its page is closed.
 """
 
 from __future__ import annotations
@@ -8,159 +8,161 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from threading import Event, Lock, Thread
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Lock, Thread
+from typing import Any
 
-from cse.app.models.corpora import Corpus
-from cse.app.models.models import error_line
+from cse.app.models.encodings import Encoding, encode_block
+from cse.app.models.models import Column, Models, error_line
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
-MOST_JOBS = 4  # of all visitors at once
+MOST_BYTES_EACH = 256 * 2**20  # texts and vectors of one visitor
+TEXT_BYTES = 60  # of a text in memory besides its characters
+PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
 PROMISE = (
     f"The server keeps them for {KEPT // 3600} hours after their last use, under a key that only this browser has: you "
-    f"find them in other tabs and after a reload, and no one else can search them. It keeps those of {MOST_KEPT} "
-    f"visitors, {MOST_BYTES_KEPT // 2**20} MB in all; where newer ones need the room, or it restarts, they go earlier."
+    f"find them in other tabs and after a reload, and no one else can. It keeps those of {MOST_KEPT} visitors, "
+    f"{MOST_BYTES_KEPT // 2**20} MB in all; where newer ones need the room, or it restarts, they go earlier."
 )
 GONE = (
-    f"There are no sentences of yours on this server. It keeps them for {KEPT // 3600} hours after their last use, "
-    'until it restarts or newer ones need the room. Index them under "Your own sentences", or choose another corpus.'
+    f"There are no texts of yours on this server. It keeps them for {KEPT // 3600} hours after their last use, until "
+    "it restarts or newer ones need the room. Upload or paste them above the tabs, or choose another corpus."
 )
+NO_ROOM = f"Your texts and vectors have more than {MOST_BYTES_EACH // 2**20} MB; give fewer texts."
+FULL = "The server holds as many texts as it can; try again in a few minutes."
 
 
-class Step(NamedTuple):
-    """Progress of indexing: sentences encoded, of all models together, and the current model."""
+class OwnCorpus:
+    """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work."""
 
-    done: int
-    total: int
-    name: str
+    _numbers = count(1)
 
-
-class Built(NamedTuple):
-    """An indexed corpus and its size in bytes."""
-
-    corpus: Corpus
-    size: int
-
-
-class Job:
-    """An indexing job in its own thread. `step` is the last one, `failure` the reason if it failed."""
-
-    def __init__(self) -> None:
-        self.step: Step | None = None
-        self.failure = ""
-        self.stopping, self._ended = Event(), Event()
+    def __init__(self, label: str, texts: Sequence[str], labels: Sequence[str] | None = None) -> None:
+        """`label` names the texts to their visitor; their number is added to it."""
+        self.label, self.texts, self.labels = f"{label} ({len(texts):,})", list(texts), labels and list(labels)
+        self.number = next(self._numbers)
+        self.turn = 0  # of the last block, to encode those of all visitors in turns
+        self.encodings: dict[Column, Encoding] = {}
+        self._text_size = sum(len(text.encode()) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
 
     @property
-    def running(self) -> bool:
-        """True until the job has ended."""
-        return not self._ended.is_set()
+    def size(self) -> int:
+        """Bytes in memory, about."""
+        return self._text_size + sum(encoding.size for encoding in self.encodings.values())
 
-    def wait(self, seconds: float) -> bool:
-        """Wait up to `seconds`; return True if the job has ended."""
-        return self._ended.wait(seconds)
+    @property
+    def current(self) -> Encoding | None:
+        """The encoding to go on with: the first that has not ended."""
+        return next((encoding for encoding in self.encodings.values() if not encoding.ended), None)
 
-    def end(self) -> None:
-        """Mark the job as ended."""
-        self._ended.set()
+    @property
+    def complete(self) -> int:
+        """The number of encodings that have ended."""
+        return sum(encoding.ended for encoding in self.encodings.values())
 
 
 @dataclass
 class Own:
-    """A visitor's corpus with its size in bytes, and the last job; `used` is the time of the last access."""
+    """A visitor's corpus; `used` is the time of the last access."""
 
     used: float
-    corpus: Corpus | None = None
-    size: int = 0
-    job: Job | None = None
+    corpus: OwnCorpus
+    size: int = field(default=0)
 
     @property
     def running(self) -> bool:
-        """True while the visitor's job runs."""
-        return self.job is not None and self.job.running
+        """True while a model encodes the texts."""
+        return self.corpus.current is not None
 
 
 class OwnCorpora:
-    """Corpora and jobs by visitor key, thread-safe; beyond the bounds the least recently used are dropped."""
+    """The visitors' corpora by key, thread-safe; beyond the bounds the least recently used are dropped.
+
+    One thread encodes all of them, a block of texts at a time and in turns, those without any vectors first.
+    """
 
     def __init__(
         self,
+        models: Models,
         clock: Callable[[], float] = time.monotonic,
         most: int = MOST_KEPT,
         most_bytes: int = MOST_BYTES_KEPT,
-        most_jobs: int = MOST_JOBS,
     ) -> None:
-        """`clock` returns seconds; at most `most` visitors with `most_bytes` in all are kept, `most_jobs` jobs run."""
-        self._clock, self._most, self._most_bytes, self._most_jobs = clock, most, most_bytes, most_jobs
+        """`clock` returns seconds; at most `most` visitors with `most_bytes` in all are kept."""
+        self._models, self._clock, self._most, self._most_bytes = models, clock, most, most_bytes
         self._owned: dict[str, Own] = {}  # least recently used first
-        self._lock = Lock()
+        self._lock, self._turns, self._encoding = Lock(), count(1), False
 
-    def corpus(self, key: Any) -> Corpus | None:
+    def corpus(self, key: Any) -> OwnCorpus | None:
         """Return the corpus of a key, or None."""
         with self._lock:
             own = self._used(key)
             return None if own is None else own.corpus
 
-    def job(self, key: Any) -> Job | None:
-        """Return the last job of a key, which may have ended, or None."""
-        with self._lock:
-            own = self._used(key)
-            return None if own is None else own.job
+    def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
+        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
 
-    def begin(self, key: Any, steps: Iterator[Step | Built]) -> Job:
-        """Start a job that runs the steps; the corpus at their end replaces the one of the key.
-
-        Raises ValueError for an invalid key, if the visitor has a job running, or if `most_jobs` run already.
+        Raises ValueError for an invalid key, and if there is no room.
         """
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep sentences under; reload it.")
+            raise ValueError("This page has no key to keep texts under; reload it.")
         with self._lock:
-            own = self._used(key) or Own(self._clock())
-            if own.running:
-                raise ValueError("Your sentences are being indexed already; wait until they are, or press Stop.")
-            if sum(each.running for each in self._owned.values()) >= self._most_jobs:
-                raise ValueError(f"The server is indexing for {self._most_jobs} visitors; try again in a few minutes.")
-            own.job = job = Job()
-            self._owned[key] = own
             self._sweep()
-        Thread(target=self._run, args=(key, job, steps), name="indexing", daemon=True).start()
-        return job
+            busy = [own for owner, own in self._owned.items() if own.running and owner != key]
+            if len(busy) >= self._most or sum(own.size for own in busy) + corpus.size > self._most_bytes:
+                raise ValueError(FULL)
+            self._owned.pop(key, None)
+            self._owned[key] = Own(self._clock(), corpus, corpus.size)
+        self.encode(corpus, columns)
 
-    def stop(self, key: Any) -> None:
-        """Stop the job of a key after its current step; an earlier corpus stays."""
-        job = self.job(key)
-        if job is not None:
-            job.stopping.set()
-
-    def _run(self, key: str, job: Job, steps: Iterator[Step | Built]) -> None:
-        try:
-            for step in steps:
-                if job.stopping.is_set():
-                    break
-                if isinstance(step, Built):
-                    self._put(key, step)
-                else:
-                    job.step = step
-        except Exception as error:  # the thread has no caller to raise to
-            if not isinstance(error, (ValueError, OSError)):
-                log.exception("an indexing failed")
-            job.failure = error_line(error)
-        finally:
-            job.end()
-
-    def _put(self, key: str, built: Built) -> None:
-        if built.size > self._most_bytes:
-            size, most = (round(number / 2**20) for number in (built.size, self._most_bytes))
-            raise ValueError(f"The indexes take {size:,} MB, and the server keeps {most:,} MB; give fewer sentences.")
+    def encode(self, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
+        """Have the columns encode a corpus after those that do already."""
         with self._lock:
-            own = self._used(key)
-            assert own is not None  # its job runs
-            own.corpus, own.size = built
-            self._sweep()
+            for column in columns:
+                corpus.encodings.setdefault(column, Encoding(column, len(corpus.texts)))
+            if self._encoding:
+                return
+            self._encoding = True
+        Thread(target=self._encode_all, name="encoding corpora", daemon=True).start()
+
+    def remove(self, key: Any) -> None:
+        """Delete the corpus of a key."""
+        with self._lock:
+            self._owned.pop(key, None) if isinstance(key, str) else None
+
+    def _encode_all(self) -> None:
+        while (work := self._next()) is not None:
+            own, encoding = work
+            try:
+                encode_block(self._models, own.corpus.texts, encoding)
+            except Exception as error:  # the thread has no caller to raise to
+                if not isinstance(error, (ValueError, OSError)):
+                    log.exception("an encoding failed")
+                encoding.failure = error_line(error, encoding.column.model, encoding.column.name)
+            with self._lock:
+                own.size = own.corpus.size
+                if own.size > MOST_BYTES_EACH:
+                    encoding.fail(NO_ROOM)
+                self._sweep()
+            time.sleep(PAUSE)
+
+    def _next(self) -> tuple[Own, Encoding] | None:
+        """Return the corpus whose turn it is, and its encoding; None, after which the thread ends, if none waits."""
+        with self._lock:
+            waiting = [own for own in self._owned.values() if own.running]
+            if not waiting:
+                self._encoding = False
+                return None
+            own = min(waiting, key=lambda own: (own.corpus.complete, own.corpus.turn))
+            own.corpus.turn = next(self._turns)
+            encoding = own.corpus.current
+            assert encoding is not None
+            return own, encoding
 
     def _used(self, key: Any) -> Own | None:
         """Return the entry of a key and mark it as used."""
@@ -172,7 +174,7 @@ class OwnCorpora:
         return own
 
     def _sweep(self) -> None:
-        """Drop expired entries, and the least recently used beyond the bounds; entries with a running job stay."""
+        """Drop expired entries, and the least recently used beyond the bounds; entries that are encoded stay."""
         for key, own in [item for item in self._owned.items() if not item[1].running]:
             size = sum(each.size for each in self._owned.values())
             crowded = len(self._owned) > self._most or size > self._most_bytes

@@ -29,18 +29,18 @@ class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` are cached by models, texts and seed,
-    `own_corpora` by the secret key of a visitor (`cse.app.forms.visitor_key`).
+    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` are cached by models, texts and seed;
+    `own_corpora` are kept by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora` are indexes.
     """
 
     models: Models
     demo: Demo
+    own_corpora: OwnCorpora
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
-    own_corpora: OwnCorpora = field(default_factory=OwnCorpora)
 
 
 def open_state(
@@ -53,8 +53,8 @@ def open_state(
     """Make the state of an app, without reading weights. Raises IndexFolderError for a bad index."""
     admitted = admission or Admission()
     opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
-    corpora = [demo.corpus(), *indexed_corpora(indexes, opened)]
-    return AppState(opened, demo, {corpus.key: corpus for corpus in corpora}, open_boards(), admitted)
+    corpora = {corpus.key: corpus for corpus in indexed_corpora(indexes, opened)}
+    return AppState(opened, demo, OwnCorpora(opened), corpora, open_boards(), admitted)
 
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app import validation
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
 from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
+from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import Column, Failure
-from cse.app.models.own_corpora import GONE
 from cse.app.models.state import AppState
-from cse.app.sections.own_section import OwnSection, choices_of, own_section
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def find_all(
     state: AppState,
     query: str,
     k: int,
-    corpus: Corpus,
+    corpus: ChosenCorpus,
     threshold: float = 0.0,
     depth: int = MOST,
     report: Report = silent,
@@ -57,21 +57,20 @@ def find_all(
     place = validation.between(threshold, "The least percentile", 0.0, 100.0)
 
     def hits(column: Column, encoder: Encoder, vectors: np.ndarray) -> Found:
-        index = corpus.index(column, encoder)
         started = time.perf_counter()
-        found = index.hits(vectors[0], max(count, depth))
+        found = corpus.nearest(column, encoder, vectors[0], max(count, depth))
         took = 1000 * (time.perf_counter() - started)
         least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
-        return Found(found, index.manifest.factory, index.recall_at_10, took, least)
+        return Found(*found, took, least)
 
     return state.models.apply_to([wanted], hits, corpus.columns, report)
 
 
 def search(
-    state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, own: str | None = None
+    state: AppState, query: str, k: int, corpus: str, threshold: float = 0.0, key: str | None = None
 ) -> dict[str, list[Hit] | Failure]:
-    """Return each model's `k` best sentences of the corpus above the threshold, best first; `own` as in `corpus_of`."""
-    answers = find_all(state, query, k, corpus_of(state, corpus, own), threshold, depth=1)
+    """Return each model's `k` best sentences of the corpus above the threshold, best first; `key` is the visitor's."""
+    answers = find_all(state, query, k, chosen_corpus(state, corpus, key), threshold, depth=1)
     return {name: found if isinstance(found, Failure) else found.results(int(k)) for name, found in answers.items()}
 
 
@@ -80,56 +79,34 @@ def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
     return [{"rank": hit.rank, "score": hit.score, "text": hit.text} for hit in hits]
 
 
-def corpus_of(state: AppState, key: str, own: str | None = None) -> Corpus:
-    """Return the corpus of a name; `own` is the key of the visitor's own corpus, which endpoints do not have.
-
-    Raises FieldError for an unknown name, and if the visitor's own corpus or its key is missing.
-    """
-    if key == OWN_KEY and own is None:
-        reason = "The corpus of your own sentences is on your page alone; choose another one."
-        raise validation.FieldError("The corpus", reason)
-    if key == OWN_KEY:
-        kept = state.own_corpora.corpus(own)
-        if kept is None:
-            raise validation.FieldError("The corpus", GONE)
-        return kept
-    return state.corpora[validation.one_of(key, "The corpus", state.corpora)]
-
-
-def search_tab(state: AppState, key: gr.Textbox, first: dict[str, Found] | None = None) -> tuple[Linked, OwnSection]:
-    """Add the tab's content, with first results if given. Returns its part of the address and the own corpus's form.
-
-    `key` is the component that holds the visitor's key.
-    """
+def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None = None) -> Linked:
+    """Add the tab's content, with first results if given. Returns its part of the address."""
     heading("The nearest sentences of a corpus")
     with gr.Row(equal_height=True):
         query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
-        corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", scale=3, min_width=300)
         k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
         threshold = gr.Slider(0, 100, 0, step=0.5, label="Least percentile", scale=3, min_width=160)
         button = submit("Search")
     examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
-    own = own_section(state, corpus, key)
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
     output = result("hits", opened)
 
-    def find(query: str, k: int, corpus: str, threshold: float, key: str, progress: gr.Progress = PROGRESS) -> str:
-        if corpus == OWN_KEY and state.own_corpora.corpus(key) is None:
-            return html.alert(GONE)
-        chosen = corpus_of(state, corpus, key)
+    def find(query: str, k: int, threshold: float, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
+        chosen = chosen_corpus(state, corpus, key)
         answers = find_all(state, query, k, chosen, threshold, report=reporter(progress))
         note = html.hint(chosen.note) if chosen.note else ""
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 
-    fields = {"The query": query, "k": k, "The corpus": corpus, "The least percentile": threshold, "The key": key}
+    fields = {
+        "The query": query, "k": k, "The least percentile": threshold, "The corpus": bar.corpus, "The key": bar.key
+    }  # fmt: skip
     run = refusing(find, fields, [output])
 
     def find_again(number: int, *shown: Any) -> Any:
-        """Repeat the search once sentences were indexed; an opened page reports a change of the number 0."""
+        """Repeat the search in another corpus, or with further vectors; an opened page reports a change of 0."""
         return run.fn(*shown) if number else [gr.skip()] * len(run.outputs)
 
     asking = [button.click, query.submit, threshold.release]
     private(asking, run, examples)
-    own.indexed.change(find_again, [own.indexed, *run.inputs], list(run.outputs), **PRIVATE)
-    written = [*asking, own.indexed.change]
-    return Linked(("q", "k", "corpus", "threshold"), run, written, examples=examples), own
+    bar.changed.change(find_again, [bar.changed, *run.inputs], list(run.outputs), **PRIVATE)
+    return Linked(("q", "k", "threshold"), run, asking, examples=examples)

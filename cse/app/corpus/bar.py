@@ -1,0 +1,74 @@
+"""The corpus bar, one line above the tabs: the choice of a corpus, and the progress of a visitor's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from cse.app.corpus.chosen import choices_of
+from cse.app.corpus.status import status_html, version
+from cse.app.corpus.texts_form import texts_form
+from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.models.corpora import DEMO_KEY, OWN_KEY
+from cse.app.models.state import AppState
+
+CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
+POLL = 1.0  # seconds between looks at an encoding
+
+
+class CorpusBar(NamedTuple):
+    """The chosen corpus, the visitor's key, and a number that changes when texts or vectors of the choice changed.
+
+    The address is written after the events `steps`, too; `resume` shows an opened page the visitor's corpus.
+    """
+
+    corpus: gr.Dropdown
+    key: gr.Textbox
+    changed: gr.State
+    steps: Sequence[Any] = ()
+    resume: Any = None
+
+
+def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
+    """Add the bar and the forms that it opens."""
+    with gr.Row(elem_id="corpus-bar", equal_height=True):
+        corpus = gr.Dropdown(
+            choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus", scale=0, min_width=230
+        )
+        upload, paste = (gr.Button(name, size="sm", scale=0, min_width=80) for name in ("Upload", "Paste"))
+        remove = gr.Button("Remove", size="sm", scale=0, min_width=80, visible=False)
+        status = gr.HTML("", apply_default_css=False, elem_id="corpus-status")
+    used = texts_form(state, corpus, key, (upload, paste))
+    number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
+    changed, timer = gr.State(0), gr.Timer(POLL, active=False)
+    shown = [status, number, timer, remove]
+
+    def show(corpus: str, key: str) -> tuple[Any, ...]:
+        """Return updates of what depends on the choice."""
+        own = state.own_corpora.corpus(key) if corpus == OWN_KEY else None
+        running = own is not None and own.current is not None
+        mine = gr.update(visible=own is not None)
+        return status_html(corpus, own), version(state, corpus, own), gr.Timer(active=running), mine
+
+    def take(key: str) -> Any:
+        state.own_corpora.remove(key)
+        return gr.update(choices=choices_of(state), value=DEMO_KEY)
+
+    def resume(key: str, request: gr.Request) -> Any:
+        bare = not dict(request.query_params)
+        mine = bare and state.own_corpora.corpus(key) is not None
+        choices = choices_of(state, key)
+        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
+
+    number.change(lambda number: number, number, changed, show_progress="hidden", **HIDDEN, **CHANGES)
+    corpus.change(show, [corpus, key], shown, **QUICK)
+    timer.tick(show, [corpus, key], shown, **QUICK)
+    used.success(show, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
+    removed = remove.click(take, key, corpus, **QUICK)
+
+    def resume_after(event: Any) -> Any:
+        return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
+
+    return CorpusBar(corpus, key, changed, (used, removed), resume_after)

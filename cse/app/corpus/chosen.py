@@ -1,0 +1,172 @@
+"""The corpus that a visitor has chosen: its texts, labels and vectors, and an exact search among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cse.app import validation
+from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
+from cse.app.models.models import Column
+from cse.app.models.own_corpora import GONE, OwnCorpus
+from cse.app.models.remembered import fingerprint_of
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+    from cse.encoding.encoder import Encoder
+    from index.hits import Hit
+
+FIELD = "The corpus"
+EXACT = "Flat"
+NONE_YET = "Your texts"
+
+
+class Nearest(NamedTuple):
+    """The sentences nearest to a query, best first, the type of the index and its recall@10 if that is known."""
+
+    hits: list[Hit]
+    factory: str = EXACT
+    recall: float | None = 1.0
+
+
+class ChosenCorpus:
+    """Texts with a label each if they have labels, and each column's vectors of them.
+
+    `columns` are those that can search it, None for the page's; `note` is shown above results.
+    """
+
+    key: str
+    label: str
+    columns: Sequence[Column] | None = None
+    note: str = ""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts, in the order of the vectors."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The label of each text, or None without labels."""
+        return None
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return a column's (N, d) float32 vectors of the texts. Raises ValueError while there are none."""
+        raise NotImplementedError
+
+    def ready(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns whose vectors are there, or are computed at once."""
+        return list(columns)
+
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
+        """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
+        from cse.vectors import cosines
+        from index.hits import ranked
+
+        scores = cosines(self.vectors(column, encoder), vector[None])
+        best = np.argsort(-scores, kind="stable")[:count]
+        return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
+
+
+class DemoCorpus(ChosenCorpus):
+    """The bundled sentences, labelled by topic."""
+
+    def __init__(self, state: AppState) -> None:
+        self._demo, self.key = state.demo, DEMO_KEY
+        self.label = f"Demo ({len(self._demo.sentences):,})"
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The sentences."""
+        return self._demo.sentences
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The topic of each."""
+        return self._demo.topics
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the shipped vectors, or encode the sentences at the first call."""
+        return self._demo.vectors(encoder)
+
+
+class VisitorCorpus(ChosenCorpus):
+    """A visitor's own texts."""
+
+    def __init__(self, state: AppState, own: OwnCorpus) -> None:
+        self._kept, self._own = state.own_corpora, own
+        self.key, self.label = OWN_KEY, own.label
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts."""
+        return self._own.texts
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The values of the label column."""
+        return self._own.labels
+
+    def ready(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have encoded all texts."""
+        known = self._own.encodings
+        return [column for column in columns if column in known and known[column].complete]
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the vectors; a column that has not begun begins now."""
+        encoding = self._own.encodings.get(column)
+        if encoding is None or (encoding.complete and encoding.fingerprint != fingerprint_of(encoder)):
+            self._own.encodings.pop(column, None)
+            self._kept.encode(self._own, [column])
+            encoding = self._own.encodings[column]
+        return encoding.vectors()
+
+
+class IndexedCorpus(ChosenCorpus):
+    """The sentences of index folders or Milvus collections that the app was started with."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self.key, self.label, self.columns, self.note = corpus.key, corpus.label, corpus.columns, corpus.note
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The sentences, of many an even sample."""
+        return self._corpus.texts()[1]
+
+    def ready(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have an index."""
+        return [column for column in columns if column in self._corpus.columns]
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the unit vectors of the column's index."""
+        return self._corpus.vectors(column, encoder)
+
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
+        """Return the hits of the column's index, which may be approximate."""
+        index = self._corpus.index(column, encoder)
+        return Nearest(index.hits(vector, count), index.manifest.factory, index.recall_at_10)
+
+
+def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
+    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts.
+
+    Raises FieldError for an unknown name, and if there are no texts under the key.
+    """
+    if corpus == DEMO_KEY:
+        return DemoCorpus(state)
+    if corpus != OWN_KEY:
+        return IndexedCorpus(state.corpora[validation.one_of(corpus, FIELD, [DEMO_KEY, OWN_KEY, *state.corpora])])
+    own = state.own_corpora.corpus(key)
+    if own is None:
+        raise validation.FieldError(FIELD, GONE)
+    return VisitorCorpus(state, own)
+
+
+def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
+    """Return the label and key of each corpus; the visitor's own is among them even before it exists."""
+    own = state.own_corpora.corpus(key)
+    indexed = [(each.label, each.key) for each in state.corpora.values()]
+    return [(DemoCorpus(state).label, DEMO_KEY), *indexed, (own.label if own else NONE_YET, OWN_KEY)]

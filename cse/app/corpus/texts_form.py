@@ -1,0 +1,107 @@
+"""The forms that the corpus bar opens: a file with the choice of its columns, and pasted lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from cse.app import validation
+from cse.app.corpus.chosen import choices_of
+from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, file_texts, preview
+from cse.app.drawing import html
+from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.models.corpora import OWN_KEY
+from cse.app.models.own_corpora import PROMISE, OwnCorpus
+from cse.app.models.state import AppState
+from cse.app.validation import MAX_FILE_BYTES
+
+EXPLANATION = (
+    f"Up to {MOST_TEXTS:,} texts: a {SUFFIXES[0]} file with a text a line, or a table ({', '.join(SUFFIXES[1:])}), of "
+    f"at most {MAX_FILE_BYTES // 2**20} MB. Every model encodes them. "
+)
+NO_LABELS = "none"
+CELL = 120  # characters shown of a cell
+
+
+def texts_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: Sequence[gr.Button]) -> Any:
+    """Add the form; the first button opens it for a file, the second for lines. Returns the event of its end."""
+    with gr.Group(visible=False, elem_id="corpus-form") as form:
+        gr.HTML(html.hint(EXPLANATION + PROMISE), apply_default_css=False)
+        file = gr.File(label="File", height=140)
+        # Custom values are allowed because the server forgets the choices of a page; `file_texts` checks them.
+        with gr.Row():
+            column = gr.Dropdown([], label="Column of the texts", visible=False, allow_custom_value=True)
+            labels = gr.Dropdown([], label="Column of labels", visible=False, allow_custom_value=True)
+        rows = gr.HTML("", apply_default_css=False, visible=False)
+        lines = gr.Textbox(label="Lines, one text each", lines=6, max_lines=10, visible=False)
+        said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
+        with gr.Row():
+            use = gr.Button("Use these texts", variant="primary", scale=0, min_width=200)
+            close = gr.Button("Close", scale=0, min_width=100)
+    pasting = gr.State(False)
+
+    def opened(paste: bool) -> tuple[Any, ...]:
+        return gr.update(visible=True), gr.update(visible=not paste), gr.update(visible=paste), paste
+
+    def put(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> Any:
+        try:
+            keep(state, key, *read(pasting, path, lines, column, labels))
+        except ValueError as error:  # the file stays for another column or a later try
+            return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        if path is not None and not pasting:
+            Path(path).unlink(missing_ok=True)
+        return "", None, "", gr.update(visible=False), gr.update(choices=choices_of(state, key), value=OWN_KEY)
+
+    for button, paste in zip(buttons, (False, True), strict=True):
+        button.click(lambda paste=paste: opened(paste), None, [form, file, lines, pasting], **QUICK)
+    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
+    file.change(described, file, [column, labels, rows, said], **QUICK)
+    inputs = [pasting, file, lines, column, labels, key]
+    return use.click(put, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
+
+
+def read(
+    pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None
+) -> tuple[str, list[str], list[str] | None]:
+    """Return a name of the texts, the texts and their labels, from pasted lines or a file. Raises ValueError."""
+    if pasting:
+        return "Pasted", validation.lines(lines, 1, MOST_TEXTS), None
+    if path is None:
+        raise ValueError("Choose a file first.")
+    texts, found = file_texts(path, column, labels if labels != NO_LABELS else None)
+    return Path(path).name, texts, found
+
+
+def keep(state: AppState, key: str, label: str, texts: list[str], labels: list[str] | None) -> OwnCorpus:
+    """Keep texts as the visitor's corpus, and have all models encode them. Raises ValueError if there is no room."""
+    own = OwnCorpus(label, texts, labels)
+    state.own_corpora.put(key, own, state.models.columns)
+    return own
+
+
+def described(path: str | None) -> tuple[Any, Any, Any, Any]:
+    """Return updates of the choices of columns, the first rows and the message. A file that cannot be read stays."""
+    hidden = gr.update(visible=False, value=None)
+    if path is None:
+        return hidden, hidden, hidden, ""
+    try:
+        seen = preview(path)
+    except ValueError as error:
+        return hidden, hidden, hidden, html.alert(str(error))
+    table = gr.update(value=rows_html(seen.columns, seen.rows), visible=True)
+    if not seen.columns:
+        return hidden, hidden, table, ""
+    question = "" if seen.text else html.hint("Which column holds the texts?")
+    texts = gr.update(choices=seen.columns, value=seen.text, visible=True)
+    labels = gr.update(choices=[NO_LABELS, *seen.columns], value=NO_LABELS, visible=True)
+    return texts, labels, table, question
+
+
+def rows_html(names: list[str], rows: list[list[str]]) -> str:
+    """Return the first rows of a file under its columns."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell[:CELL])}</td>" for cell in row) + "</tr>" for row in rows)
+    return html.table(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "The first rows of the file")
