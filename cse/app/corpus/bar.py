@@ -52,7 +52,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         mine = gr.update(visible=own is not None)
         return status_html(corpus, own), version(state, corpus, own), gr.Timer(active=running), mine
 
-    def take(key: str) -> Any:
+    def forget(key: str) -> Any:
         state.own_corpora.remove(key)
         return gr.update(choices=choices_of(state), value=DEMO_KEY)
 
@@ -66,7 +66,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     corpus.change(show, [corpus, key], shown, **QUICK)
     timer.tick(show, [corpus, key], shown, **QUICK)
     used.success(show, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
-    removed = remove.click(take, key, corpus, **QUICK)
+    removed = remove.click(forget, key, corpus, **QUICK)
 
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)

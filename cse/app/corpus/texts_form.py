@@ -46,7 +46,7 @@ def texts_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: S
     def opened(paste: bool) -> tuple[Any, ...]:
         return gr.update(visible=True), gr.update(visible=not paste), gr.update(visible=paste), paste
 
-    def put(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> Any:
+    def use_texts(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> Any:
         try:
             keep(state, key, *read(pasting, path, lines, column, labels))
         except ValueError as error:  # the file stays for another column or a later try
@@ -60,7 +60,7 @@ def texts_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: S
     close.click(lambda: gr.update(visible=False), None, form, **QUICK)
     file.change(described, file, [column, labels, rows, said], **QUICK)
     inputs = [pasting, file, lines, column, labels, key]
-    return use.click(put, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
+    return use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
 
 
 def read(
