@@ -36,7 +36,7 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     distinct = sorted(set(texts))
     if len(distinct) < SAMPLE:
         return False
-    plain = encoder.with_method(replace(UNTRAINED["mean"], prefix=encoder.method.prefix))
+    plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
     own, general = (_rank(plain, Random(0).sample(each, SAMPLE)) for each in (distinct, list(general_texts())))
     return bool(own < NARROW * general)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +68,7 @@ def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
 
 def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
     """Raise ValueError for a model that sentence-transformers cannot hold with a linear layer after its pooling."""
-    method = encoder.method
-    if method.head_when is When.ALWAYS:
+    if encoder.reading.head_when is When.ALWAYS:
         raise ValueError(f"{encoder.name} has a linear layer or head already; give the model that it was fitted on")
     if reference.kind is Kind.BACKBONE and reference.pooling not in PLAIN_POOLINGS:
         raise ValueError(
@@ -110,7 +108,7 @@ def with_head(encoder: Encoder, projection: Projection) -> Any:
     from cse.engines.torch_encoder import TorchEncoder
 
     plain = on_torch(encoder)
-    method = replace(plain.method, head=Head.LINEAR, head_when=When.ALWAYS)
+    method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS)
     headed = TorchEncoder(
         plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
         head=head_module(Head.LINEAR, projection.arrays, plain.model.config),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.errors import ArtefactError
@@ -80,9 +79,9 @@ def without_prefix(encoder: TorchEncoder, sentences: Sequence[str], layers: Coll
 
 def prefix_length(encoder: TorchEncoder) -> int:
     """The length of a model's prefix. Raises ValueError if it has none."""
-    if not encoder.method.prefix:
+    if not encoder.reading.prefix:
         raise ValueError(f"{encoder.name} has no prefix")
-    return encoder.method.prefix
+    return encoder.reading.prefix
 
 
 def layer_count(encoder: TorchEncoder) -> int:
@@ -94,7 +93,7 @@ def _bare(encoder: TorchEncoder) -> TorchEncoder:
     """The encoder without its prefix, truncating sentences at the same length."""
     from cse.engines.torch_encoder import TorchEncoder
 
-    method = replace(encoder.method, prefix=0)
+    method = encoder.method.replaced(prefix=0)
     bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
     bare.max_row_length = encoder.max_content + encoder.views[0][0].length
     return bare

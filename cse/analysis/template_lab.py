@@ -46,12 +46,12 @@ def under(encoder: Encoder, template: Template) -> Encoder:
     Prefix, head and denoising stay; learned slots exist in its own template only. Raises ValueError for a model that
     averages tokens, and for a template that `Encoder.prompt_of` refuses.
     """
-    if template == encoder.method.template:
+    if template == encoder.reading.template:
         return encoder
-    if encoder.method.pooling is not Pooling.TOKEN:
+    if encoder.reading.pooling is not Pooling.TOKEN:
         raise ValueError(f"{encoder.name} averages a sentence's tokens; templates are for models that read one token")
     encoder.prompt_of(template)  # raises
-    return encoder.with_method(replace(encoder.method, views=((template,),)))
+    return encoder.reading_by(replace(encoder.reading, template=template))
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def compare(encoder: Encoder, template: Template, question: Question, known: Enc
     cosines = [pair_cosines(encode, question.pairs) for encode in (known or encoder.encode, readers[1].encode)]
     own, other = (
         Trial(
-            reader.method.template.text,
-            round(correlation(found, grades, f"the template {reader.method.template.text!r}"), 2),
+            reader.reading.template.text,
+            round(correlation(found, grades, f"the template {reader.reading.template.text!r}"), 2),
             reader.top_tokens(question.sentence, question.k),
         )
         for reader, found in zip(readers, cosines, strict=True)
@@ -87,5 +87,5 @@ def template_of(encoder: Encoder, text: str) -> Template:
 
     Raises ValueError for a text without exactly one [X].
     """
-    own = encoder.method.template
+    own = encoder.reading.template
     return own if text == own.text else Template(text)

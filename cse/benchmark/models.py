@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -168,7 +168,7 @@ def _key(reference: ModelReference, model: str, pooling: str | None, encoder: Te
 
 def _bare(encoder: TextEncoder) -> TextEncoder:
     if isinstance(encoder, Encoder) and not encoder.method.untrained:
-        encoder.method = replace(encoder.method, denoise=When.NEVER, head_when=When.TRAINING)
+        encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
     return encoder
 
 

@@ -6,8 +6,10 @@ bias, through the head. The method determines which steps apply. Nothing here ne
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,14 +20,14 @@ from cse.encoding.long_texts import beginning
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
 from cse.encoding.tokenising import plain_ids, readable
-from cse.methods.serialise import encoding_json
+from cse.methods.serialise import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 from cse.storage.digests import array_digest
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from cse.methods.method import Method
+    from cse.methods.method import Reading
 
 
 class Encoder(SentenceModel):
@@ -41,20 +43,22 @@ class Encoder(SentenceModel):
         self.backbone, self.backbone_fingerprint = backbone, backbone_fingerprint
         self._set_prompt()
         if self.max_content < 1:
-            method = self.method
-            raise ValueError(f"{method.name}: template and prefix ({method.prefix}) leave no position for the sentence")
+            raise ValueError(
+                f"{self.method.name}: template and prefix ({self.reading.prefix}) leave no position for the sentence"
+            )
 
     def _set_prompt(self) -> None:
-        self.prompt_template = self.method.template
+        self.prompt_template = self.reading.template
         if self.views[0][0].mask_index is None:
             self.prompt_template = MEANS_ROBERTA if self.first_position else MEANS
         self.prompt = render(self.prompt_template, self.tokenizer)
 
-    def with_method(self, method: Method) -> Self:
-        """Return an encoder of the same weights that reads sentences by another method of the same prefix."""
+    def reading_by(self, reading: Reading) -> Self:
+        """Return an encoder of the same weights with another reading of the same prefix."""
         other = copy(self)
-        other.forget_biases()  # otherwise the encoder's cache would grow with every method
-        other.method, other.views = method, rendered(method, self.tokenizer)
+        other.forget_biases()  # otherwise the encoder's cache would grow with every reading
+        other.method = replace(self.method, reading=reading, further=())
+        other.views = rendered(other.method, self.tokenizer)
         other._set_prompt()
         return other
 
@@ -64,7 +68,7 @@ class Encoder(SentenceModel):
     def max_content(self) -> int:
         """Maximum tokens of a sentence, by the positions that the longest template and the prefix leave."""
         around = max(template.length for view in (*self.views, (self.prompt,)) for template in view)
-        room = self.row_limit - self.method.prefix - around
+        room = self.row_limit - self.reading.prefix - around
         return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
 
     @property
@@ -76,7 +80,7 @@ class Encoder(SentenceModel):
         before = self.named_prompt(None)
         cut = () if self.max_row_length is None else (str(self.max_row_length),)
         return array_digest(
-            self.learned_arrays(), self.backbone_fingerprint, encoding_json(self.method), *cut,
+            self.learned_arrays(), self.backbone_fingerprint, json.dumps(identity(self.method)), *cut,
             *([before] if before else ()),
         )  # fmt: skip
 
@@ -122,7 +126,7 @@ class Encoder(SentenceModel):
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
-        around = self.views[0][0].length + self.method.prefix
+        around = self.views[0][0].length + self.reading.prefix
         passes = list(self.batches([around + len(ids) for ids in contents], batch_size))
         vectors = np.empty((len(contents), self.dim), np.float32)
         if passes:
@@ -150,7 +154,7 @@ class Encoder(SentenceModel):
         which otherwise ranks the most frequent tokens of the corpus first.
         """
         prompt = self.prompt if template is None else self.prompt_of(template)
-        room = self.row_limit - self.method.prefix - prompt.length
+        room = self.row_limit - self.reading.prefix - prompt.length
         logits = self.word_logits(np.concatenate(self.mask_states(self.tokenise([sentence], [prompt], room), [prompt])))
         return logits[0], logits[1]
 
@@ -174,6 +178,6 @@ class Encoder(SentenceModel):
             raise ValueError(
                 f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
             )
-        if self.row_limit - self.method.prefix <= prompt.length:
+        if self.row_limit - self.reading.prefix <= prompt.length:
             raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
         return prompt

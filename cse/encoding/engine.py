@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from cse.encoding.rows import TokenTemplate
-    from cse.methods.method import Method
+    from cse.methods.method import Method, Reading
 
 Report = Callable[[int], object]
 
@@ -26,6 +26,11 @@ class Engine:
     device: Any
     dim: int
     views: tuple[tuple[TokenTemplate, ...], ...]
+
+    @property
+    def reading(self) -> Reading:
+        """How the vectors are read."""
+        return self.method.reading
 
     @property
     def fingerprint(self) -> str:

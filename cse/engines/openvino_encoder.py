@@ -42,20 +42,21 @@ class OpenVinoEncoder(Encoder):
         head: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.stored, self.tokenizer, self.method = stored, stored.tokenizer, method
+        reading = method.reading
         self.views = rendered(method, self.tokenizer)
         self.dim = int(stored.config["hidden_size"])
-        if method.prefix >= self.row_limit:
-            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        if reading.prefix >= self.row_limit:
+            raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
         numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
-        self.prefix = np.zeros((method.prefix, numbers), np.float32) if method.prefix else None
+        self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
         slots = self.views[0][0].slot_ids
         self.slots = stored.blocks[WORDS][list(slots)] if slots else None
         self._set_reading(name, backbone, stored.fingerprint)
         self.head = None
-        if method.head_when is When.ALWAYS:
-            self.head = dict(head) if head else _empty_head(method.head, self.dim)
+        if reading.head_when is When.ALWAYS:
+            self.head = dict(head) if head else _empty_head(reading.head, self.dim)
             self.dim = head_width(self.head)
-        if method.pooling is Pooling.STATIC_OUTPUT:
+        if reading.pooling is Pooling.STATIC_OUTPUT:
             self._check_words()
         self.freeze_embeddings = False
         self.graphs = self._new_graphs()
@@ -116,7 +117,7 @@ class OpenVinoEncoder(Encoder):
         The arrays are those of the encoder: to write into them sets its weights, until its first graph is compiled.
         """
         found: dict[str, np.ndarray] = {}
-        if not (self.method.frozen or self.method.untrained):
+        if not (self.reading.frozen or self.method.untrained):
             kept = {WORDS} if self.freeze_embeddings else set()
             found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
         found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
@@ -134,7 +135,7 @@ class OpenVinoEncoder(Encoder):
         return self.stored.blocks[WORDS]
 
     def _applied_head(self) -> Mapping[str, np.ndarray]:
-        return self.head if self.head is not None and self.method.head_when is When.ALWAYS else {}
+        return self.head if self.head is not None and self.reading.head_when is When.ALWAYS else {}
 
     def forget_biases(self) -> None:
         """Clear the cached template biases, but not those of a shallow copy of this encoder."""
@@ -166,22 +167,22 @@ class OpenVinoEncoder(Encoder):
         rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
         found = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
-        for states in self.graphs.states(rows, self.method.pooling):
+        for states in self.graphs.states(rows, self.reading.pooling):
             found[start : start + len(states)] = states
             start += len(states)
             report(len(states))
         bias = None
-        if self.method.denoise is When.ALWAYS:
+        if self.reading.denoise is When.ALWAYS:
             lengths = [len(contents[i]) for chosen in passes for i in chosen]
             bias = self._bias([template] * len(lengths), lengths)
         if not self._applied_head():
             return found if bias is None else found - bias
-        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
+        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
             return self._headed(found) if bias is None else self._headed(found) - self._headed(bias)
         return self._headed(found if bias is None else found - bias)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
-        return self.graphs.headed(states, self.method.head)
+        return self.graphs.headed(states, self.reading.head)
 
     def mask_states(
         self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
@@ -209,7 +210,7 @@ class OpenVinoEncoder(Encoder):
         """
         keys, known = list(zip(templates, lengths, strict=True)), self._biases
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            rows = [template.bias_row(length, self.reading.specials_in_bias) for template, length in new]
             known.update(zip(new, next(self.graphs.states([rows], Pooling.TOKEN)), strict=True))
         return np.stack([known[key] for key in keys])
 

@@ -51,11 +51,12 @@ class PromptedBackbone(nn.Module):
         self.tokenizer, self.method = tokenizer, method
         self.views = rendered(method, tokenizer)
         self.dim = int(model.config.hidden_size)
-        if method.prefix >= row_limit(model):  # before they are allocated
-            raise ValueError(f"{method.name}: its prefix ({method.prefix:,}) leaves no position for the sentence")
+        reading = method.reading
+        if reading.prefix >= row_limit(model):  # before they are allocated
+            raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
         numbers = int(model.config.num_hidden_layers) * 2 * self.dim
-        prefix = torch.empty(method.prefix, numbers).normal_(std=INIT_STD)
-        self.prefix = nn.Parameter(prefix) if method.prefix else None
+        prefix = torch.empty(reading.prefix, numbers).normal_(std=INIT_STD)
+        self.prefix = nn.Parameter(prefix) if reading.prefix else None
         self.slots = self._initial_slots()
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
         self.chunk: int | None = None
@@ -80,7 +81,7 @@ class PromptedBackbone(nn.Module):
         return self._grouped(rows, self._pool)
 
     def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
-        pooling = (self.training and self.method.training_pooling) or self.method.pooling
+        pooling = (self.training and self.method.training_pooling) or self.method.reading.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
@@ -150,7 +151,7 @@ class PromptedBackbone(nn.Module):
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
-            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(len(rows), self.method.prefix), tokens.mask], 1)
+            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(prefix.shape[:2]), tokens.mask], 1)
         with zero_cut(self.model.base_model.embeddings, rows):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layer is not None, **read_at}
             output = self.model.base_model(**inputs)
@@ -159,6 +160,7 @@ class PromptedBackbone(nn.Module):
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
         lengths = np.array([len(row.ids) for row in rows])
+        begin = first_position(self.model) + self.method.reading.prefix
         there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
 
         def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
@@ -169,7 +171,7 @@ class PromptedBackbone(nn.Module):
         return Tokens(
             ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
             slots=table((row.slots for row in rows), HARD),
-            positions=table((row.positions for row in rows), 0) + first_position(self.model) + self.method.prefix,
+            positions=table((row.positions for row in rows), 0) + begin,
             mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
         )
 
@@ -181,7 +183,7 @@ class PromptedBackbone(nn.Module):
         keys = list(zip(templates, lengths, strict=True))
         known = self._remembered_biases()
         if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            rows = [template.bias_row(length, self.method.specials_in_bias) for template, length in new]
+            rows = [template.bias_row(length, self.method.reading.specials_in_bias) for template, length in new]
             known.update(zip(new, self._grouped(rows, self.read), strict=True))
         return torch.stack([known[key] for key in keys]).to(self.device)
 

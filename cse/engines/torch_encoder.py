@@ -55,8 +55,8 @@ class TorchEncoder(PromptedBackbone, Encoder):
         self.freeze_embeddings = False
         self._set_reading(name, backbone, fingerprint(model, tokenizer))
         self.head = head
-        if head is None and method.head_when is not When.NEVER:
-            self.head = tanh_head(self.dim) if method.head is Head.TANH else transform_head(model)
+        if head is None and method.reading.head_when is not When.NEVER:
+            self.head = tanh_head(self.dim) if method.reading.head is Head.TANH else transform_head(model)
         self.select_learned()
         self.eval()
 
@@ -66,9 +66,9 @@ class TorchEncoder(PromptedBackbone, Encoder):
     def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
         """Return an encoder on a backbone that was read, with the arrays of its head."""
         model, tokenizer = read
-        module = None if head is None else head_module(method.head, head, model.config)
+        module = None if head is None else head_module(method.reading.head, head, model.config)
         encoder = cls(model, tokenizer, method, head=module, **options)
-        if head and method.head_when is When.ALWAYS:
+        if head and method.reading.head_when is When.ALWAYS:
             encoder.dim = head_width(head)
         return encoder
 
@@ -100,13 +100,13 @@ class TorchEncoder(PromptedBackbone, Encoder):
     def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
         """Return the method's parameters by name: those of a checkpoint; if `training`, also a training-only head."""
         found: dict[str, nn.Parameter] = {}
-        if not (self.method.frozen or self.method.untrained):
+        if not (self.reading.frozen or self.method.untrained):
             words = self.model.get_input_embeddings().weight
             for name, tensor in backbone_tensors(self.model).items():
                 if not (self.freeze_embeddings and tensor is words):
                     found[name] = tensor
         found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
-        if not self.method.untrained and (training or self.method.head_when is When.ALWAYS):
+        if not self.method.untrained and (training or self.reading.head_when is When.ALWAYS):
             found |= self._head_parameters()
         return found
 
@@ -115,12 +115,12 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
         On a CPU float32 parameters share their memory with the arrays.
         """
-        return as_arrays(self.learned() | (self._head_parameters() if self.method.head_when is When.ALWAYS else {}))
+        return as_arrays(self.learned() | (self._head_parameters() if self.reading.head_when is When.ALWAYS else {}))
 
     @property
     def parameter_count(self) -> int:
         """The number of parameters that encoding and predicting tokens depend on."""
-        head = {} if self.method.head_when is When.ALWAYS else self._head_parameters()
+        head = {} if self.reading.head_when is When.ALWAYS else self._head_parameters()
         return sum(tensor.numel() for tensor in self.parameters()) - sum(tensor.numel() for tensor in head.values())
 
     def word_embeddings(self) -> np.ndarray:
@@ -143,10 +143,10 @@ class TorchEncoder(PromptedBackbone, Encoder):
         `rows` (B) replace those of the templates, for training that augments them.
         """
         hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
-        bias = self.bias(templates, list(map(len, contents))) if self._applies(self.method.denoise) else None
-        if self.head is None or not self._applies(self.method.head_when):
+        bias = self.bias(templates, list(map(len, contents))) if self._applies(self.reading.denoise) else None
+        if self.head is None or not self._applies(self.reading.head_when):
             return hidden if bias is None else hidden - bias
-        if self.method.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
+        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
             return self._headed(hidden) if bias is None else self._headed(hidden) - self._headed(bias)
         return self._headed(hidden if bias is None else hidden - bias)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from cse.methods.method import METHODS, SUPERVISED, Method
@@ -79,8 +79,16 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
 }
 
 
-# Differences of the ablations from their method's published settings.
-ABLATIONS: dict[str, dict[str, Any]] = {"dcpcse-mlm": {"mlm_weight": 0.1}, "dcpcse-no-mlm": {"mlm_weight": 0.0}}
+# Variant -> the method whose published settings it has, and its differences from them.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "promptbert-same": ("promptbert", {}),
+    "promptbert-no-denoising": ("promptbert", {}),
+    "dcpcse-mlm": ("dcpcse", {"mlm_weight": 0.1}),
+    "dcpcse-no-mlm": ("dcpcse", {"mlm_weight": 0.0}),
+    "conpvp-manual": ("conpvp", {}),
+    "conpvp-no-negative": ("conpvp", {}),
+    "conpvp-no-prototypes": ("conpvp", {}),
+}
 
 
 def backbone_key(model_type: str, hidden: int) -> str:
@@ -92,7 +100,7 @@ def backbone_key(model_type: str, hidden: int) -> str:
 def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, TrainConfig]:
     """Return the method and its published settings on `backbone` (a `backbone_key`).
 
-    If a paper has no row for the backbone, its row for the base model of the family, or of BERT, is used; ablations
+    If a paper has no row for the backbone, its row for the base model of the family, or of BERT, is used; variants
     use their method's. Raises ValueError for an unknown method and for one without a supervised form.
     """
     if name not in METHODS:
@@ -102,8 +110,9 @@ def preset(name: str, backbone: str, supervised: bool = False) -> tuple[Method, 
     method = (SUPERVISED if supervised else METHODS)[name]
     family = backbone.split("-")[0]
     method = method.on_roberta() if family == "roberta" else method
-    keys = ((method.settings_of or name, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
-    settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | ABLATIONS.get(name, {})
+    parent, differences = VARIANTS.get(name, (name, {}))
+    keys = ((parent, supervised, key) for key in (backbone, f"{family}-base", "bert-base"))
+    settings = next((PUBLISHED[key] for key in keys if key in PUBLISHED), {}) | differences
     of_training = {field.name for field in fields(TrainConfig)} & settings.keys()
     config = TrainConfig(**{key: settings.pop(key) for key in of_training})
-    return replace(method, **settings), config
+    return method.replaced(**settings), config

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, fields
 from typing import Any
 
-from cse.methods.method import Contrast, Head, Method, Pooling, When
+from cse.methods.method import Contrast, Head, Method, Pooling, Reading, When
 from cse.methods.templates import Template
 
-FORMAT_1 = (
-    "name", "views", "summary", "citation", "denoise", "head", "head_when", "frozen", "prefix", "pooling",
-    "specials_in_bias", "supervised", "mlm_weight",
-)  # fmt: skip
+ENUMS = {
+    "denoise": When, "head": Head, "head_when": When, "pooling": Pooling, "training_pooling": Pooling,
+    "contrast": Contrast,
+}  # fmt: skip
+READING = {each.name for each in fields(Reading)} - {"template"}
+KNOWN = {each.name for each in fields(Method)} - {"reading", "further"} | READING | {"views"}
+
+
+def identity(method: Method) -> dict[str, Any]:
+    """Return a method's part of an encoder's fingerprint: its reading.
+
+    The name, the further views and two settings of training are in it because every index built so far is known by
+    such a fingerprint; no other field of `Method` is.
+    """
+    reading = asdict(method.reading)
+    views = ((reading.pop("template"),), *asdict(method)["further"])
+    training = {"supervised": method.supervised, "mlm_weight": method.mlm_weight}
+    return {"name": method.name, "views": views, **reading, **training}
 
 
 def to_json(method: Method) -> dict[str, Any]:
-    """Return the method as plain JSON values; fields added after format 1 only if they differ from their default."""
+    """Return a method as one object of plain JSON values: its identity, texts, and fields that are not the default."""
     values = asdict(method)
-    written = [field for field in fields(method) if field.compare]
-    return {
-        field.name: values[field.name]
-        for field in written
-        if field.name in FORMAT_1 or values[field.name] != field.default
-    }
-
-
-def encoding_json(method: Method) -> str:
-    """Return the method's part of an encoder fingerprint: the fields of format 1, in that order.
-
-    Add a later field only if encoding depends on it, and then only if it differs from its default: the fingerprints
-    of existing checkpoints, indexes and results must not change.
-    """
-    values = asdict(method)
-    return json.dumps({name: values[name] for name in FORMAT_1 if name not in ("summary", "citation")})
+    written = [each.name for each in fields(method) if each.compare and values[each.name] != each.default]
+    first = dict.fromkeys(("name", "views", "summary", "citation"))
+    return first | identity(method) | {name: values[name] for name in written if name not in ("reading", "further")}
 
 
 def from_json(value: dict[str, Any]) -> Method:
     """Read the output of `to_json`. Raises ValueError for unknown or missing fields."""
+    if unknown := value.keys() - KNOWN:
+        raise ValueError(f"unknown fields {sorted(unknown)}")
     try:
-        views = tuple(tuple(Template(**template) for template in view) for view in value["views"])
-        enums = {
-            "denoise": When,
-            "head": Head,
-            "head_when": When,
-            "pooling": Pooling,
-            "contrast": Contrast,
-            "training_pooling": Pooling,
-        }
-        known = {field.name for field in fields(Method)}
-        if unknown := value.keys() - known:
-            raise ValueError(f"unknown fields {sorted(unknown)}")
-        return Method(
-            **{**value, "views": views, **{key: enum(value[key]) for key, enum in enums.items() if key in value}}
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"incomplete method: {error}") from error
+        given = {name: ENUMS[name](each) if name in ENUMS else each for name, each in value.items()}
+        views = [tuple(Template(**each) for each in view) for view in given.pop("views")]
+        if not views or not all(views):
+            raise ValueError("it has no views")
+        (template,), *further = views
+        reading = Reading(template, **{name: given.pop(name) for name in READING & given.keys()})
+        return Method(reading=reading, further=tuple(further), **given)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"not a method: {error}") from error

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cse.methods.method import Pooling
 from cse.models.config import EMBEDDED, CheckpointConfig
 from cse.models.names import BACKBONE, START
 from cse.storage.hub import split_revision
@@ -132,7 +131,7 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
 
 def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
     """Return how sentence-transformers opens the folder, and which tools would read it wrongly."""
-    mask = config.method.pooling is Pooling.TOKEN and config.method.template.prompts
+    mask = config.method.reading.at_mask
     return [
         "The same vectors without cse (the tokenizer adds the template):", "", "```python",
         "from sentence_transformers import SentenceTransformer", "",

@@ -86,7 +86,7 @@ def save(
 
 def contains_backbone(encoder: TorchEncoder, storage: Storage) -> bool:
     """True if a checkpoint of an encoder contains the whole model: its backbone is trained, no difference is stored."""
-    return not (encoder.method.frozen or storage.differs) and bool(getattr(encoder.tokenizer, "is_fast", False))
+    return not (encoder.reading.frozen or storage.differs) and bool(getattr(encoder.tokenizer, "is_fast", False))
 
 
 def _relative(backbone: str, folder: Path) -> str | None:

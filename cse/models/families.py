@@ -10,25 +10,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS, SUPERVISED, Method, When
+from cse.methods.method import METHODS, SUPERVISED, Method, Reading
 from cse.methods.templates import Template
 from cse.storage.hub import split_revision
 
 HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
 
-Fit = Callable[[Method, int], Method]
+Fit = Callable[[Reading, int], Reading]
 
 
-def _as_it_is(method: Method, rows: int) -> Method:
-    return method
+def _as_it_is(reading: Reading, rows: int) -> Reading:
+    return reading
 
 
-def _prefix(method: Method, rows: int) -> Method:
-    return replace(method, prefix=rows)
+def _prefix(reading: Reading, rows: int) -> Reading:
+    return replace(reading, prefix=rows)
 
 
-def _slots_before_the_mask(method: Method, rows: int) -> Method:
-    return replace(method, views=((Template(f"[X] {'[P]' * rows} [MASK] ."),),))
+def _slots_before_the_mask(reading: Reading, rows: int) -> Reading:
+    return replace(reading, template=Template(f"[X] {'[P]' * rows} [MASK] ."))
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Family:
     """A format of checkpoints: the `method` that encodes like it, and the hub `ids` it is published under.
 
     `tensor` is the key of a learned tensor other than backbone and head, `learned` the attribute of `Encoder` for it,
-    and `fit` adapts the method to its number of rows. `mark` is a pattern of keys that only this format stores.
+    and `fit` adapts the reading to its number of rows. `mark` is a pattern of keys that only this format stores.
     """
 
     name: str
@@ -47,15 +47,14 @@ class Family:
     learned: str = ""
     fit: Fit = _as_it_is
 
-    def reading(self, roberta: bool, rows: int) -> Method:
-        """Return the method for encoding: the first view only, and the head only if encoding uses it.
+    def published(self, roberta: bool, rows: int) -> Method:
+        """Return the method of a checkpoint: the first view only, and the head only if encoding uses it.
 
         `rows` is the number of rows of `tensor`.
         """
-        method = self.fit(self.method.on_roberta() if roberta else self.method, rows)
-        return replace(
-            method, views=method.views[:1], head_when=When.ALWAYS if method.head_when is When.ALWAYS else When.NEVER
-        )
+        method = self.method.on_roberta() if roberta else self.method
+        reading = self.fit(method.reading, rows)
+        return replace(method, further=(), reading=replace(reading, head_when=reading.head_when.in_encoding))
 
 
 def _ids(owner: str, start: str, *ends: str) -> tuple[str, ...]:

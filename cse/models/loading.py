@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,13 +125,13 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
     method = UNTRAINED[recorded.pooling if recorded else str(reference.pooling)]
     weights = read_arrays(find_weights(location(reference.name)))
     head = None
-    if method.head_when is When.ALWAYS:
+    if method.reading.head_when is When.ALWAYS:
         places = tuple(f"{base}pooler." for base in ("bert.", "roberta.", ""))
         if not any(key.startswith(places) for key in weights):
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
-        head = stored_head(reference.name, method.head, _width(reference.name), weights, places)
+        head = stored_head(reference.name, method.reading.head, _width(reference.name), weights, places)
     if recorded and recorded.dense:
-        method = replace(method, head=recorded.dense.head, head_when=When.ALWAYS)
+        method = method.replaced(head=recorded.dense.head, head_when=When.ALWAYS)
         head = dense_arrays(location(reference.name), recorded.dense, _width(reference.name))
     encoder = engine.open(
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
@@ -169,12 +168,12 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
         raise ArtefactError(f"{name}: it has no {family.tensor}, so it is no {family.name} checkpoint")
     if learned is not None and (learned.ndim != 2 or not len(learned)):
         raise ArtefactError(f"{name}: its {family.tensor} is {learned.shape}, not a matrix")
-    method = family.reading(
+    method = family.published(
         "roberta" in str(_config(name).get("model_type")), rows=0 if learned is None else len(learned)
     )
     head = None
-    if method.head_when is When.ALWAYS:
-        head = stored_head(name, method.head, _width(name), weights, HEADS)
+    if method.reading.head_when is When.ALWAYS:
+        head = stored_head(name, method.reading.head, _width(name), weights, HEADS)
     encoder = engine.open(location(name), method, name=reference.label, backbone=name, weights=weights, head=head)
     if learned is not None:
         copy_array(np.asarray(learned), encoder.learned_arrays()[family.learned], f"{name}: {family.tensor}")

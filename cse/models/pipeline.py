@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cse.backbones.additions import KEY, Additions
 from cse.backbones.additions import WORDS as TABLE
 from cse.errors import ArtefactError
-from cse.methods.method import Head, Method, Pooling, When
+from cse.methods.method import Head, Method, When
 from cse.methods.serialise import from_json
 from cse.models.dense import dense_arrays, recorded_dense
 from cse.models.sentence_transformers import module_paths, recorded_calls
@@ -64,8 +64,8 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
     if record is None or paths is None:
         return False
     method = _method(record, name)
-    mask = method.pooling is Pooling.TOKEN and method.template.prompts
-    wanted = ["Transformer", *(["WordWeights"] if mask else []), "Pooling", *(["Dense"] if record.get("head") else [])]
+    masked, head = method.reading.at_mask, record.get("head")
+    wanted = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
     if [kind for kind in paths if kind != "Normalize"] != wanted:
         raise ArtefactError(
             f"{name}: its modules ({', '.join(paths)}) are not those of its method, {method.name} "
@@ -97,9 +97,9 @@ def open_pipeline(
             raise ArtefactError(f"{folder}: its slots {list(slots)} do not fit its template; {cure}")
         rows = words[list(slots)] if rows is None else rows
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
-    layer = _head(folder, Path(head).name, method, cure) if head and method.head_when is When.ALWAYS else {}
+    layer = _head(folder, Path(head).name, method, cure) if head and method.reading.head_when is When.ALWAYS else {}
     stored |= {f"head.{key}": array for key, array in layer.items()}
-    given = layer if layer and method.head is not Head.TRANSFORM else None  # it may have a width of its own
+    given = layer if layer and method.reading.head is not Head.TRANSFORM else None  # it may have a width of its own
     encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=given)
     copy_learned({key: array for key, array in stored.items() if array is not None}, encoder, str(folder), cure)
     return encoder
@@ -162,7 +162,7 @@ def _method(record: dict[str, Any], place: str) -> Method:
 
 def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:
     """Return the head in a subfolder by the names of its module: a `Dense` module, or a head of this project."""
-    if method.head is not Head.TRANSFORM and (folder / path / CONFIG).is_file():
+    if method.reading.head is not Head.TRANSFORM and (folder / path / CONFIG).is_file():
         width = int(read_json(folder / CONFIG).get("hidden_size", 0))
         return dense_arrays(str(folder), recorded_dense(str(folder), path), width)
     stored = read_arrays(find_weights(str(folder / path), SAFE))

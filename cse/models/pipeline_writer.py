@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ import torch
 from cse.backbones.additions import KEY, ROLES
 from cse.backbones.backbone import as_arrays
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import Head, Method, When
+from cse.methods.method import Head
 from cse.methods.serialise import to_json
 from cse.models.dense import BIAS, WEIGHT
 from cse.models.pipeline import HEAD, SAVED, SPACE
-from cse.models.plain import PlainModel, Reading, bare_model, plain_model, reason_against
+from cse.models.plain import PlainModel, ReadAt, bare_model, plain_model, reason_against
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 # Word weight of the mask in a run's folder. Further training cannot give other tokens a share beside it: their
@@ -69,17 +68,17 @@ def write_pipeline(
     """
     plain = plain_model(encoder)
     modules = ["Transformer"]
-    if plain.reading is Reading.MASK:
+    if plain.read_at is ReadAt.MASK:
         modules.append("WordWeights")
         _write_word_weights(plain, weight, target / "1_WordWeights")
-    mode = "cls" if plain.reading is Reading.FIRST else "mean"
+    mode = "cls" if plain.read_at is ReadAt.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
     width = int(encoder.model.config.hidden_size)
     write_json(folder / "config.json", {**pooling_json(width, mode), "include_prompt": True})
     modules.append("Pooling")
     if plain.head is not None:
         arrays = as_arrays(dict(plain.head.named_parameters()))
-        write_dense(arrays, encoder.method.head, target / f"{len(modules)}_Dense", half=half)
+        write_dense(arrays, encoder.reading.head, target / f"{len(modules)}_Dense", half=half)
         modules.append("Dense")
     paths = write_modules(target, modules)
     tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
@@ -99,15 +98,6 @@ def write_modules(target: Path, kinds: Sequence[str]) -> list[str]:
     ]
     write_json(target / "modules.json", modules)
     return paths
-
-
-def reading(method: Method) -> Method:
-    """Return a method's part for encoding: its first view, without steps of training alone."""
-    return replace(
-        method, views=method.views[:1],
-        denoise=When.ALWAYS if method.denoise is When.ALWAYS else When.NEVER,
-        head_when=When.ALWAYS if method.head_when is When.ALWAYS else When.NEVER,
-    )  # fmt: skip
 
 
 def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, Any]) -> None:
@@ -154,7 +144,7 @@ def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.
 
 def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:
     """Return what `cse.models.pipeline` reads of the folder, also after another tool has saved it again."""
-    record = {"method": to_json(reading(plain.encoder.method)), "tokens": plain.tokens, "slots": len(plain.slots)}
+    record = {"method": to_json(plain.encoder.method.in_encoding), "tokens": plain.tokens, "slots": len(plain.slots)}
     return {KEY: {**record, "spaced": plain.spaced, "head": head}}
 
 

@@ -22,7 +22,7 @@ NEVER = -1e4  # output bias of a slot, so that no tool predicts one as a word
 BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
 
 
-class Reading(str, Enum):
+class ReadAt(str, Enum):
     """Pooling: the vector at the mask, at the first token, or the mean of all tokens."""
 
     MASK = "mask"
@@ -46,7 +46,7 @@ class PlainModel:
     vocabulary: list[str]
     tokens: int
     slots: list[int]
-    reading: Reading
+    read_at: ReadAt
     spaced: bool
 
     @property
@@ -62,7 +62,7 @@ class PlainModel:
     @property
     def head(self) -> torch.nn.Module | None:
         """The head applied to the pooled vector in encoding, or None."""
-        return self.encoder.head if self.encoder.method.head_when is When.ALWAYS else None
+        return self.encoder.head if self.encoder.reading.head_when is When.ALWAYS else None
 
     def whole(self) -> dict[str, torch.Tensor]:
         """Return the tensors of the masked language model by transformers' names, with a row or a bias per slot.
@@ -85,12 +85,12 @@ class PlainModel:
 
 def reason_against(encoder: TorchEncoder) -> str:
     """Return why other tools cannot compute an encoder's vectors, as a phrase after its name; "" if they can."""
-    method = encoder.method
-    if method.denoise is When.ALWAYS:
+    reading = encoder.reading
+    if reading.denoise is When.ALWAYS:
         return "subtracts its template's bias, which depends on the length of the sentence"
-    if method.pooling not in (Pooling.TOKEN, Pooling.MEAN):
-        return f"pools by {method.pooling.value}"
-    if method.head_when is When.ALWAYS and method.head is Head.TRANSFORM:
+    if reading.pooling not in (Pooling.TOKEN, Pooling.MEAN):
+        return f"pools by {reading.pooling.value}"
+    if reading.head_when is When.ALWAYS and reading.head is Head.TRANSFORM:
         return "has a head of several layers"
     if not getattr(encoder.tokenizer, "is_fast", False):
         return "has a tokenizer without a tokenizer.json"
@@ -116,12 +116,12 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     count = 0 if encoder.slots is None else len(encoder.slots)
     tokens = backend.get_vocab_size(with_added_tokens=True)
     slots = _add_slots(backend, encoder, count)
-    mean = encoder.method.pooling is Pooling.MEAN
-    reading = Reading.MEAN if mean else Reading.FIRST if template.mask_index is None else Reading.MASK
+    mean = encoder.reading.pooling is Pooling.MEAN
+    read_at = ReadAt.MEAN if mean else ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
     tensors, words = _tensors(encoder)
     return PlainModel(
         encoder, tensors, words, _tokenizer_json(backend, template, slots), _vocabulary(backend, len(tensors[words])),
-        tokens, slots, reading, template.spaced and _sees_spaces(encoder),
+        tokens, slots, read_at, template.spaced and _sees_spaces(encoder),
     )  # fmt: skip
 
 

@@ -31,7 +31,8 @@ def settings(name: str) -> list[str]:
             made, config = preset(name, backbone, supervised)
             kind = "supervised" if supervised else "unsupervised"
             shown = (config.batch_size, f"{config.learning_rate:g}", config.epochs, config.eval_every)
-            rows.append((backbone, kind, *shown, made.prefix or "", f"{made.mlm_weight:g}" if made.mlm_weight else ""))
+            weight = f"{made.mlm_weight:g}" if made.mlm_weight else ""
+            rows.append((backbone, kind, *shown, made.reading.prefix or "", weight))
     headings = (
         "backbone",
         "training",
@@ -51,7 +52,7 @@ def prefix_parameters() -> list[str]:
     for name, supervised, backbone in PUBLISHED:
         if name == "dcpcse" and backbone in SHAPES:
             layers, width = SHAPES[backbone]
-            length = preset(name, backbone, supervised)[0].prefix
+            length = preset(name, backbone, supervised)[0].reading.prefix
             learned = (f"{length * 2 * layers * width:,}", f"{width * (width + 1):,}")
             rows.append((backbone, "supervised" if supervised else "unsupervised", length, *learned))
     return _table(("backbone", "training", "prefix", "numbers of the prefix", "of the training head"), rows)

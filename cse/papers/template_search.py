@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cse.benchmark.published import TEMPLATES
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
-from cse.methods.method import UNTRAINED, When
+from cse.methods.method import UNTRAINED
 from cse.methods.templates import Template
 from cse.storage.checksums import DIGEST, check_digest, with_digest
 from cse.storage.writing import write_json
@@ -165,12 +165,12 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     Vectors are read at [MASK], with `denoise` minus the template's bias. `final_period` appends a full stop as
     PromptBERT's released evaluation does. The function raises ValueError if the pairs have no correlation.
     """
-    prompt = replace(UNTRAINED["prompt"], denoise=When.ALWAYS if denoise else When.NEVER)
+    prompt = UNTRAINED["prompt-denoised" if denoise else "prompt"].reading
     if final_period:
         pairs = [(grade, with_final_period(first), with_final_period(second)) for grade, first, second in pairs]
 
     def score(template: Template) -> float:
-        prompted = encoder.with_method(replace(prompt, views=((template,),)))
+        prompted = encoder.reading_by(replace(prompt, template=template))
         name = f"the template {template.text!r}"
         return round(spearman(lambda texts: prompted.encode(texts, batch_size=128), pairs, name), 2)
 

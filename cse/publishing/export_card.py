@@ -5,7 +5,7 @@ from __future__ import annotations
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.card import BUNDLED_LICENCE, WARNING, base_model
 from cse.models.names import BACKBONE, START
-from cse.models.plain import Reading, plain_model
+from cse.models.plain import ReadAt, plain_model
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
 PRODUCT = "print(float(vectors[0] @ vectors[1]))"
@@ -77,7 +77,7 @@ def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
 def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
     found = []
     if to == "sentence-transformers":
-        if plain_model(encoder).reading is Reading.MASK:
+        if plain_model(encoder).read_at is ReadAt.MASK:
             found.append(f"- {WARNING}")
         if encoder.prefix is not None:
             found.append(

@@ -10,7 +10,7 @@ from cse.methods.serialise import to_json
 from cse.models.exported import FORMAT
 from cse.models.names import EXPORT_RECORD
 from cse.models.pipeline import PIPELINE_FILES
-from cse.models.pipeline_writer import reading, write_json
+from cse.models.pipeline_writer import write_json
 from cse.storage.writing import FolderKind
 
 EXPORT = FolderKind(
@@ -28,7 +28,7 @@ def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> 
     """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
     record = {
         "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
-        "method": to_json(reading(encoder.method)), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "method": to_json(encoder.method.in_encoding), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
         "default_prompt_name": encoder.default_prompt_name,
         "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
     }  # fmt: skip

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from cse.backbones.backbone import first_position, prefix_cache
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.pipeline_writer import write_tokenizer
-from cse.models.plain import PlainModel, Reading, plain_model
+from cse.models.plain import PlainModel, ReadAt, plain_model
 from cse.publishing.export_files import write_record
 
 NAME, FILE = "onnx", "model.onnx"
@@ -30,11 +30,11 @@ class Graph(torch.nn.Module):
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
         encoder = plain.encoder
-        self.reading, self.mask_id = plain.reading, plain.mask_id
+        self.read_at, self.mask_id = plain.read_at, plain.mask_id
         self.base: Any = copy.deepcopy(encoder.model.base_model)
         self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
-        self.first = first_position(encoder.model) + encoder.method.prefix
+        self.first = first_position(encoder.model) + encoder.reading.prefix
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """(B, d) float32 vectors."""
@@ -46,11 +46,11 @@ class Graph(torch.nn.Module):
             ones = torch.ones(rows, len(self.prefix), dtype=attention_mask.dtype)
             options["attention_mask"] = torch.cat([ones, attention_mask], 1)
         states = self.base(input_ids=input_ids, **options).last_hidden_state
-        pooled = states[:, 0] if self.reading is Reading.FIRST else self._weighted(states, input_ids, attention_mask)
+        pooled = states[:, 0] if self.read_at is ReadAt.FIRST else self._weighted(states, input_ids, attention_mask)
         return pooled if self.head is None else self.head(pooled)
 
     def _weighted(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        weights = (ids == self.mask_id) if self.reading is Reading.MASK else mask
+        weights = (ids == self.mask_id) if self.read_at is ReadAt.MASK else mask
         weights = weights[..., None].to(states.dtype)
         return (states * weights).sum(1) / weights.sum(1)
 

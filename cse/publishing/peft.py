@@ -21,7 +21,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
     from safetensors.torch import save_file
 
     method = encoder.method
-    if encoder.prefix is None or not method.frozen:
+    if encoder.prefix is None or not method.reading.frozen:
         raise ValueError(f"{encoder.name} is not a prefix on a frozen backbone, as `to` peft requires; "
                          "give `to` sentence-transformers")  # fmt: skip
     plain = plain_model(encoder)
@@ -34,7 +34,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
     config: Any = encoder.model.config
     write_json(target / "adapter_config.json", {
         "peft_type": "PREFIX_TUNING", "task_type": "FEATURE_EXTRACTION", "base_model_name_or_path": base,
-        "revision": revision, "inference_mode": True, "num_virtual_tokens": method.prefix,
+        "revision": revision, "inference_mode": True, "num_virtual_tokens": method.reading.prefix,
         "num_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
         "token_dim": encoder.dim, "encoder_hidden_size": encoder.dim, "num_transformer_submodules": 1,
         "prefix_projection": False,

@@ -22,7 +22,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
         kind = prefixed_class(encoder)
         config = {
             "architectures": [kind], "auto_map": {"AutoModel": f"{Path(CODE).stem}.{kind}"},
-            "prefix_length": encoder.method.prefix,
+            "prefix_length": encoder.reading.prefix,
         }  # fmt: skip
     plain = write_pipeline(encoder, target, **config)
     if config:

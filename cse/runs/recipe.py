@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
 from cse.methods.method import METHODS, Method
-from cse.methods.serialise import from_json
+from cse.methods.serialise import from_json, to_json
 from cse.methods.settings import SETTINGS
 from cse.models.config import BackboneRecord
 from cse.models.names import BACKBONE, location, record_file
@@ -54,10 +54,11 @@ class Recipe:
         """Raise ValueError if `method` differs from the recorded method, apart from the fields that a run may set."""
         if self.method is None:
             return
-        set_by_run = {"prefix", "mlm_weight", *(OF_POOLING if method.pooling != self.method.pooling else ())}
-        meant = [each.name for each in fields(Method) if each.compare and each.name not in (*TEXTS, *set_by_run)]
-        odd = [name for name in meant if getattr(self.method, name) != getattr(method, name)]
-        if odd:
+        pooled = method.reading.pooling != self.method.reading.pooling
+        set_by_run = {"prefix", "mlm_weight", *(OF_POOLING if pooled else ())}
+        before, now = to_json(self.method), to_json(method)
+        names = [name for name in {**before, **now} if name not in (*TEXTS, *set_by_run)]
+        if odd := [name for name in names if before.get(name) != now.get(name)]:
             raise ValueError(
                 f"{self.source}: its {self.name} differs from that of this version or backbone in {', '.join(odd)}; "
                 "leave out the recipe and give its settings one by one"

@@ -62,7 +62,7 @@ class MomentumQueue:
         encoder, training = self.encoder, self.encoder.training
         encoder.eval()
         vectors = functional_call(encoder, self.weights, (contents, templates))
-        if encoder.head is not None and encoder.method.head_when is When.TRAINING:
+        if encoder.head is not None and encoder.reading.head_when is When.TRAINING:
             vectors = encoder.head(vectors)
         encoder.train(training)
         return vectors

@@ -85,7 +85,7 @@ class TrainRequest:
         for name, value in given.items():
             SETTINGS[name].check(value)
         of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if given.get("hinge") and not (method.prefix and method.supervised):
+        if given.get("hinge") and not (method.reading.prefix and method.supervised):
             raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
         return method.changed(**of_method), replace(config, **given)
 

@@ -79,7 +79,7 @@ def step_rows(
         for view in zip(contents, templates, strict=True)
     ]
     width = encoder.model.get_input_embeddings().embedding_dim
-    room = row_limit(encoder.model) - encoder.method.prefix
+    room = row_limit(encoder.model) - encoder.reading.prefix
     return augmented(rows, encoder.method, width, room, np.random.default_rng((config.seed, step, 2)))
 
 

@@ -31,7 +31,7 @@ def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
 ) -> None:
     encoder = encoders[name]
     stored = encoder.encode(SENTENCES)
-    same = under(encoder, template_of(encoder, encoder.method.template.text)).encode(SENTENCES)
+    same = under(encoder, template_of(encoder, encoder.reading.template.text)).encode(SENTENCES)
     np.testing.assert_array_equal(same, stored)
     changed = under(encoder, OTHER).encode(SENTENCES)
     assert (np.abs(changed - stored).max(1) > 0.01).all()
@@ -75,10 +75,10 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
     found = compared.other
     assert found.score == pytest.approx(100 * spearmanr(cosines(first, second), [p[0] for p in PAIRS])[0], abs=0.006)
     assert found.words == encoder.top_tokens(SENTENCES[0], 4, template=OTHER)
-    assert (compared.own.template, found.template) == (encoder.method.template.text, OTHER.text)
+    assert (compared.own.template, found.template) == (encoder.reading.template.text, OTHER.text)
     assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
     assert compared.gain.value == pytest.approx(found.score - compared.own.score, abs=0.02)
-    same = compare(encoder, encoder.method.template, Question(PAIRS, SENTENCES[0], 1))
+    same = compare(encoder, encoder.reading.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)
 
 

@@ -28,7 +28,7 @@ def prefixed(tmp_path: Path, backbone: str) -> TorchEncoder:
 
 def plain(encoder: TorchEncoder, sentence: str, off: tuple[int, ...]) -> tuple[np.ndarray, list[np.ndarray]]:
     """The first token's last state, and each layer's attention (heads, L, P + L), layer by layer."""
-    model, length = encoder.model.base_model, encoder.method.prefix
+    model, length = encoder.model.base_model, encoder.reading.prefix
     ids = torch.tensor([encoder.tokenizer(sentence)["input_ids"]])
     start = (0 if "roberta" not in encoder.model.config.model_type else 2) + (length if len(off) < 2 else 0)
     state = model.embeddings(input_ids=ids, position_ids=torch.arange(start, start + ids.shape[1])[None])
@@ -50,7 +50,7 @@ def plain(encoder: TorchEncoder, sentence: str, off: tuple[int, ...]) -> tuple[n
 @torch.no_grad()
 def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
     found, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
-    length = prefixed.method.prefix
+    length = prefixed.reading.prefix
     for layer, shares in enumerate(weights):
         on_prefix = shares[:, :, :length].sum(2).mean(0)
         assert found.read[layer] == pytest.approx(on_prefix[0], abs=1e-5)
@@ -123,6 +123,6 @@ def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_pa
 
     encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
     whole = prototypes(encoder, SENTENCE)
-    encoder.method = FAMILIES["conpvp"].reading(roberta=False, rows=4)
+    encoder.method = FAMILIES["conpvp"].published(roberta=False, rows=4)
     assert prototypes(encoder, SENTENCE) == whole
     assert not has_prototypes(cse.load(str(bert_folder), backend="torch"))

@@ -207,7 +207,7 @@ def test_a_template_is_tried_beside_each_models_own(client, encoders):
     assert "damaged" in found["broken"]["error"]
     for name in ("simcse", "conpvp"):
         own, other = found[name]["own"], found[name]["other"]
-        assert (own["template"], other["template"]) == (encoders[name].method.template.text, '"[X]" is a [MASK] one')
+        assert (own["template"], other["template"]) == (encoders[name].reading.template.text, '"[X]" is a [MASK] one')
         assert own["score"] == pytest.approx(spearman(encoders[name].encode, pairs), abs=0.006)
         assert [word for word, _ in own["words"]] == [word for word, _ in encoders[name].top_tokens(PAIR[0], 3)]
         assert other["score"] != own["score"]

@@ -96,7 +96,7 @@ def measure_encoding(
     rates = {each: max(rate, matrix_rate(ours.device, each, clock)) for each, rate in before.items()}
     template = encoder.views[0][0]
     lengths = [template.length + len(ids) for ids in encoder.tokenise(texts, [template] * len(texts))]
-    flops = encoding_flops(ours.model, lengths, encoder.method.prefix)
+    flops = encoding_flops(ours.model, lengths, encoder.reading.prefix)
 
     def figures(name: str, timing: Timing) -> dict[str, Any]:
         return {
@@ -132,10 +132,10 @@ def _peer(encoder: TorchEncoder, name: str) -> Encode:
 
 
 def _sentence_transformers(encoder: TorchEncoder) -> Encode:
-    method = encoder.method
-    pooling = {Pooling.MEAN: "mean", Pooling.TOKEN: "cls"}.get(method.pooling)
-    beside = method.prefix or When.ALWAYS in (method.denoise, method.head_when)
-    if pooling is None or beside or method.template != PLAIN:
+    reading = encoder.reading
+    pooling = {Pooling.MEAN: "mean", Pooling.TOKEN: "cls"}.get(reading.pooling)
+    beside = reading.prefix or When.ALWAYS in (reading.denoise, reading.head_when)
+    if pooling is None or beside or reading.template != PLAIN:
         raise ValueError(f"{encoder.name}: {NO_MATCH}")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PeerPooling

@@ -72,7 +72,7 @@ def measure_training(
 
 def step_flops(loop: TrainingLoop, steps: int) -> float:
     """The median FLOPs of the first `steps` steps of a run, without denoising and the masked-LM term."""
-    model, prefix = loop.encoder.model, loop.encoder.method.prefix
+    model, prefix = loop.encoder.model, loop.encoder.reading.prefix
     rows = [chain(*loop.data(step % loop.run.steps).rows) for step in range(steps)]
     return median(contrastive_flops(model, [len(row.ids) for row in each], prefix) for each in rows)
 

@@ -2,7 +2,6 @@
 
 import gzip
 import lzma
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
     vectors = top_k_tokens(encoder, k=K).encode(SENTENCES, batch_size=3)
     words = model.get_input_embeddings().weight.detach().numpy()
     for sentence, vector in zip(SENTENCES, vectors, strict=True):
-        filled = encoder.method.template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
+        filled = encoder.reading.template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
         inputs = tokenizer(filled, return_tensors="pt")
         with torch.no_grad():
             logits = model(**inputs).logits[inputs["input_ids"] == tokenizer.mask_token_id][0]
@@ -56,7 +55,7 @@ def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path)
 
 def test_an_encoder_without_mask_is_prompted_as_its_top_tokens_are(backbone: str) -> None:
     encoder = cse.load(backbone, "mean", backend="torch")
-    prompted = replace(UNTRAINED["prompt"], views=((encoder.prompt_template,),))
+    prompted = UNTRAINED["prompt"].replaced(template=encoder.prompt_template)
     same = TorchEncoder(*load_backbone(backbone), prompted, name="prompted")
     expected = top_k_tokens(same, k=K).encode(SENTENCES)
     np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)

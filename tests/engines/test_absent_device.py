@@ -186,7 +186,7 @@ def test_a_training_step_is_taken_in_chunks(bert_folder: Path, name: str, step_l
 
 def test_the_masked_language_term_is_computed(bert_folder: Path, step_loss: Callable[..., torch.Tensor]) -> None:
     encoder = make(str(bert_folder), "dcpcse")
-    encoder.method = replace(encoder.method, mlm_weight=0.5)
+    encoder.method = encoder.method.replaced(mlm_weight=0.5)
     assert step_loss(encoder).device == GPU
 
 

@@ -3,7 +3,6 @@
 import copy
 import gc
 import pickle
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -194,7 +193,7 @@ def test_a_wrong_backend_or_device_is_refused(bert_folder: Path) -> None:
     with pytest.raises(ValueError, match="`device` is 'cuda', but OpenVINO runs on the CPU"):
         cse.load(str(bert_folder), backend="openvino").encode("a dog", device="cuda")
     with pytest.raises(ValueError, match="leaves no position for the sentence"):
-        OpenVinoEncoder.open(bert_folder, replace(METHODS["dcpcse"], prefix=9999), name="x", backbone="")
+        OpenVinoEncoder.open(bert_folder, METHODS["dcpcse"].replaced(prefix=9999), name="x", backbone="")
 
 
 def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path) -> None:
@@ -203,7 +202,7 @@ def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path)
 
     ours, other = both(make(str(bert_folder), "conpvp"))
     np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
-    assert other.method.pooling is Pooling.TOKEN
+    assert other.reading.pooling is Pooling.TOKEN
     assert reading(str(bert_folder), UNTRAINED["mean"]).backend == "torch"
 
 

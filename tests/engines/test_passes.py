@@ -1,7 +1,5 @@
 """Passes of many sentences, the last layer at one position: the vectors of one plain pass a sentence."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -74,7 +72,7 @@ def test_gradients_outside_training_are_those_of_the_plain_path(bert_folder) -> 
 
 
 def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = reading(str(bert_folder), replace(UNTRAINED["prompt"], denoise=When.ALWAYS))
+    encoder = reading(str(bert_folder), UNTRAINED["prompt"].replaced(denoise=When.ALWAYS))
     texts = (TEXTS * 5)[:200]
     expected = encoder.encode(texts)
     monkeypatch.setattr(encoder_module, "WINDOW", 32)

@@ -1,6 +1,5 @@
 """Rows through the backbone: soft slots, dropout of the prefix, and template biases against a masked pass."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from cse.methods.templates import OPTI, Template
 @pytest.mark.parametrize("specials", [True, False])
 def test_the_shifted_template_bias_is_the_masked_template_bias(backbone: str, specials: bool) -> None:
     """The oracle runs the whole row and hides the sentence (in ConPVP's form the outer tokens too) from attention."""
-    method = replace(METHODS["promptbert"], denoise=When.ALWAYS, head_when=When.NEVER, specials_in_bias=specials)
+    method = METHODS["promptbert"].replaced(denoise=When.ALWAYS, head_when=When.NEVER, specials_in_bias=specials)
     encoder = reading(backbone, method)
     template = encoder.views[0][0]
     for sentence in SENTENCES:
@@ -54,14 +53,14 @@ def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
 @pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
 def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
     soft = make(backbone, name)
-    hard_text = Template(soft.method.template.text)
-    hard = reading(backbone, replace(UNTRAINED["prompt"], views=((hard_text,),)))
+    hard_text = Template(soft.reading.template.text)
+    hard = reading(backbone, UNTRAINED["prompt"].replaced(template=hard_text))
     np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
 
 
 def test_soft_words_inside_the_sentence_stay_ordinary_words(bert_folder: str) -> None:
     """PromptBERT's released OptiPrompt replaces template words wherever they occur last; here the place decides."""
-    encoder = reading(str(bert_folder), replace(METHODS["optiprompt"], views=((OPTI,), (OPTI,))))
+    encoder = reading(str(bert_folder), METHODS["optiprompt"].replaced(template=OPTI, further=((OPTI,),)))
     template = encoder.views[0][0]
     (content,) = encoder.tokenise(['this sentence : " means'], [template])
     row = template.row(content)
@@ -117,7 +116,7 @@ def test_a_template_bias_is_computed_once_for_many_calls(bert_folder: str, monke
 
 
 def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> None:
-    method = replace(METHODS["promptbert"], denoise=When.ALWAYS)
+    method = METHODS["promptbert"].replaced(denoise=When.ALWAYS)
     encoder = reading(str(bert_folder), method)
     encoder.encode(SENTENCES)
     optimizer = torch.optim.AdamW(encoder.learned().values(), lr=0.01, fused=True)

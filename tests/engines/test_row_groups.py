@@ -61,7 +61,7 @@ def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, t
 def test_gradients_are_the_same_in_chunks_of_any_size(backbone: str, name: str, supervised: bool) -> None:
     """Hard negatives, prototypes, denoising, prefixes and the masked-LM term included."""
     encoder = make(backbone, name, supervised)
-    encoder.method = replace(encoder.method, mlm_weight=0.1)
+    encoder.method = encoder.method.replaced(mlm_weight=0.1)
     run = run_of(encoder, dropout=0.0, temperature=1.0)  # where gradients are about 1 in size
     whole = gradients(encoder, run, None)
     assert any(float(tensor.abs().max()) > 0.01 for tensor in whole.values())

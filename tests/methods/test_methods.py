@@ -5,10 +5,11 @@ from dataclasses import fields
 
 import pytest
 
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Pooling, When
+from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, Pooling, When
 from cse.methods.presets import PUBLISHED, backbone_key, preset
-from cse.methods.serialise import from_json, to_json
+from cse.methods.serialise import from_json, identity, to_json
 from cse.methods.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
+from cse.storage.writing import digest
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
@@ -19,6 +20,19 @@ def test_a_method_comes_back_from_json(method: object) -> None:
     assert back == method
     kinds = [field.name for field in fields(method) if field.compare]
     assert [type(getattr(back, name)) for name in kinds] == [type(getattr(method, name)) for name in kinds]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        (METHODS["simcse"], "51f0a109d6d3"), (METHODS["promptbert"], "bfbe2742bd66"),
+        (METHODS["dcpcse"], "7ff416f91b47"), (METHODS["conpvp"], "ba4c36ca5d0b"),
+        (METHODS["consert"], "16c70925125c"), (SUPERVISED["dcpcse"], "b4add6aa0009"),
+        (UNTRAINED["mean"], "801d9c1195f6"), (UNTRAINED["prompt-denoised"], "acc06a0927d4"),
+    ],
+)  # fmt: skip
+def test_fingerprints_have_the_same_of_a_method_as_the_first_indexes(method: Method, expected: str) -> None:
+    assert digest(json.dumps(identity(method))) == expected
 
 
 def test_unknown_fields_of_a_method_are_refused() -> None:
@@ -48,7 +62,7 @@ def test_unknown_fields_of_a_method_are_refused() -> None:
 )
 def test_presets_are_the_published_rows(name: str, backbone: str, supervised: bool, expected: tuple) -> None:
     method, config = preset(name, backbone, supervised)
-    assert (config.batch_size, config.learning_rate, config.epochs, method.prefix) == expected
+    assert (config.batch_size, config.learning_rate, config.epochs, method.reading.prefix) == expected
 
 
 def test_esimcse_repeats_and_remembers_what_was_published_for_each_backbone() -> None:
@@ -66,16 +80,16 @@ def test_every_published_row_names_a_method_and_known_settings() -> None:
 
 def test_roberta_takes_its_own_quotes_and_keeps_the_fresh_head_when_supervised() -> None:
     method, _ = preset("promptbert", "roberta-base")
-    assert method.template == MEANS_ROBERTA
-    assert preset("promptbert", "roberta-base", True)[0].head == "tanh"
-    assert preset("promptbert", "bert-base", True)[0].head == "transform"
+    assert method.reading.template == MEANS_ROBERTA
+    assert preset("promptbert", "roberta-base", True)[0].reading.head == "tanh"
+    assert preset("promptbert", "bert-base", True)[0].reading.head == "transform"
     assert preset("dcpcse", "roberta-base")[0].mlm_weight == 0.1
 
 
 def test_conpvp_draws_from_the_released_template_sets_and_its_ablations_drop_views() -> None:
     assert (len(POSITIVE), len(NEGATIVE)) == (9, 8)
     assert [len(METHODS[name].views) for name in ("conpvp", "conpvp-no-negative", "conpvp-no-prototypes")] == [3, 2, 2]
-    assert METHODS["conpvp-no-prototypes"].denoise is When.NEVER
+    assert METHODS["conpvp-no-prototypes"].reading.denoise is When.NEVER
 
 
 def test_unknown_methods_and_missing_supervised_forms_are_named() -> None:
@@ -124,6 +138,6 @@ def test_ablations_have_the_published_settings_of_their_method() -> None:
 
 def test_a_changed_pooling_is_that_of_training_too() -> None:
     changed = METHODS["consert"].changed(pooling="cls")
-    assert (changed.pooling, changed.training_pooling) == (Pooling.TOKEN, None)
+    assert (changed.reading.pooling, changed.training_pooling) == (Pooling.TOKEN, None)
     assert METHODS["simcse"].changed(pooling="cls") == METHODS["simcse"]
-    assert METHODS["simcse"].changed(pooling="mean").changed(pooling="mean").head_when is When.NEVER
+    assert METHODS["simcse"].changed(pooling="mean").changed(pooling="mean").reading.head_when is When.NEVER

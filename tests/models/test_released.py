@@ -221,7 +221,7 @@ def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
         cse.load(str(write(tmp_path / name, bert_folder, each)), backend="torch")
         for name, each in (("4", tensors), ("6", longer))
     )
-    assert second.method.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
+    assert second.reading.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
     assert first.fingerprint != second.fingerprint
     moved = {**tensors, "endp": tensors["endp"] + 1e-3}
     assert (

@@ -81,7 +81,7 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone: str, denoise: 
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
     when = When.ALWAYS if denoise else When.NEVER
     prompted = TorchEncoder(
-        *load_backbone(backbone), replace(UNTRAINED["prompt"], views=((template,),), denoise=when), name=""
+        *load_backbone(backbone), UNTRAINED["prompt"].replaced(template=template, denoise=when), name=""
     )
     stop = "." if final_period else ""
     first, second = (prompted.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))

@@ -40,7 +40,7 @@ def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, b
     assert read_checkpoint_config(again) == read_checkpoint_config(first)
     train("dcpcse", "--recipe", first / "config.json", "--seed", 8, "--prefix", 2, "--data", text, "--output", other)
     changed, before = read_checkpoint_config(other), read_checkpoint_config(first)
-    assert changed.method.prefix == 2
+    assert changed.method.reading.prefix == 2
     kept = {name: value for name, value in before.training["settings"].items() if name not in ("seed",)}
     assert changed.training["settings"] == {**kept, "seed": 8}
 
@@ -51,7 +51,7 @@ def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_p
     train("--recipe", first, "--data", text, "--output", again)
     assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
     train("--recipe", first, "--pooling", "cls", "--data", text, "--output", other)
-    poolings = [read_checkpoint_config(each).method.pooling.value for each in (first, again, other)]
+    poolings = [read_checkpoint_config(each).method.reading.pooling.value for each in (first, again, other)]
     assert poolings == ["mean", "mean", "token"]
     assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
 

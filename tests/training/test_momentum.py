@@ -1,7 +1,6 @@
 """The queue of negatives and the copy that fills it, against a list, a closed form and a training loop by hand."""
 
 import copy
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from cse.training.step import contrast, step_inputs, step_rows
 
 def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
     encoder = make(str(folder), "esimcse")
-    encoder.method = replace(encoder.method, queue=queue)
+    encoder.method = encoder.method.replaced(queue=queue)
     return encoder
 
 

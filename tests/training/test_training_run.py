@@ -28,7 +28,7 @@ def test_settings_left_out_are_the_preset_and_those_given_replace_it(texts: str,
     method, config = preset("dcpcse", "bert-small")
     assert (run.config.learning_rate, run.config.batch_size, run.config.seed) == (0.5, 4, 7)
     assert (run.config.epochs, run.config.temperature) == (config.epochs, config.temperature)
-    assert (encoder.method.prefix, encoder.method.views) == (3, method.views)
+    assert (encoder.reading.prefix, encoder.method.views) == (3, method.views)
     assert encoder.prefix.shape[0] == 3
 
 
@@ -104,7 +104,7 @@ def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
 ) -> None:
     request = TrainRequest(method, texts, str(bert_folder), settings={"pooling": "mean", "max_steps": 1})
     encoder, run = prepare(request)
-    assert encoder.method.pooling is Pooling.MEAN
+    assert encoder.reading.pooling is Pooling.MEAN
     assert encoder.head is None
     row = encoder.views[0][0].row(encoder.tokenizer.encode(SENTENCES[0], add_special_tokens=False))
     encoder.train()
@@ -114,7 +114,7 @@ def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
     torch.testing.assert_close(encoder.pool([row])[0], states.mean(0))
     train(encoder, run, tmp_path / "out")
     opened = load(str(tmp_path / "out"))
-    assert (opened.method.pooling, opened.method.head_when) == (Pooling.MEAN, When.NEVER)
+    assert (opened.reading.pooling, opened.reading.head_when) == (Pooling.MEAN, When.NEVER)
 
 
 def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_records(
@@ -129,7 +129,7 @@ def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_record
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
 
     def pooling(method: str, **settings: str) -> Pooling:
-        return prepare(TrainRequest(method, texts, str(folder), settings=settings))[0].method.pooling
+        return prepare(TrainRequest(method, texts, str(folder), settings=settings))[0].reading.pooling
 
     assert pooling("simcse") is pooling("dcpcse") is Pooling.MEAN
     assert pooling("simcse", pooling="cls") is Pooling.TOKEN

@@ -45,14 +45,14 @@ def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(ber
     expected = 0.15 * float(nt_xent(*views, temperature=0.1))
     train(encoder, run, tmp_path / "out")
     assert losses(tmp_path / "out")[0] == pytest.approx(expected, rel=1e-5)
-    assert encoder.method.pooling is Pooling.LAST_TWO
+    assert encoder.reading.pooling is Pooling.LAST_TWO
 
 
 def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:
     runs = {}
     for weight in (0.0, 0.5):
         encoder = make(backbone, "dcpcse")
-        encoder.method = replace(encoder.method, mlm_weight=weight)
+        encoder.method = encoder.method.replaced(mlm_weight=weight)
         train(encoder, run_of(encoder), tmp_path / str(weight))
         runs[weight] = losses(tmp_path / str(weight))
     assert runs[0.5][0] > runs[0.0][0] + 0.5

@@ -14,7 +14,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
 from cse.app.scoreboard.scores import opened_by
 from cse.app.scoreboard.speed import UNKNOWN, in_words
-from cse.methods.method import Method, Pooling
+from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
@@ -60,23 +60,23 @@ def descriptions(models: Models) -> dict[str, Description | Failure]:
 
 def description(column: Column, encoder: Encoder) -> Description:
     """Return one model's description, from the fields of its method."""
-    method, folder = encoder.method, Path(location(column.model))
+    method, reading, folder = encoder.method, encoder.reading, Path(location(column.model))
     weights = sum(path.stat().st_size for path in folder.glob("model*.safetensors")) if folder.is_dir() else 0
     return Description(
         method=method.name, summary=method.summary, citation=method.citation,
         learned=encoder.learned_count,
         parameters=encoder.parameter_count,
-        megabytes=round(weights / 1e6, 2), added=encoder.views[0][0].length + method.prefix,
-        dimension=encoder.dim, pooling=where_read(method), template=method.template.text,
+        megabytes=round(weights / 1e6, 2), added=encoder.views[0][0].length + reading.prefix,
+        dimension=encoder.dim, pooling=where_read(reading), template=reading.template.text,
         fingerprint=fingerprint_of(encoder), start=START if encoder.backbone == BACKBONE else "",
     )  # fmt: skip
 
 
-def where_read(method: Method) -> str:
+def where_read(reading: Reading) -> str:
     """Return in words from which tokens the vector is read."""
-    if method.pooling is not Pooling.TOKEN:
-        return method.pooling.value
-    return "at [MASK]" if "[MASK]" in method.template.text else "at the first token"
+    if reading.pooling is not Pooling.TOKEN:
+        return reading.pooling.value
+    return "at [MASK]" if reading.at_mask else "at the first token"
 
 
 def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) -> str:

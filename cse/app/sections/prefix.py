@@ -75,7 +75,7 @@ def xrays(
 
         cosine = float(cosines(*encoder.encode(pair)[:, None])[0])
         found = prototypes(encoder, pair[0]) if has_prototypes(encoder) else []
-        if not encoder.method.prefix:
+        if not encoder.reading.prefix:
             return XRay(cosine, None, [], found)
         reference, inside = state.demo.random_cosines(encoder), on_torch(encoder)
         return XRay(cosine, prefix_attention(inside, pair[0]), ablations(inside, pair, chosen, reference), found)

@@ -71,7 +71,7 @@ def tokens(
 
 def template(encoder: Encoder) -> tuple[str, bool]:
     """Return the template whose [MASK] predicts an encoder's tokens, and True if the method encodes with it."""
-    return encoder.prompt_template.text, encoder.prompt_template == encoder.method.template
+    return encoder.prompt_template.text, encoder.prompt_template == encoder.reading.template
 
 
 def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> str:
