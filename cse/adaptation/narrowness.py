@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.encoding.encoder import Encoder
 from cse.evaluation.isotropy import effective_rank
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED
 
 SAMPLE = 250  # of the texts, and as many general ones

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cse.encoding.rows import render
-from cse.methods.method import METHODS
+from cse.methods.catalogue import METHODS
 from cse.vectors import cosines
 
 if TYPE_CHECKING:

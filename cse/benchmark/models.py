@@ -13,7 +13,8 @@ from typing import Any
 from cse.benchmark.representations import TextEncoder, glove, top_k_tokens
 from cse.encoding.encoder import Encoder
 from cse.errors import ArtefactError
-from cse.methods.method import UNTRAINED, When
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import When
 from cse.methods.serialise import to_json
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.families import PUBLISHED_IDS

@@ -15,7 +15,7 @@ from cse.benchmark.results import ModelRecord, Results, read_results
 from cse.benchmark.tables import Column, columns
 from cse.evaluation.significance import Sample, margin, over_seeds, seed_groups
 from cse.evaluation.tasks import TASKS, find_task
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cse.commands.cli import completing
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
 

@@ -22,7 +22,7 @@ from cse.commands.cli import (
     print_json,
     with_flags,
 )
-from cse.methods.method import METHODS, SUPERVISED
+from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
 

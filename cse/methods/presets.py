@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from cse.methods.method import METHODS, SUPERVISED, Method
+from cse.methods.catalogue import METHODS, SUPERVISED
+from cse.methods.method import Method
 from cse.methods.settings import TrainConfig
 
 # (method, supervised, backbone) -> differences from the defaults of TrainConfig and from the method's fields.

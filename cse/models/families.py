@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS, SUPERVISED, Method, Reading
+from cse.methods.catalogue import METHODS, SUPERVISED
+from cse.methods.method import Method, Reading
 from cse.methods.templates import Template
 from cse.storage.hub import split_revision
 

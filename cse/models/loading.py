@@ -13,7 +13,8 @@ from cse.backbones.head_files import stored_head
 from cse.backbones.stored_backbone import UnsupportedError
 from cse.engines.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.errors import ArtefactError
-from cse.methods.method import UNTRAINED, When
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import When
 from cse.models.checkpoint import load_checkpoint
 from cse.models.dense import dense_arrays
 from cse.models.exported import load_export

@@ -10,7 +10,7 @@ from typing import Any
 
 from cse.backbones.additions import Additions
 from cse.errors import ArtefactError
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.models import families
 from cse.models.pipeline import CONFIG, SAVED, is_pipeline
 from cse.models.sentence_transformers import RecordedPooling, module_paths, recorded_pooling

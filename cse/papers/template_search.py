@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cse.benchmark.published import TEMPLATES
 from cse.evaluation.metrics import spearman
 from cse.evaluation.sts import with_final_period
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.methods.templates import Template
 from cse.storage.checksums import DIGEST, check_digest, with_digest
 from cse.storage.writing import write_json

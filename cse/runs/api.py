@@ -58,7 +58,7 @@ def train(
         vectors = result.load().encode(texts)
 
     Args:
-        method: simcse, promptbert, dcpcse, conpvp or another of `cse.methods.method.METHODS`, each with its citation;
+        method: simcse, promptbert, dcpcse, conpvp or another of `cse.methods.catalogue.METHODS`, with its citation;
             None takes the recipe's.
         data: Texts, such as a list; for supervised training tuples (premise, entailed) or (premise, entailed,
             contradicted). Or a `datasets.Dataset`, a path (text, .gz, .xz, .csv, .tsv, .jsonl, .parquet) or a hub id.

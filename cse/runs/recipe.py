@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS, Method
+from cse.methods.catalogue import METHODS
+from cse.methods.method import Method
 from cse.methods.serialise import from_json, to_json
 from cse.methods.settings import SETTINGS
 from cse.models.config import BackboneRecord

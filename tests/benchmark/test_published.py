@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cse.benchmark.published import FILE, PAPERS, ROWS, SETS, published, read_rows, rows
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.models.families import PUBLISHED_IDS
 
 RUNNABLE = [row for row in ROWS if not row.copied]

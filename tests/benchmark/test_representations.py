@@ -14,7 +14,7 @@ import cse
 from cse.backbones.backbone import load_backbone
 from cse.benchmark.representations import glove, top_k_tokens, word_tokens
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 
 K = 7
 VECTORS = "the 1 0\nman 0 2\nMan 0 4\nn't 6 6\n. . 9 9\n, -1 -1\n"

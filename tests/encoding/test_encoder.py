@@ -14,7 +14,8 @@ from cse.analysis.notes import input_notes
 from cse.backbones.backbone import load_backbone
 from cse.encoding.tokenising import plain_ids, readable
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, Pooling, When
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 

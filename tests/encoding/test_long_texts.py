@@ -11,7 +11,7 @@ import pytest
 import cse
 from cse.encoding import long_texts
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import METHODS
+from cse.methods.catalogue import METHODS
 from tests.conftest import SENTENCES, WORDS
 
 SEED = 20261123

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import cse
 from cse.backbones.backbone import load_backbone
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import METHODS
+from cse.methods.catalogue import METHODS
 
 ENGINES = ("torch", "openvino")
 OPEN = """

@@ -29,7 +29,8 @@ from cse.backbones.backbone import mlm_head
 from cse.encoding.rows import Row
 from cse.engines import prompted
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import UNTRAINED, Contrast
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import Contrast
 from cse.pretraining import loop as pretraining
 from cse.pretraining.batches import ROUNDED, MaskedBatch
 from cse.pretraining.config import PretrainConfig, PretrainRequest

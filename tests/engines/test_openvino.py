@@ -20,7 +20,8 @@ from cse.engines.openvino_encoder import OpenVinoEncoder
 from cse.engines.precision import in_precision
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Pooling
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import Pooling
 
 TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]

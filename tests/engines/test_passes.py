@@ -9,7 +9,8 @@ from test_encoder import ALL, make, reading
 from cse.encoding import encoder as encoder_module
 from cse.engines import torch_encoder
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import UNTRAINED, When
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import When
 
 TEXTS = [
     *SENTENCES, "", "a", "dog " * 200,

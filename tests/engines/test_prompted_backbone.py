@@ -11,7 +11,8 @@ from test_encoder import make, reading
 import cse
 from cse.backbones.backbone import first_position, load_backbone, set_dropout
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import METHODS, UNTRAINED, When
+from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.method import When
 from cse.methods.templates import OPTI, Template
 
 

@@ -5,7 +5,8 @@ from dataclasses import fields
 
 import pytest
 
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED, Method, Pooling, When
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import Method, Pooling, When
 from cse.methods.presets import PUBLISHED, backbone_key, preset
 from cse.methods.serialise import from_json, identity, to_json
 from cse.methods.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE

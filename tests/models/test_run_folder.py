@@ -15,7 +15,7 @@ import cse
 from cse.backbones.backbone import load_backbone
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS
+from cse.methods.catalogue import METHODS
 from cse.models.card import CardFacts
 from cse.models.checkpoint import read_checkpoint_config, save
 from cse.models.names import resolve

@@ -17,7 +17,8 @@ from cse.benchmark.published import TEMPLATES
 from cse.commands.search_templates import app
 from cse.encoding.encoder import Encoder
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import UNTRAINED, When
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import When
 from cse.methods.templates import MEANS, Template
 from cse.papers.template_search import (
     SearchSettings,

@@ -20,7 +20,7 @@ import cse
 from cse.backbones.backbone import load_backbone
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.method import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.publishing.export import export_model
 
 ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5

@@ -20,7 +20,7 @@ from sentence_transformers import sentence_transformer
 from cse.backbones.backbone import load_backbone
 from cse.encoding.similarity import FUNCTIONS
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.models.names import location
 
 BACKBONE = location("bundled")

@@ -8,7 +8,8 @@ import pytest
 import torch
 from conftest import SENTENCES
 
-from cse.methods.method import METHODS, Pooling, When
+from cse.methods.catalogue import METHODS
+from cse.methods.method import Pooling, When
 from cse.methods.presets import preset
 from cse.models.loading import load
 from cse.training.loop import train

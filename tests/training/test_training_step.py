@@ -9,7 +9,8 @@ import torch
 from test_encoder import ALL, make
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.methods.method import METHODS, Pooling
+from cse.methods.catalogue import METHODS
+from cse.methods.method import Pooling
 from cse.training.loop import train
 from cse.training.losses import energy_hinge, info_nce, nt_xent
 from cse.training.step import contrast, draw_templates, step_inputs, step_rows, view_texts

@@ -18,7 +18,7 @@ from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.scoreboard.ledger import ledger_html
 from cse.app.scoreboard.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
-from cse.methods.method import UNTRAINED
+from cse.methods.catalogue import UNTRAINED
 from cse.models.names import START
 
 if TYPE_CHECKING:
