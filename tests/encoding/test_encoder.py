@@ -1,7 +1,9 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
+from functools import cache
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,42 +35,44 @@ def reading(backbone: str, method: Method) -> TorchEncoder:
     return TorchEncoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
 
 
-def plain_hidden(backbone: str, text: str, layer: int = -1) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hidden states (L, d) of one text through plain transformers, and its ids (L,)."""
-    tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
+@cache
+def plain_model(backbone: str) -> tuple[Any, Any]:
+    return AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
+
+
+def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Each layer's states (L, d) of one text through plain transformers, and its ids (L,)."""
+    tokenizer, model = plain_model(backbone)
     inputs = tokenizer(text, return_tensors="pt")
     with torch.no_grad():
         states = model(**inputs, output_hidden_states=True).hidden_states
-    return states[layer][0], inputs["input_ids"][0]
+    return [layer[0] for layer in states], inputs["input_ids"][0]
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str, sentence: str) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(backbone)
+def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str) -> None:
+    tokenizer, _ = plain_model(backbone)
     template = MEANS if "[MASK]" in tokenizer.all_special_tokens else MEANS_ROBERTA
     encoder = reading(backbone, UNTRAINED["prompt"].replaced(template=template))
-    filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
-    hidden, ids = plain_hidden(backbone, filled)
-    expected = hidden[(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
-    np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
-
-
-def test_poolings_are_their_definitions(backbone: str) -> None:
     for sentence in SENTENCES:
-        (last, ids), (first, _) = plain_hidden(backbone, sentence), plain_hidden(backbone, sentence, 0)
-        before, _ = plain_hidden(backbone, sentence, -2)
-        words = AutoModelForMaskedLM.from_pretrained(backbone).get_input_embeddings().weight.detach()
+        filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
+        states, ids = plain_states(backbone, filled)
+        expected = states[-1][(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
+        np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
+def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
+    encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
+    for sentence in SENTENCES:
+        (first, *_, before, last), ids = plain_states(backbone, sentence)
         expected = {
             "mean": last.mean(0),
             "cls": last[0],
             "first-last": ((first + last) / 2).mean(0),
             "last-two": ((before + last) / 2).mean(0),
-            "static": words[ids].mean(0),
+            "static": words(ids).mean(0).detach(),
         }
-        for pooling, vector in expected.items():
-            np.testing.assert_allclose(
-                cse.load(backbone, pooling, backend="torch").encode(sentence), vector, atol=1e-5, err_msg=pooling
-            )
+        np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
 
 
 def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
@@ -84,16 +88,6 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     np.testing.assert_allclose(
         cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0]), expected, atol=1e-6
     )
-
-
-@pytest.mark.parametrize(("name", "supervised"), ALL)
-def test_padding_order_and_batch_size_do_not_change_a_vector(backbone: str, name: str, supervised: bool) -> None:
-    encoder = make(backbone, name, supervised)
-    alone = np.stack([encoder.encode(sentence) for sentence in SENTENCES])
-    assert np.isfinite(alone).all()
-    assert np.abs(alone - alone[0]).max() > 1e-3
-    np.testing.assert_allclose(encoder.encode(SENTENCES, batch_size=3), alone, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode(SENTENCES[::-1], batch_size=2)[::-1], alone, atol=1e-5)
 
 
 def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
@@ -115,7 +109,7 @@ ODD = [
     "שלום עולם",
     "a\x00b",
     "\ud800",
-    "x" * 1_000_000,
+    "x" * 100_000,
 ]
 
 

@@ -26,8 +26,6 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
 from cse.backbones.backbone import mlm_head
-from cse.encoding.rows import Row
-from cse.engines import prompted
 from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import Contrast
@@ -228,31 +226,16 @@ def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tenso
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
 
 
-def rows_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def collate(rows: list[Row]) -> prompted.Tokens:
-        return prompted.Tokens(*(tensor.cpu() for tensor in TorchEncoder._collate(encoder, rows)))
-
-    monkeypatch.setattr(encoder, "_collate", collate)
-
-
 def bias_stays(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     bias = encoder.bias
     monkeypatch.setattr(encoder, "bias", lambda *arguments: bias(*arguments).cpu())
-
-
-def positions_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def collate(rows: list[Row]) -> prompted.Tokens:
-        tokens = TorchEncoder._collate(encoder, rows)
-        return tokens._replace(positions=tokens.positions.cpu())
-
-    monkeypatch.setattr(encoder, "_collate", collate)
 
 
 def labels_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "cross_entropy", lambda logits, labels: cross_entropy(logits, labels.cpu()))
 
 
-@pytest.mark.parametrize("stays", [rows_stay, bias_stays, positions_stay, labels_stay])
+@pytest.mark.parametrize("stays", [bias_stays, labels_stay])
 def test_a_tensor_that_stays_on_the_cpu_is_found_in_training(
     bert_folder: Path, stays: Any, step_loss: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,22 +243,3 @@ def test_a_tensor_that_stays_on_the_cpu_is_found_in_training(
     stays(encoder, monkeypatch)
     with pytest.raises(FakeTensorDeviceMismatchError):
         step_loss(encoder)
-
-
-@pytest.mark.parametrize("stays", [rows_stay, positions_stay])
-def test_a_tensor_that_stays_on_the_cpu_is_found_in_encoding(
-    bert_folder: Path, stays: Any, mode: FakeTensorMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder = make(str(bert_folder), "dcpcse")
-    stays(encoder, monkeypatch)
-    with pytest.raises(FakeTensorDeviceMismatchError):
-        encode(encoder, mode)
-
-
-def test_inputs_that_stay_on_the_cpu_are_found_in_pretraining(
-    pretraining_step: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    move = MaskedBatch.to
-    monkeypatch.setattr(MaskedBatch, "to", lambda batch, device: replace(move(batch, device), inputs=batch.inputs))
-    with pytest.raises(FakeTensorDeviceMismatchError):
-        pretraining_step(CONFIG)

@@ -34,11 +34,3 @@ def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> N
     assert len(gradients) == len(others) > 0
     for one, other in zip(gradients, others, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
-
-
-def test_the_last_block_computes_no_other_token(bert_folder: str) -> None:
-    encoder, widths = make(str(bert_folder), "promptbert"), []
-    block = encoder.model.base_model.encoder.layer[-1]
-    block.intermediate.register_forward_hook(lambda module, inputs, output: widths.append(output.shape[1]))
-    encoder.encode(SENTENCES)
-    assert set(widths) == {1}
