@@ -13,7 +13,7 @@ from test_training import CONFIG, TEXTS
 from cse.backbones.backbone import first_position
 from cse.encoding.rows import HARD, Row
 from cse.engines.torch_encoder import TorchEncoder
-from cse.training.augmentation import augmented, cut_off, repeated, shuffled
+from cse.training.augmentation import augmented, cut_off, repeated
 from cse.training.step import step_inputs, step_rows
 
 
@@ -97,18 +97,6 @@ def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(b
         torch.testing.assert_close(found[number, : len(row.ids)], by_hand(encoder, row), atol=1e-5, rtol=0)
     assert float((found[0, 0] - read(encoder, plain)[0, 0]).abs().max()) > 1e-3
     torch.testing.assert_close(read(encoder, plain)[1], found[1], atol=1e-6, rtol=0)  # nothing stays cut
-
-
-def test_shuffled_positions_are_those_of_the_row_and_leave_padding_out(backbone: str) -> None:
-    encoder, rng = make(backbone, "consert"), np.random.default_rng(0)
-    plain = rows_of(encoder)
-    moved = [shuffled(row, rng) for row in plain]
-    found = read(encoder, moved)
-    for number, (row, before) in enumerate(zip(moved, plain, strict=True)):
-        assert sorted(row.positions) == list(range(len(row.ids)))
-        assert row.ids == before.ids
-        torch.testing.assert_close(found[number, : len(row.ids)], by_hand(encoder, row), atol=1e-5, rtol=0)
-    assert sum(row.positions != before.positions for row, before in zip(moved, plain, strict=True)) > 5
 
 
 def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> None:

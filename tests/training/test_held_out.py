@@ -8,6 +8,7 @@ import pytest
 import torch
 from conftest import SENTENCES
 from datasets import Dataset
+from test_training import Killed
 from typer.testing import CliRunner
 
 import cse
@@ -153,10 +154,6 @@ def test_the_command_prints_start_best_last_and_what_they_are(bert_folder: Path,
     assert "texts are held out: they show a collapse, but a higher score is not proof of better" in done.stderr
     done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "none", "--overwrite"])
     assert json.loads(done.stdout).keys() == {"output", "steps", "seconds", "selection"}
-
-
-class Killed(Exception):
-    """The signal that ends a run."""
 
 
 def guarded(bert_folder: Path) -> tuple:

@@ -44,14 +44,6 @@ def test_a_foreign_folder_is_refused_before_any_work(encoder: TorchEncoder, tmp_
     assert (tmp_path / "other.partial" / "thesis.txt").exists()
 
 
-def test_a_backbone_is_never_overwritten(encoder: TorchEncoder, bert_folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(bert_folder, tmp_path / "out")
-    before = sorted(path.name for path in (tmp_path / "out").iterdir())
-    with pytest.raises(ValueError, match="is not a checkpoint of this project"):
-        train(encoder, run_of(encoder), tmp_path / "out", overwrite=True)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
-
-
 def test_an_unfinished_run_is_kept_until_told_to_go_on_or_to_drop_it(encoder: TorchEncoder, tmp_path: Path) -> None:
     work = killed_run(encoder, tmp_path / "out", 4)
     with pytest.raises(
