@@ -24,7 +24,8 @@ def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
     with pytest.MonkeyPatch.context() as patch, encoder.inference():
         patch.setattr(encoder, "reads_at", False)
         encoder.forget_biases()
-        return torch.cat([encoder([ids], [template]) for ids in encoder.tokenise(texts, [template] * len(texts))])
+        rows = [encoder([ids], [template]) for ids in encoder.tokenise(texts, [template] * len(texts))]
+        return torch.cat(rows).numpy()
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
