@@ -131,7 +131,7 @@ def test_the_page_escapes_texts_and_has_no_script(
     assert not re.search(r"(src|href)=", page)
 
 
-@pytest.mark.parametrize("killed", ["projection", "training", "trained_projection"])
+@pytest.mark.parametrize("killed", ["projection", "trained_projection"])
 def test_a_run_killed_between_stages_continues_to_the_same_report(
     table: Path, bert_folder: Path, tmp_path: Path, killed: str, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
 ) -> None:

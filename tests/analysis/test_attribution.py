@@ -64,17 +64,6 @@ def test_a_single_word_misses_nothing_and_the_sign_of_the_error_says_what_words_
     assert Attribution(0.5, (np.array([0.25]), np.array([])), (0.25, 0.5)).errors == (0, 0)
 
 
-def test_all_texts_are_encoded_in_one_call() -> None:
-    calls = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        calls.append(list(texts))
-        return np.ones((len(texts), 2))
-
-    attribute(encode, *PAIR)
-    assert calls == [[*PAIR, *SHORTER[0], WORDLESS[0], *SHORTER[1], WORDLESS[1]]]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -72,20 +72,6 @@ def test_the_same_numbers_give_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() != second  # replaced
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "figure.png"
-    path.write_text("old")
-
-    def fail(self: Figure, target: Path, **options: object) -> None:
-        Path(target).write_text("half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Figure, "savefig", fail)
-    with pytest.raises(OSError, match="disk full"):
-        figures.template_bars(TEMPLATES, path, "title")
-    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("figure.png", "old")]
-
-
 def test_violins_have_a_panel_a_set_and_every_value_at_its_model(drawn) -> None:
     first, second = drawn("violins").axes
     assert [axes.get_title() for axes in (first, second)] == ["MR", "CR"]

@@ -99,18 +99,6 @@ def test_comparisons_stand_in_the_file_where_there_are_any(tmp_path: Path) -> No
     assert read_results(tmp_path / "r.json") == results
 
 
-def test_a_write_that_fails_leaves_the_earlier_file(tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    save_results(path, Results("sts", Protocol("d"), "command"))
-    before = path.read_text()
-    with pytest.raises(TypeError):
-        save_results(
-            path, Results("sts", Protocol("d"), "command", {"m": ModelRecord("m", "f", scores={"a": object()})})
-        )
-    assert path.read_text() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
-
-
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give another file"):

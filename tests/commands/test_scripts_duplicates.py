@@ -118,14 +118,8 @@ def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, 
 
 def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    options = (
-        "--model",
-        bert_folder,
-        "--output",
-        tmp_path / "out" / "kept.csv",
-        "--groups",
-        tmp_path / "out" / "g.csv",
-    )
+    out = tmp_path / "out"
+    options = ("--model", bert_folder, "--output", out / "kept.csv", "--groups", out / "g.csv")
     for content, words in ((None, "no such file"), ("", "no text in it"), ("a dog\n", "only 1 text in it"),
                            ("a\nb\n" * 60, "look like labels; give the --column of the texts")):  # fmt: skip
         bad = tmp_path / "bad.txt"

@@ -27,14 +27,8 @@ def runs(*words: object, code: int = 0) -> tuple[str, str]:
 def made(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of two finished runs, at two depths, one with dev pairs, and an unfinished one."""
     folder = tmp_path_factory.mktemp("runs")
-    common = {
-        "backbone": bert_folder,
-        "progress": False,
-        "batch_size": 3,
-        "eval_every": 1,
-        "epochs": 2,
-        "learning_rate": 0.01,
-    }
+    common = {"batch_size": 3, "eval_every": 1, "epochs": 2, "learning_rate": 0.01}
+    common |= {"backbone": bert_folder, "progress": False}
 
     def kill(entry: dict) -> None:
         if entry["step"] == 3:

@@ -131,7 +131,6 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
     assert unit(numbers) == {"accuracy": 66.67, "f1": 75.0}
 
 
-@pytest.mark.parametrize(("classifier", "count"), [("logistic", 60), ("senteval", 3000)])  # it needs as many rows
 @pytest.mark.parametrize(
     ("name", "test", "expected"),
     [
@@ -143,11 +142,10 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_separable_set_scores_100_with_one_call_of_encode(
-    tmp_path: Path, name: str, test: Rows, expected: dict[str, float], classifier: str, count: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    tmp_path: Path, name: str, test: Rows, expected: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = {"TREC": "abc", "MRPC": "01"}.get(name, "ab")
-    files = {"train": separable(count, names, texts=1 + (name == "MRPC")), "test": test}
+    files = {"train": separable(60, names, texts=1 + (name == "MRPC")), "test": test}
     if name == "CR":
         files = {"all": files["train"]}
     if name == "SST2":
@@ -160,7 +158,7 @@ def test_a_separable_set_scores_100_with_one_call_of_encode(
         calls.append(texts)
         return numbers(texts)
 
-    found = transfer.units(TaskData(write(tmp_path, name, **files), classifier=classifier))
+    found = transfer.units(TaskData(write(tmp_path, name, **files)))
     assert list(found) == [name]
     assert found[name](encode) == expected
     assert len(calls) == 1

@@ -98,14 +98,13 @@ def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder
     assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
 
 
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "conpvp"])
-def test_int8_differences_are_off_by_less_than_float16_weights(name: str) -> None:
-    """Of trained models, in the mean; the shipped weights are float16, so a grain is added before they are rounded."""
+def test_int8_differences_are_off_by_less_than_float16_weights() -> None:
+    """Of a trained model, in the mean; the shipped weights are float16, so a grain is added before they are rounded."""
     start = as_arrays(backbone_tensors(load_backbone(location("bundled"))[0]))
     generator = torch.Generator().manual_seed(0)
     learned = {
         key: array * (1 + 1e-3 * torch.rand(array.shape, generator=generator).numpy())
-        for key, array in load(name).learned_arrays().items()
+        for key, array in load("promptbert").learned_arrays().items()
         if array.ndim == 2 and key in start
     }
     errors = {

@@ -23,7 +23,7 @@ from cse.models.families import PUBLISHED_IDS
 from cse.models.names import Kind, RecordedModel, resolve
 
 Cached = Callable[[Path, str], None]
-READINGS = ("simcse-supervised", "promptbert-supervised", "promcse", "conpvp", "optiprompt")
+READINGS = ("promcse", "conpvp")
 
 
 @pytest.fixture

@@ -19,11 +19,6 @@ def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path)
 
 
-def test_every_class_of_transformers_opens_a_pretrained_model_as_it_lies(corpus: Path, tmp_path: Path) -> None:
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    check_opens_everywhere(tmp_path / "out" / "model", "the cat [MASK] in the park")
-
-
 def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,6 +54,22 @@ def test_a_second_run_is_refused_while_the_first_lives(corpus: Path, tmp_path: P
     run_pretraining(corpus, tmp_path / "out", CONFIG, report=second)
     assert refused
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out"]
+
+
+def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6)
+    model = tmp_path / "out" / "model"
+    check_opens_everywhere(model, "the cat [MASK] in the park")
+    before, content = (
+        (model / "model.safetensors").stat().st_mtime_ns,
+        {name: (model / name).read_bytes() for name in ("tokenizer_config.json", "tokenizer.json", "config.json")},
+    )
+    with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
+    assert (model / "model.safetensors").stat().st_mtime_ns == before
+    shutil.rmtree(model)
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
+    assert {name: (model / name).read_bytes() for name in content} == content
 
 
 def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path, tmp_path: Path) -> None:
@@ -101,14 +112,6 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
             run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
 
 
-def test_a_finished_run_is_not_resumed(corpus: Path, tmp_path: Path) -> None:
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    before = (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns
-    with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
-    assert (tmp_path / "out" / "model" / "model.safetensors").stat().st_mtime_ns == before
-
-
 @pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])
 def test_a_source_record_of_someone_else_is_left_alone(
     corpus: Path, tmp_path: Path, content: str, message: str
@@ -126,12 +129,3 @@ def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(co
     left.with_name(f".source.json.lock-{HERE}-1").touch()
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     assert not list((tmp_path / "out").glob(".*"))
-
-
-def test_a_resumed_run_writes_the_tokenizer_of_an_undisturbed_one(corpus: Path, tmp_path: Path) -> None:
-    for output in ("a", "b"):
-        run_pretraining(corpus, tmp_path / output, CONFIG, eval_every=6)
-    shutil.rmtree(tmp_path / "b" / "model")
-    run_pretraining(corpus, tmp_path / "b", CONFIG, eval_every=6, resume=True)
-    for file in ("tokenizer_config.json", "tokenizer.json", "config.json"):
-        assert (tmp_path / "a" / "model" / file).read_bytes() == (tmp_path / "b" / "model" / file).read_bytes()

@@ -67,11 +67,13 @@ def product(encoder: TorchEncoder) -> float:
     return float(first @ second)
 
 
-@pytest.mark.parametrize("method", [*NAMES, "mean", "supervised"])
+@pytest.mark.parametrize(
+    ("family", "method"), [*(("bert", name) for name in (*NAMES, "mean", "supervised")), ("roberta", "conpvp")]
+)
 def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
-    backbone: str, method: str, tmp_path: Path
+    family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    encoder = encoder_of(backbone, method)
+    encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     expected = encoder.encode(TEXTS)
     code = {"trust_remote_code": True} if method == "dcpcse" else {}
