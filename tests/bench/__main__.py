@@ -5,7 +5,7 @@ Works that are compared run in turn (`tests.bench.timing`), and every result nam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ def bench_encode(
     from dataclasses import asdict
 
     import cse
-    from tests.bench.encode import PEERS, lines, measure_encoding, texts_of
+    from tests.bench.encode import PEERS, measure_encoding, texts_of
 
     check_choice("precision", precision, PRECISIONS)
     for peer in against or ():
@@ -52,7 +52,7 @@ def bench_encode(
         cse.load(model, pooling, backend=backend), texts, against=against or (), precision=precision, rounds=rounds,
         clock=time.process_time if cpu_time else time.perf_counter,
     )  # fmt: skip
-    _print(json_output, asdict(speed), lines(speed))
+    _print(json_output, asdict(speed))
 
 
 def bench_precision(
@@ -67,10 +67,10 @@ def bench_precision(
     """
     from dataclasses import asdict
 
-    from tests.bench.precision import lines, measure_precision
+    from tests.bench.precision import measure_precision
 
     rows = measure_precision(model, pairs, pooling)
-    _print(json_output, {"rows": list(map(asdict, rows))}, lines(rows))
+    _print(json_output, {"rows": list(map(asdict, rows))})
 
 
 def bench_app(
@@ -84,13 +84,12 @@ def bench_app(
     """
     from dataclasses import asdict
 
-    from tests.bench.app import in_lines, measure, started_app
+    from tests.bench.app import measure, started_app
 
     with started_app(ROOT) as (url, page, _):
         log(f"first page after {page:.1f} s")
         loads = measure(url, visitors, seconds)
-    told = {"first_page": round(page, 2), "loads": list(map(asdict, loads))}
-    _print(json_output, told, [f"first page {page:.1f} s", *in_lines(loads)])
+    _print(json_output, {"first_page": round(page, 2), "loads": list(map(asdict, loads))})
 
 
 def bench_load(
@@ -106,12 +105,12 @@ def bench_load(
     Example: python -m tests.bench load --clients 8 --seconds 20
     """
     from tests.bench.app import started_app
-    from tests.bench.app_mix import bear, in_lines, to_json
+    from tests.bench.app_mix import bear, to_json
 
     with started_app(ROOT) as (url, page, process):
         log(f"first page after {page:.1f} s; {clients} clients for {seconds:g} s")
         found = bear(url, clients, seconds, process, warm_up=warm_up)
-    _print(json_output, {"clients": clients, "warm_up": warm_up, **to_json(found)}, in_lines(found, clients))
+    _print(json_output, {"clients": clients, "warm_up": warm_up, **to_json(found)})
     if found.errors:
         raise typer.Exit(1)
 
@@ -135,7 +134,7 @@ def bench_train(
     from dataclasses import asdict
 
     from cse.training.run import TrainRequest
-    from tests.bench.train import PEER, lines, measure_training
+    from tests.bench.train import PEER, measure_training
 
     check_choice("precision", precision, PRECISIONS)
     check_choice("against", against, (PEER,))
@@ -143,7 +142,7 @@ def bench_train(
     methods = method or ["simcse", "promptbert", "dcpcse", "conpvp"]
     requests = [TrainRequest(each, data, backbone, settings=settings) for each in methods]
     speed = measure_training(requests, precision, against, rounds)
-    _print(json_output, asdict(speed), lines(speed))
+    _print(json_output, asdict(speed))
 
 
 def bench_pretrain(
@@ -163,14 +162,14 @@ def bench_pretrain(
     import tempfile
 
     from cse.pretraining.config import PretrainConfig, PretrainRequest
-    from tests.bench.pretrain import line, measure_pretraining
+    from tests.bench.pretrain import measure_pretraining
 
     check_choice("precision", precision, PRECISIONS)
     config = PretrainConfig(tokens=steps * batch_tokens, batch_tokens=batch_tokens, frozen_layers=frozen_layers)
     with tempfile.TemporaryDirectory() as folder:
         request = PretrainRequest([corpus], Path(folder), config, init=init, precision=precision)
         speed = measure_pretraining(request, steps, rounds)
-    _print(json_output, speed, [line(speed)])
+    _print(json_output, speed)
 
 
 def bench_search(
@@ -195,7 +194,7 @@ def bench_search(
 
     from index import VectorIndex
     from tests.bench.search import directions, random_index, searches
-    from tests.bench.timing import beside_first, beside_lines
+    from tests.bench.timing import beside_first
 
     with tempfile.TemporaryDirectory() as folder:
         place = index or Path(folder) / "index"
@@ -204,9 +203,7 @@ def bench_search(
         clock = time.process_time if cpu_time else time.perf_counter
         figures = beside_first(searches(opened, place, asked, k), queries, rounds, clock)
     built = opened.manifest
-    title = f"{built.factory}, {built.count} sentences of {built.dimension} dimensions, k {k}"
-    found = {"factory": built.factory, "sentences": built.count, "k": k, "works": figures}
-    _print(json_output, found, [title, *beside_lines(figures, "query")])
+    _print(json_output, {"factory": built.factory, "sentences": built.count, "k": k, "works": figures})
 
 
 def bench_index(
@@ -228,22 +225,22 @@ def bench_index(
 
     import numpy as np
 
-    from tests.bench.index import QUERIES, encoding_works, line, measure
+    from tests.bench.index import QUERIES, encoding_works, measure
     from tests.bench.search import directions
 
     factories = factory or ["Flat"]
     if model is not None:
         import cse
         from tests.bench.encode import texts_of
-        from tests.bench.timing import beside_first, beside_lines
+        from tests.bench.timing import beside_first
 
         texts = texts_of(input, None, rows)
         figures = beside_first(encoding_works(texts, cse.load(model).encode, factories), len(texts), rounds)
-        _print(json_output, {"sentences": len(texts), "works": figures}, beside_lines(figures, "sentence"))
+        _print(json_output, {"sentences": len(texts), "works": figures})
         return
     given = np.load(vectors) if vectors else directions(np.random.default_rng(0), rows + QUERIES, dimension)
     found = [speed for each in factories for speed in measure(given, each, store, rounds)]
-    _print(json_output, {"speeds": [asdict(speed) for speed in found]}, map(line, found))
+    _print(json_output, {"speeds": [asdict(speed) for speed in found]})
 
 
 def bench_judge(
@@ -258,20 +255,16 @@ def bench_judge(
 
     Example: python -m tests.bench judge --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
     """
-    from dataclasses import asdict
-
     import cse
-    from tests.bench.judge import HEADER, MODELS, Tally, measure
+    from tests.bench.judge import MODELS, Tally, measure
 
     encoders = {name: cse.load(model, pooling).encode for name, (model, pooling) in MODELS.items()}
     found: dict[str, Tally] = {}
     for file in data:
         found[file.stem] = measure(file, encoders, texts, votes, points, seeds)
-        log(found[file.stem].line(file.stem))
-    whole = sum(found.values(), Tally())
-    figures = {name: asdict(tally) for name, tally in {**found, "all": whole}.items()}
-    lines = [HEADER, *(tally.line(name) for name, tally in found.items()), whole.line("all")]
-    _print(json_output, {"votes": votes, "points": points, "sets": figures}, lines)
+        log(f"{file.stem}: {found[file.stem]}")
+    figures = {name: tally.to_json() for name, tally in {**found, "all": sum(found.values(), Tally())}.items()}
+    _print(json_output, {"votes": votes, "points": points, "sets": figures})
 
 
 def bench_adapt(
@@ -290,18 +283,15 @@ def bench_adapt(
     from dataclasses import asdict
 
     import cse
-    from tests.bench.adapt import Gains, header, measure, summary
+    from tests.bench.adapt import Gains, measure, summary
 
     names = {each: (each.rpartition(":")[::2] if ":" in each else (each, None)) for each in model}
     encoders = {Path(each).name: cse.load(*names[each]).encode for each in model}
     rows: list[Gains] = []
     for file in data:
-        found = measure(file, encoders, components, fit=fit, scored=scored, seed=seed)
-        for row in found:
-            log(row.line())
-        rows += found
-    lines = [header(components), *(row.line() for row in rows), *summary(rows)]
-    _print(json_output, {"rows": list(map(asdict, rows))}, lines)
+        rows += measure(file, encoders, components, fit=fit, scored=scored, seed=seed)
+        log(f"{file.stem}: {rows[-1]}")
+    _print(json_output, {"rows": list(map(asdict, rows)), "components": summary(rows)})
 
 
 def bench_guard(
@@ -319,26 +309,47 @@ def bench_guard(
     """
     from dataclasses import asdict
 
-    from tests.bench.guard import HEADER, RUNS, Course, follow, summary
+    from tests.bench.guard import RUNS, Course, follow, summary
 
     courses: list[Course] = []
     for file in data:
         for method, settings in RUNS:
             changed = {**settings, "max_steps": steps, "seed": seed}
             courses.append(follow(file, method, backbone, changed, evaluations=evaluations, texts=texts))
-            log(courses[-1].line())
-    lines = [HEADER, *(course.line() for course in courses), *summary(courses)]
-    _print(json_output, {"runs": list(map(asdict, courses))}, lines)
+            log(f"{courses[-1].name}: neighbours {courses[-1].neighbours}")
+    _print(json_output, {"runs": list(map(asdict, courses)), "scores": summary(courses)})
 
 
-def _print(json_output: bool, figures: Mapping[str, Any], lines: Iterable[str]) -> None:
-    from tests.bench.machine import describe_machine, machine_line
+def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
+    from tests.bench.machine import describe_machine
 
-    machine = describe_machine()
+    found = {"machine": describe_machine(), **figures}
     if json_output:
-        print_json({"machine": machine, **figures})
+        print_json(found)
     else:
-        typer.echo("\n".join([machine_line(machine), *lines]))
+        typer.echo("\n".join(lines("", found)))
+
+
+def lines(name: str, value: Any) -> Iterator[str]:
+    """Yield figures as lines of text, those of one thing in one line."""
+    rows = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    if isinstance(value, Mapping) and not any(isinstance(each, Mapping | list) for each in rows):
+        yield f"{name}: " + ", ".join(f"{key} {short(each)}" for key, each in value.items())
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from lines(f"{name} {key}".strip(), each)
+    elif any(isinstance(each, Mapping) for each in rows):
+        for each in value:
+            yield from lines(name, each)
+    else:
+        yield f"{name}: {short(value)}"
+
+
+def short(value: Any) -> str:
+    """Return a figure as text, numbers with four digits."""
+    if isinstance(value, tuple):
+        return " / ".join(map(short, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 app = commands(

@@ -24,25 +24,11 @@ class Gains:
     start: float
     gains: Mapping[int, float]
 
-    def line(self) -> str:
-        """The row of the table."""
-        return f"{self.texts:<16}{self.model:<24}{self.start:>7.2f}" + "".join(
-            f"{x:>+8.2f}" for x in self.gains.values()
-        )
 
-
-def header(components: Sequence[int]) -> str:
-    """The head of the table."""
-    return f"{'set':<16}{'model':<24}{'start':>7}" + "".join(f"{each:>8}" for each in components)
-
-
-def summary(rows: Sequence[Gains]) -> list[str]:
+def summary(rows: Sequence[Gains]) -> dict[int, dict[str, float]]:
     """The mean and the smallest gain of each number of components."""
-    found = np.array([list(row.gains.values()) for row in rows])
-    return [
-        f"{name:<47}" + "".join(f"{x:>+8.2f}" for x in values)
-        for name, values in (("mean", found.mean(axis=0)), ("smallest", found.min(axis=0)))
-    ]
+    gains = {each: [row.gains[each] for row in rows] for each in rows[0].gains}
+    return {each: {"mean": float(np.mean(found)), "smallest": min(found)} for each, found in gains.items()}
 
 
 def measure(

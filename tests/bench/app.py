@@ -44,15 +44,6 @@ class Load:
         return cls(what, len(ordered), median, p95, ordered[-1])
 
 
-def in_lines(loads: Sequence[Load]) -> list[str]:
-    """What was measured in words."""
-    return [
-        f"{load.what}: median {load.median:.3f} s, p95 {load.p95:.3f} s, most {load.worst:.3f} s "
-        f"({load.count} comparisons)"
-        for load in loads
-    ]
-
-
 class Started(NamedTuple):
     """The address of a new app, the seconds from its start to its first page, and the number of its process."""
 

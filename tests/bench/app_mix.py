@@ -182,23 +182,6 @@ def to_json(found: Mixed) -> dict[str, Any]:
         "errors": dict(found.errors),
         "loads": [asdict(load) for load in found.loads],
         "memory_mb": [[round(second), round(size / 2**20)] for second, size in found.memory],
+        "most_memory_mb": round(max((size for _, size in found.memory), default=0) / 2**20),
         "growth": found.growth,
     }
-
-
-def in_lines(found: Mixed, clients: int) -> list[str]:
-    """What was measured in words."""
-    lines = [f"{clients} clients, {found.seconds:.0f} s: {found.calls} calls, {sum(found.errors.values())} errors"]
-    for load in found.loads:
-        lines.append(
-            f"{load.what}: median {load.median:.2f} s, p95 {load.p95:.2f} s, most {load.worst:.2f} s ({load.count})"
-        )
-    if found.computed is not None:
-        lines.append(
-            f"the server computed for {found.computed:.0f} s: {found.computed / max(found.calls, 1):.2f} s a call"
-        )
-    if found.memory and found.growth:
-        sizes = [size / 2**20 for _, size in found.memory]
-        grown = f"the last quarter has {found.growth:.3f} times the second's"
-        lines.append(f"memory {sizes[0]:.0f} MB at first, {sizes[-1]:.0f} at last, {max(sizes):.0f} at most; {grown}")
-    return lines + [f"error, {count} times: {reason}" for reason, count in found.errors.most_common()]

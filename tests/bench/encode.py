@@ -199,21 +199,3 @@ def _sorted_batches(encoder: TorchEncoder, run: Callable[[np.ndarray, np.ndarray
 PEERS: dict[str, Callable[[TorchEncoder], Encode]] = {
     "sentence-transformers": _sentence_transformers, "openvino": _plain_openvino, "onnxruntime": _onnxruntime,
 }  # fmt: skip
-
-
-def lines(speed: EncodingSpeed) -> list[str]:
-    """The figures as lines of text."""
-    shown = [
-        f"{speed.model}: {speed.sentences} sentences, {speed.tokens} tokens; "
-        f"matrix rate {speed.matrix_rate / 1e9:.0f} GFLOP/s"
-    ]
-    for name, work in speed.works.items():
-        faster = speed.times_faster.get(name)
-        beside = "" if faster is None else f"; cse is {faster[0]:.2f} x as fast ({faster[1]:.2f} to {faster[2]:.2f})"
-        peak = "" if work["peak_mb"] is None else f", peak {work['peak_mb']} MB"
-        shown.append(
-            f"{name}: {work['rate']:.0f} sentences/s ({work['slowest']:.0f} to {work['fastest']:.0f}), "
-            f"{work['tokens']:.0f} tokens/s, {work['share']:.0%} of the matrix rate{peak}{beside}; "
-            f"one sentence {work['p50_ms']:.1f} ms (p95 {work['p95_ms']:.1f})"
-        )
-    return shown

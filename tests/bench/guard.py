@@ -40,11 +40,6 @@ class Course:
     neighbours: list[float] = field(default_factory=list)
     scores: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in SCORES})
 
-    def line(self) -> str:
-        """The row of the run: start, best and last neighbours; of each score the correlation and what it keeps."""
-        ends = f"{self.name:<34}{self.neighbours[0]:>7.1f}{max(self.neighbours):>7.1f}{self.neighbours[-1]:>7.1f}"
-        return ends + "".join(f"{self.correlation(name):>8.2f}{self.kept(name):>7.1f}" for name in SCORES)
-
     def correlation(self, name: str) -> float:
         """Spearman's correlation of a score with the neighbours after the start; NaN where one of them is constant."""
         found = correlation_or_none(np.array(self.scores[name][1:]), self.neighbours[1:])
@@ -55,22 +50,19 @@ class Course:
         return self.neighbours[int(np.argmax(self.scores[name]))]
 
 
-HEADER = f"{'run':<34}{'start':>7}{'best':>7}{'last':>7}" + "".join(f"{name[:8]:>9}{'kept':>6}" for name in SCORES)
-
-
-def summary(courses: Sequence[Course]) -> list[str]:
-    """A line per score: its mean correlation, the mean neighbours it keeps, and the most that it loses to the best."""
-    lines = []
+def summary(courses: Sequence[Course]) -> dict[str, dict[str, float]]:
+    """Of each score: its mean correlation, and the neighbours it keeps beyond the start and short of the best."""
+    found = {}
     for name in SCORES:
         lost = [max(course.neighbours) - course.kept(name) for course in courses]
-        against = [course.kept(name) - course.neighbours[0] for course in courses]
+        gained = [course.kept(name) - course.neighbours[0] for course in courses]
         defined = [value for course in courses if not np.isnan(value := course.correlation(name))]
-        mean = float(np.mean(defined)) if defined else float("nan")
-        lines.append(
-            f"{name:<16} correlation {mean:5.2f}, against the start {np.mean(against):+5.1f} ({min(against):+.1f} to "
-            f"{max(against):+.1f}), against the best {-np.mean(lost):5.1f} (at worst {-max(lost):.1f})"
-        )
-    return lines
+        found[name] = {
+            "correlation": float(np.mean(defined)) if defined else float("nan"), "gained": float(np.mean(gained)),
+            "gained_least": min(gained), "gained_most": max(gained), "lost": float(np.mean(lost)),
+            "lost_most": max(lost),
+        }  # fmt: skip
+    return found
 
 
 def follow(

@@ -96,16 +96,6 @@ def encoding_works(
     return {"encoding alone": lambda: encode(list(texts)), **builds}
 
 
-def line(speed: Speed) -> str:
-    """A measurement in words."""
-    size = "" if speed.bytes is None else f", {speed.bytes / 1e6:.1f} MB"
-    return (
-        f"{speed.factory}, {speed.where}: {speed.rows:,} rows of {speed.dimension} dimensions in {speed.build:.1f} s"
-        f"{size}; opened in {speed.open:.2f} s; a search {speed.one:.1f} ms (p95 {speed.one_p95:.1f}), "
-        f"{speed.together:.2f} ms of {QUERIES} at once; recall@{K} {speed.recall:.3f}"
-    )
-
-
 def _batches(rows: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]

@@ -44,13 +44,11 @@ class Tally:
             *(first + second for first, second in zip(asdict(self).values(), asdict(other).values(), strict=True))
         )
 
-    def line(self, name: str) -> str:
-        """A row of the table, outcomes in percent of the sessions."""
-        shares = [100 * count / max(1, self.sessions) for count in (self.right, self.wrong, self.named, self.misnamed)]
-        return f"{name:<20}{self.pairs:>6}{self.differ:>8}" + "".join(f"{share:>10.1f}" for share in shares)
-
-
-HEADER = f"{'set':<20}{'pairs':>6}{'differ':>8}{'right':>10}{'wrong':>10}{'p < .05':>10}{'wrongly':>10}"
+    def to_json(self) -> dict[str, float]:
+        """The counts, the outcomes also in percent of the sessions."""
+        counts = asdict(self)
+        outcomes = ("right", "wrong", "named", "misnamed")
+        return counts | {f"{name}_percent": 100 * counts[name] / max(1, self.sessions) for name in outcomes}
 
 
 def simulate(vectors: Mapping[str, np.ndarray], labels: Sequence[str], votes: int, points: float, seeds: int) -> Tally:

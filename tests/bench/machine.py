@@ -35,16 +35,6 @@ def describe_machine() -> dict[str, str | int]:
     return found | ({"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {})
 
 
-def machine_line(machine: dict[str, str | int]) -> str:
-    """Return the description as one line of text."""
-    gpu = f", {machine['gpu']}" if "gpu" in machine else ""
-    return (
-        f"{machine['cpu']} ({machine['extensions']}), {machine['cores']} cores, {machine['threads']} threads, "
-        f"{machine['memory_gb']} GB{gpu}; Python {machine['python']}, torch {machine['torch']}, "
-        f"transformers {machine['transformers']}"
-    )
-
-
 def with_peak_memory(work: Callable[[], object]) -> int | None:
     """Call `work` and return the peak memory of this process during the call in bytes; None if it is not reported.
 

@@ -46,15 +46,6 @@ def measure_precision(models: Sequence[str], pairs: Path, pooling: str | None = 
     return found
 
 
-def lines(rows: Sequence[PrecisionRow]) -> list[str]:
-    """The rows as lines of text."""
-    return [
-        f"{row.model}, {row.precision}: Spearman {row.spearman:.3f}, smallest cosine {row.least_cosine:.5f}, "
-        f"{row.seconds:.1f} s of processor time"
-        for row in rows
-    ]
-
-
 def _timed(encoder: Encoder, texts: list[str]) -> tuple[np.ndarray, float]:
     encoder.encode(texts[:64])  # compiles the graph
     begun = time.process_time()

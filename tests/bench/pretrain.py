@@ -38,13 +38,3 @@ def flops_per_token(training: Training) -> float:
 
 def _take(training: Training, steps: int) -> float:
     return sum(take_step(training, step).item() for step in range(steps))
-
-
-def line(speed: dict[str, Any]) -> str:
-    """The figures as a line of text."""
-    peak = "" if speed["peak_mb"] is None else f", peak {speed['peak_mb']} MB"
-    return (
-        f"{speed['steps']} steps of {speed['batch_tokens']} tokens: {speed['rate']:.0f} tokens/s "
-        f"({speed['slowest']:.0f} to {speed['fastest']:.0f}), {speed['share']:.0%} of the matrix rate "
-        f"({speed['matrix_rate'] / 1e9:.0f} GFLOP/s){peak}"
-    )

@@ -7,8 +7,9 @@ import pytest
 from conftest import ROOT
 
 from tests.bench import machine
-from tests.bench.machine import describe_machine, machine_line, with_peak_memory
-from tests.bench.timing import Timing, beside_first, beside_lines, interleaved, ratio
+from tests.bench.__main__ import lines
+from tests.bench.machine import describe_machine, with_peak_memory
+from tests.bench.timing import Timing, beside_first, interleaved, ratio
 
 
 def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
@@ -42,7 +43,9 @@ def test_works_are_told_beside_the_first() -> None:
         "alone": {"milliseconds": 20.0, "times": (1.0, 1.0, 1.0)},
         "more": {"milliseconds": 60.0, "times": (3.0, 2.0, 4.0)},
     }
-    assert beside_lines(found, "query")[1] == "more: 60.000 ms a query, 3.00 x (2.00 to 4.00)"
+    assert list(lines("", {"works": found, "errors": []})) == [
+        "works alone: milliseconds 20, times 1 / 1 / 1", "works more: milliseconds 60, times 3 / 2 / 4", "errors: []",
+    ]  # fmt: skip
 
 
 PEAKS = """
@@ -68,7 +71,6 @@ def test_a_machine_that_tells_nothing_is_described_all_the_same(tmp_path, monkey
     monkeypatch.setattr("cse.engines.machine.CPU", tmp_path / "none" / "CPU")
     found = describe_machine()
     assert found["extensions"] == found["memory_gb"] == "unknown"
-    assert f"{found['cores']} cores" in machine_line(found)
     done = []
     assert with_peak_memory(lambda: done.append(1)) is None
     assert done == [1]

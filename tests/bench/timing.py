@@ -76,11 +76,3 @@ def beside_first(
         name: {"milliseconds": 1000 * each.median / amount, "times": ratio(first, each)}
         for name, each in timings.items()
     }
-
-
-def beside_lines(figures: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
-    """What `beside_first` found in words; `unit` is what there is an amount of."""
-    return [
-        "{}: {:.3f} ms a {}, {:.2f} x ({:.2f} to {:.2f})".format(name, each["milliseconds"], unit, *each["times"])
-        for name, each in figures.items()
-    ]

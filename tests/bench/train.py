@@ -122,19 +122,3 @@ def peer_steps(encoder: TorchEncoder, run: Run, precision: str) -> Iterator[floa
                 optimizer.step()
                 model.zero_grad()
                 yield float(loss)
-
-
-def lines(speed: TrainingSpeed) -> list[str]:
-    """The figures as lines of text."""
-    shown = [f"steps of {speed.batch_size} sentences; matrix rate {speed.matrix_rate / 1e9:.0f} GFLOP/s"]
-    first = next(iter(speed.works))
-    for name, work in speed.works.items():
-        faster = speed.times_faster.get(name)
-        beside = (
-            "" if faster is None else f"; {first} is {faster[0]:.2f} x as fast ({faster[1]:.2f} to {faster[2]:.2f})"
-        )
-        share = f", {work['share']:.0%} of the matrix rate" if "share" in work else ""
-        peak = "" if work["peak_mb"] is None else f", peak {work['peak_mb']} MB"
-        spread = f"{work['slowest']:.1f} to {work['fastest']:.1f}"
-        shown.append(f"{name}: {work['rate']:.1f} sentences/s ({spread}){share}{peak}{beside}")
-    return shown
