@@ -15,10 +15,6 @@ from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
 from cse.app.page import launch_options
 from cse.app.server.hosts import Names
 
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)
 WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
 
 

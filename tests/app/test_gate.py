@@ -19,10 +19,6 @@ from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names, audience, served_names
 from cse.app.server.response_headers import security_headers
 
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 
 

@@ -9,10 +9,6 @@ from app_models import GOOD, serving, write_model
 
 from cse.app import serving as app
 
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)
 TOOLS = {
     "encode", "similarity", "words", "pairs", "search", "tokens", "template", "changes", "disagreements", "xray",
     "models", "add_model", "map", "results", "ledger",

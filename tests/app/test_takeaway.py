@@ -25,12 +25,6 @@ TAKEN = Taken(
         "broken": {"error": "-damaged"},
     },
 )
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-GRADIO = (
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)  # fmt: skip
-
-
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d")
 
 
@@ -66,18 +60,7 @@ def test_a_spreadsheet_gets_a_row_per_token_and_no_formula() -> None:
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_no_cell_is_a_formula_whatever_a_spreadsheet_splits_at(separator: str) -> None:
-    hostile = [
-        "a;=cmd|'/C calc'!A0",
-        "a\t=1+1",
-        "a,=1+1",
-        "a\n=1+1",
-        "a\r@x;b",
-        "\t=1",
-        "\r=1",
-        " =1",
-        'a;"=1+1;b',
-        "\uff1d1",
-    ]
+    hostile = ["a;=cmd|'/C calc'!A0", *'a\t=1+1|a,=1+1|a\n=1+1|a\r@x;b|\t=1|\r=1| =1|a;"=1+1;b|\uff1d1'.split("|")]
     models = {f"m;=1+1;{sign}": 0.5 for sign in "=+-@"} | {"-1": -0.5}
     taken = [
         Taken("similarity", {"s1": one, "s2": f"x {one}"}, {}, models, percentiles=dict.fromkeys(models, 12.5))
@@ -98,13 +81,8 @@ def test_no_cell_is_a_formula_whatever_a_spreadsheet_splits_at(separator: str) -
 def test_a_long_text_of_separators_is_guarded_at_once() -> None:
     assert guard("\t" * 100_000 + "x") == "'" + "\t" * 100_000 + "x"
     assert guard("a" + ';"' * 50_000 + "=1") == "a" + ';"' * 50_000 + "'=1"
-    assert [guard(cell) for cell in ("a=1", "1-2", "", "'=1", "semi-open; no")] == [
-        "a=1",
-        "1-2",
-        "",
-        "'=1",
-        "semi-open; no",
-    ]
+    plain = ["a=1", "1-2", "", "'=1", "semi-open; no"]
+    assert list(map(guard, plain)) == plain
 
 
 def test_every_result_is_a_table_with_a_row_per_observation() -> None:
@@ -311,7 +289,6 @@ def shell_answer(code: str) -> object:
     return json.loads(done.stdout.rpartition("data: ")[2])[0]
 
 
-@pytest.mark.filterwarnings(*GRADIO)
 def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_folder) -> None:
     """Both forms, run against the app: what they print is the answer that was taken away."""
     from gradio_client import Client

@@ -18,11 +18,6 @@ from conftest import ROOT
 from cse.app.page import launch_options
 from cse.app.server.hosts import Names
 
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)
-
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):

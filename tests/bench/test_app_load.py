@@ -13,11 +13,6 @@ from tests.bench.app import Load, call, measure
 from tests.bench.app_mix import Mixed, bear, timed, to_json
 from tests.bench.machine import processor_seconds, resident_memory
 
-# Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-)
-
 
 @pytest.mark.parametrize("count", [1, 2, 19, 20, 101])
 def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:

@@ -16,10 +16,6 @@ NEEDS_BROWSER = [
         CHROMIUM is None and "CSE_REQUIRE_BROWSER" not in os.environ,
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
-    # Gradio 6.31.0's own statistics use what pandas 3 is about to drop.
-    pytest.mark.filterwarnings(
-        "ignore:'future.no_silent_downcasting' is deprecated", "ignore:The copy keyword is deprecated"
-    ),
 ]
 TABS = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")
 WAIT = 60_000  # milliseconds: the machine may be busy
