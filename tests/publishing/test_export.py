@@ -6,7 +6,6 @@ import io
 import json
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +35,8 @@ def encoder_of(folder: str | Path, method: str, name: str = "mine") -> TorchEnco
     value = {**METHODS, **UNTRAINED, "supervised": SUPERVISED["simcse"]}[method]
     if "roberta" in model.config.model_type:
         value = value.on_roberta()
-    if value.prefix:
-        value = replace(value, prefix=5)
+    if value.reading.prefix:
+        value = value.replaced(prefix=5)
     torch.manual_seed(3)
     encoder = TorchEncoder(model, tokenizer, value, name=name, backbone=str(folder))
     for learned in (encoder.prefix, encoder.slots):

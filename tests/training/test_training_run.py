@@ -134,7 +134,7 @@ def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_record
 
     assert pooling("simcse") is pooling("dcpcse") is Pooling.MEAN
     assert pooling("simcse", pooling="cls") is Pooling.TOKEN
-    assert pooling("consert") is METHODS["consert"].pooling is Pooling.LAST_TWO
+    assert pooling("consert") is METHODS["consert"].reading.pooling is Pooling.LAST_TWO
     assert pooling("promptbert") is Pooling.TOKEN
 
 
