@@ -100,6 +100,7 @@ def main(
 
     Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
+    from cse.engines.machine import bound_kernels
     from index import BuildSettings
     from index.places import build_at, manifest_at, open_at, place_of
 
@@ -107,6 +108,7 @@ def main(
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
     if vectors and (pooling or family):
         raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
+    bound_kernels()
     place = place_of(output)
     if smooth and (append or not isinstance(place, Path)):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")

@@ -59,6 +59,7 @@ def main(
     """
     import numpy as np
 
+    from cse.engines.machine import bound_kernels
     from cse.engines.precision import PRECISIONS, in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
@@ -66,6 +67,7 @@ def main(
     from cse.text.sentences import sentences
 
     check_choice("precision", precision, PRECISIONS)
+    bound_kernels()
     reference = resolve(model, pooling, family)
     if input == STDIN and (shards is not None or column is not None):
         raise typer.BadParameter(

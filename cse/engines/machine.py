@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def gpu_has_bf16() -> bool:
     import torch
 
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def bound_kernels(most: int = 64) -> None:
+    """Let oneDNN keep at most `most` compiled kernels in this process, unless the environment sets a number.
+
+    Both engines compile one for every new shape, of up to a megabyte, and would keep 1,024. Call it before either runs.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
 
 
 def vendor() -> str | None:

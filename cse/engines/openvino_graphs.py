@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openvino import CompiledModel
 
 INT8 = "int8"
+SHAPES = 64  # of batches, whose kernels are kept; more cost memory and hardly any time
 GROUP = 32  # numbers of a state that OpenVINO quantises together
 
 
@@ -98,7 +99,11 @@ def _core() -> Any:
 
 def _compiled(model: Any, precision: str) -> CompiledModel:
     """Compile a graph for the CPU, with as many threads as OMP_NUM_THREADS says, which PyTorch reads too."""
-    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision}
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision,
+        "CPU_RUNTIME_CACHE_CAPACITY": str(SHAPES),
+    }
     if precision == INT8:
         settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(GROUP)
     if threads := os.environ.get("OMP_NUM_THREADS", ""):

@@ -7,7 +7,6 @@ tensors and its number, and a resumed run repeats the uninterrupted one.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from cse.engines.machine import gpu_has_bf16
+from cse.engines.machine import bound_kernels, gpu_has_bf16
 from cse.errors import ArtefactError
 from cse.storage.checksums import check_checksums, write_checksums
 from cse.storage.replace import recover
@@ -32,8 +31,7 @@ STATE_FOLDER = "state"
 def start_accelerator(precision: str) -> Accelerator:
     """An accelerator computing in `precision` (no, bf16, or auto: bf16 on a GPU that has it).
 
-    Accelerate keeps one precision per process, so that of an earlier run is reset. oneDNN compiles a kernel for every
-    new shape, of a megabyte and more in bfloat16, and keeps 1,024; here at most 256, unless the environment says so.
+    Accelerate keeps one precision per process, so that of an earlier run is reset.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -41,7 +39,7 @@ def start_accelerator(precision: str) -> Accelerator:
     if precision == "auto":
         precision = "bf16" if gpu_has_bf16() else "no"
     AcceleratorState._reset_state()
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
+    bound_kernels(256)
     return Accelerator(mixed_precision=precision)
 
 

@@ -73,6 +73,26 @@ def bench_precision(
     _print(json_output, {"rows": list(map(asdict, rows))})
 
 
+def bench_shapes(
+    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "promptbert",
+    calls: Annotated[int, typer.Option(min=6, help="Lists of texts to encode.")] = 900,
+    json_output: Json = False,
+) -> None:
+    """Encode lists of ever new shapes: resident memory as it grows, and processor time.
+
+    Example: python -m tests.bench shapes --model promptbert
+    """
+    from dataclasses import asdict
+
+    import cse
+    from cse.engines.machine import bound_kernels
+    from tests.bench.shapes import measure_growth
+
+    bound_kernels()
+    growth = measure_growth(cse.load(model), calls)
+    _print(json_output, asdict(growth))
+
+
 def bench_app(
     visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each measurement.")] = 20.0,
@@ -356,8 +376,8 @@ app = commands(
     "Measure how fast the project is on this machine.",
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
-        "index": bench_index, "search": bench_search, "app": bench_app, "load": bench_load, "judge": bench_judge,
-        "guard": bench_guard, "adapt": bench_adapt,
+        "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
+        "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip
 
