@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cse.adapters.mteb_model import mteb
 from cse.adapters.opening import needing, opened
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from cse.adapters.langchain_embeddings import EncoderEmbeddings
-    from cse.encoding.encode_options import PromptedOptions
     from cse.encoding.encoder import Encoder
 
 __all__ = ["langchain", "mteb"]
 
 
-def langchain(model: str | Encoder, **options: Unpack[PromptedOptions]) -> EncoderEmbeddings:
+def langchain(model: str | Encoder, **options: Any) -> EncoderEmbeddings:
     """Return LangChain `Embeddings`: the vectors of `encode_document` and `encode_query` as lists.
 
     `options` are those of `encode`, such as `batch_size` or `normalize_embeddings`. Raises ImportError without

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
 if TYPE_CHECKING:
-    from cse.encoding.encode_options import PromptedOptions
     from cse.encoding.encoder import Encoder
 
 
 class EncoderEmbeddings(Embeddings):
     """LangChain's interface to an encoder: vectors as lists; `options` are those of `encode`."""
 
-    def __init__(self, encoder: Encoder, options: PromptedOptions) -> None:
+    def __init__(self, encoder: Encoder, options: dict[str, Any]) -> None:
         self.encoder, self.options = encoder, options
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

@@ -114,12 +114,12 @@ class Parts:
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
-    from cse.encoding.shards import ShardPlan, encode_in_parts, processes, survey
+    from cse.encoding.shards import ShardPlan, count_texts, encode_in_parts, processes
     from cse.models.loading import open_model
 
     processes()  # sets this process's GPU before the model is loaded
     encoder = open_model(reference, backend=options.backend)
-    count, sha256 = survey(texts())
+    count, sha256 = count_texts(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
         count, sha256, options.shards, options.batch_size,

@@ -1,40 +1,18 @@
-"""Arguments of `SentenceModel.encode`: types, names in other versions, and checks of their values."""
+"""Arguments of `SentenceModel.encode`: names in other versions, and checks of their values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from cse.vectors import PRECISIONS
-
-if TYPE_CHECKING:
-    import torch
 
 METHOD = TypeVar("METHOD", bound=Callable[..., Any])
 AFTER_PROMPT = (
     "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy", "convert_to_tensor", "device",
     "normalize_embeddings", "truncate_dim", "pool", "chunk_size",
 )  # fmt: skip
-
-
-class EncodeOptions(TypedDict, total=False):
-    """Optional arguments of `SentenceModel.encode` that do not change the type of its result."""
-
-    batch_size: int | None
-    show_progress_bar: bool | None
-    output_value: str
-    precision: str | None
-    device: str | torch.device | None
-    normalize_embeddings: bool
-    truncate_dim: int | None
-
-
-class PromptedOptions(EncodeOptions, total=False):
-    """`EncodeOptions` and the prompt, for callers that pass all of them by name."""
-
-    prompt_name: str | None
-    prompt: str | None
 
 
 def also_sentences(encode: METHOD) -> METHOD:

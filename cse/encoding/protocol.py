@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from cse.vectors import quantised, unit_rows
 
 if TYPE_CHECKING:
     import torch
-    from typing_extensions import Unpack
-
-    from cse.encoding.encode_options import EncodeOptions
 
 
 class SentenceModel(Prompts, Similarities, Engine):
@@ -36,46 +33,10 @@ class SentenceModel(Prompts, Similarities, Engine):
         self.truncate_dim: int | None = None
         self.max_row_length: int | None = None
 
-    @overload
-    def encode(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_numpy: Literal[True] = ...,
-        convert_to_tensor: Literal[False] = ...,
-        **options: Unpack[EncodeOptions],
-    ) -> np.ndarray: ...
-
-    @overload
-    def encode(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_numpy: bool = ...,
-        convert_to_tensor: Literal[True],
-        **options: Unpack[EncodeOptions],
-    ) -> torch.Tensor: ...
-
-    @overload
-    def encode(
-        self,
-        inputs: Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_numpy: Literal[False],
-        convert_to_tensor: Literal[False] = ...,
-        **options: Unpack[EncodeOptions],
-    ) -> list[torch.Tensor]: ...
-
     @also_sentences
     def encode(
         self,
-        inputs: Any,
+        inputs: str | Sequence[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int | None = None,
@@ -90,7 +51,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         pool: None = None,
         chunk_size: int | None = None,
         **others: Any,
-    ) -> Any:
+    ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences, (d,) of a string; rows are unit with `normalize_embeddings`.
 
         Arguments are those of sentence-transformers 6, in its order; `sentences` is an alias of `inputs`.
@@ -98,12 +59,12 @@ class SentenceModel(Prompts, Similarities, Engine):
         `batch_size` sentences; None: by their lengths and the device. `truncate_dim` keeps the first dimensions, before
         normalisation; `precision` then quantises by `cse.vectors.quantised`. `device` moves the model for good.
         Returns a numpy array, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with neither, always on
-        the CPU.
+        the CPU; the type of the result names the array alone.
         Texts are cleaned by `cse.encoding.tokenising.readable`: NUL becomes a space, half of a surrogate pair "?".
         Raises ValueError for anything that is not text, for an unsupported argument, and if a vector is not finite.
         """
         single = isinstance(inputs, str)
-        texts = [inputs] if single else list(inputs)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
         if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
             raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
         kept = self.truncate_dim if truncate_dim is None else truncate_dim
@@ -119,68 +80,35 @@ class SentenceModel(Prompts, Similarities, Engine):
             vectors = unit_rows(vectors)
         if precision is not None:
             vectors = quantised(vectors, precision)
-        found = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
+        found: Any = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
         if single:
             return found[0]
-        return found if convert_to_numpy or convert_to_tensor else list(found)
-
-    @overload
-    def encode_query(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_tensor: Literal[False] = ...,
-        **options: Unpack[EncodeOptions],
-    ) -> np.ndarray: ...
-
-    @overload
-    def encode_query(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_tensor: Literal[True],
-        **options: Unpack[EncodeOptions],
-    ) -> torch.Tensor: ...
+        each: Any = list(found)
+        return found if convert_to_numpy or convert_to_tensor else each
 
     @also_sentences
     def encode_query(
-        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
-    ) -> Any:
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> np.ndarray:
         """Encode queries with `encode`, by default with the prompt "query"."""
         own = self.own_prompt(prompt_name, prompt, QUERY)
         encode: Any = self.encode
         return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
 
-    @overload
-    def encode_document(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_tensor: Literal[False] = ...,
-        **options: Unpack[EncodeOptions],
-    ) -> np.ndarray: ...
-
-    @overload
-    def encode_document(
-        self,
-        inputs: str | Sequence[str],
-        prompt_name: str | None = ...,
-        prompt: str | None = ...,
-        *,
-        convert_to_tensor: Literal[True],
-        **options: Unpack[EncodeOptions],
-    ) -> torch.Tensor: ...
-
     @also_sentences
     def encode_document(
-        self, inputs: Any, prompt_name: str | None = None, prompt: str | None = None, *args: Any, **options: Any
-    ) -> Any:
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> np.ndarray:
         """Encode documents with `encode`, by default with the prompt "document", else "passage" or "corpus"."""
         own = self.own_prompt(prompt_name, prompt, DOCUMENT)
         encode: Any = self.encode

@@ -104,7 +104,7 @@ def encode_in_parts(
         finish(folder, plan)
 
 
-def survey(texts: Iterable[str]) -> tuple[int, str]:
+def count_texts(texts: Iterable[str]) -> tuple[int, str]:
     """Return the number of sentences and the sha256 of all of them, each followed by a newline."""
     digest, count = hashlib.sha256(), 0
     for text in texts:
@@ -113,10 +113,11 @@ def survey(texts: Iterable[str]) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
+def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
     """Create `folder` for `plan` or, with `resume`, continue in that of an unfinished run of the same plan.
 
-    Raises ValueError if it holds anything else, such as a finished run, and if `shards` does not fit the text.
+    Raises ValueError if it holds anything else, such as a finished run, and if `shards` does not fit the text; `cure`
+    is what to do if the plan is another one.
     """
     if not plan.count:
         raise ValueError("the text has no sentences; give one that has")
@@ -128,21 +129,22 @@ def begin(folder: Path, plan: ShardPlan, resume: bool) -> None:
         raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
     sweep(folder / PLAN)  # temporary files of a killed run
     if folder.is_dir() and any(folder.iterdir()):
-        _check_same(folder, plan, resume)
+        _check_same(folder, plan, resume, cure)
     write_json(folder / PLAN, asdict(plan))
 
 
-def _check_same(folder: Path, plan: ShardPlan, resume: bool) -> None:
+def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     if not (folder / PLAN).is_file():
         raise ValueError(f"{folder}: holds something else; give another `output`")
     begun = {**EARLIER, **read_json(folder / PLAN)}
     if not resume:
         raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
     wanted = asdict(plan)
+    if begun["sha256"] != plan.sha256:
+        raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
     if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
         raise ValueError(
-            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or give "
-            "another `output`"
+            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or {cure}"
         )
 
 
@@ -237,22 +239,34 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
         path = folder / plan.name(shard)
         if checksum(path) != recorded[path.name]["sha256"]:
             raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {CURE}")
-        part = np.load(path, mmap_mode="r", allow_pickle=False)
-        for first in range(0, len(part), BLOCK):
-            yield part[first : first + BLOCK]
+        yield from part_blocks(path)
+
+
+def part_blocks(path: Path) -> Iterator[np.ndarray]:
+    """Yield the rows (n, d) float32 of a part in order, at most `BLOCK` at a time, memory-mapped."""
+    part = np.load(path, mmap_mode="r", allow_pickle=False)
+    for first in range(0, len(part), BLOCK):
+        yield part[first : first + BLOCK]
 
 
 def with_texts(folder: Path, texts: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield the rows of a finished folder with their sentences, a block at a time.
+    """Yield the rows of a finished folder with their sentences; errors as `paired`."""
+    return paired(folder, read_plan(folder).sha256, read_blocks(folder), texts)
 
-    Raises ValueError at the end if `texts` are not the encoded sentences; discard all blocks then.
+
+def paired(
+    folder: Path, sha256: str, blocks: Iterable[np.ndarray], texts: Iterable[str]
+) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield the `blocks` of rows in a folder with their sentences.
+
+    Raises ValueError at the end if `texts` are not the encoded sentences, of this `sha256`; discard all blocks then.
     """
-    plan, stream, digest = read_plan(folder), iter(texts), hashlib.sha256()
-    for rows in read_blocks(folder):
+    stream, digest = iter(texts), hashlib.sha256()
+    for rows in blocks:
         block = list(islice(stream, len(rows)))
         for text in block:
             digest.update(text.encode() + b"\n")
         if len(block) == len(rows):
             yield block, rows
-    if digest.hexdigest() != plan.sha256 or next(stream, None) is not None:
+    if digest.hexdigest() != sha256 or next(stream, None) is not None:
         raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")

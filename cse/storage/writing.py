@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -60,11 +60,16 @@ class FolderKind:
         return any(self._has_keys(folder / mark) for mark in (self.mark, self.older) if mark)
 
     def delete(self, folder: Path) -> None:
-        """Delete a folder of this kind, its mark last, so that what an interrupted deletion leaves is recognised."""
-        for path in folder.iterdir():
-            if path.name != self.mark:
+        """Delete what belongs to a folder of this kind, and the folder if nothing else is in it.
+
+        The mark goes last, so that what an interrupted deletion leaves is recognised.
+        """
+        for path in folder.glob("*"):
+            if path.name != self.mark and any(fnmatch(path.name, pattern) for pattern in self.files):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        shutil.rmtree(folder)
+        (folder / self.mark).unlink(missing_ok=True)
+        with suppress(OSError):  # missing, or not empty
+            folder.rmdir()
 
     def _has_keys(self, path: Path) -> bool:
         try:

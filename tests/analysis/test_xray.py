@@ -12,7 +12,7 @@ import cse
 from cse.analysis.prefix import prefix_attention, without_prefix
 from cse.analysis.prototypes import has_prototypes, prototypes
 from cse.engines.torch_encoder import TorchEncoder
-from cse.methods.method import NEGATIVE, POSITIVE
+from cse.methods.templates import NEGATIVE, POSITIVE
 
 SENTENCE = SENTENCES[2]
 

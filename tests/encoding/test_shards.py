@@ -14,11 +14,11 @@ from cse.encoding import shards
 from cse.encoding.shards import (
     ShardPlan,
     begin,
+    count_texts,
     encode_in_parts,
     finish,
     read_blocks,
     read_plan,
-    survey,
     with_texts,
     write_parts,
 )
@@ -26,7 +26,7 @@ from cse.errors import ArtefactError
 from cse.storage.replace import Replacement
 
 TEXTS = [f"sentence {number}" for number in range(23)]
-COUNT, SHA256 = survey(TEXTS)
+COUNT, SHA256 = count_texts(TEXTS)
 PLAN = ShardPlan("promptbert", None, None, "f" * 12, 2, False, COUNT, SHA256, shards=4)
 Encode = Callable[[list[str]], np.ndarray]
 
@@ -147,7 +147,7 @@ def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> 
     before = contents(tmp_path / "v")
     with pytest.raises(ValueError, match="holds an unfinished run; continue it with `resume`"):
         run_parts(tmp_path / "v")
-    with pytest.raises(ValueError, match=r"begun with sha256 '.*', not 'other'"):
+    with pytest.raises(ValueError, match="begun with other sentences"):
         run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, sha256="other"))
     with pytest.raises(ArtefactError, match="unfinished run; continue it"):
         read_plan(tmp_path / "v")

@@ -9,10 +9,7 @@ import cse
 ENCODER = cse.load("promptbert")
 assert_type(ENCODER.encode("a"), np.ndarray)
 assert_type(ENCODER.encode(["a"], "query", batch_size=8, precision="int8", truncate_dim=4), np.ndarray)
-assert_type(ENCODER.encode(inputs=["a"], prompt="query: ", convert_to_tensor=True), torch.Tensor)
-assert_type(ENCODER.encode(["a"], convert_to_numpy=False), list[torch.Tensor])
 assert_type(ENCODER.encode_query("a", batch_size=8), np.ndarray)
-assert_type(ENCODER.encode_document(inputs=["a"], convert_to_tensor=True), torch.Tensor)
 assert_type(ENCODER.similarity([[1.0]], [[1.0]]), torch.Tensor)
 ENCODER.max_seq_length = 64
 ENCODER.max_seq_length = None
