@@ -1,4 +1,4 @@
-"""The wheel and a Space in environments that hold what each declares and nothing else: what is not declared is missed.
+"""The wheel and a Space with what they declare and nothing else: what is not declared is missed.
 
 Gigabytes are installed: scripts/test runs this file beside the linters and the other tests.
 """
@@ -9,12 +9,15 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Sequence
+from email import message_from_bytes
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import ROOT, SENTENCES
+from packaging.requirements import Requirement
 from served_space import served
 from typer.testing import CliRunner
 from wheels import build_wheel, pip
@@ -62,27 +65,21 @@ print(json.dumps(cse.load("simcse").encode(["a"]).tolist()))
 """
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """An empty folder, deleted afterwards: pytest would keep the gigabytes of its last three runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
-def environment(place: Path, needs: Sequence[str]) -> Path:
-    """The Python of a new environment in which pip installed the lines of a requirement file.
+def install(place: Path, needs: Sequence[str]) -> Path:
+    """The Python of the environment in `place`, made where there is none, in which pip installed these requirements.
 
     Where that fails PyTorch is fetched from its own index, which is asked for nothing else, and pip is asked once more.
     """
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / "fresh"], check=True)
     python = place / "fresh" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / "fresh"], check=True)
     (place / "needs.txt").write_text("\n".join(needs))
-    install = ["--python", python, "install", "--no-compile", "--prefer-binary", "-r", place / "needs.txt"]
-    done = pip(*install)
+    words = ["--python", python, "install", "--no-compile", "--prefer-binary", "-r", place / "needs.txt"]
+    done = pip(*words)
     if done.returncode:
         fetch = ("--retries", 1, "--timeout", 15, "--index-url", CPU_WHEELS, "--dest", place / "wheels", TORCH_FOR_CPU)
         pip("download", "--no-deps", *fetch)
-        done = pip(*install, "--find-links", place / "wheels")
+        done = pip(*words, "--find-links", place / "wheels")
     if done.returncode:
         said = done.stderr.strip().splitlines()[-1]
         if "CSE_REQUIRE_FRESH" in os.environ:
@@ -91,10 +88,36 @@ def environment(place: Path, needs: Sequence[str]) -> Path:
     return python
 
 
-def test_the_wheel_runs_with_its_declared_requirements_alone(place: Path) -> None:
-    """In the locked versions, so that a new version of somebody else's package fails no change of ours."""
-    (place / "lock.txt").write_text("\n".join([TORCH_FOR_CPU, *OTHERS]))
-    python = environment(place, [f"-c {place / 'lock.txt'}", str(build_wheel(place))])
+def required(wheel: Path) -> set[str]:
+    """The packages that a wheel requires without its extras."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        lines = message_from_bytes(opened.read(name)).get_all("Requires-Dist", [])
+    return {need.name for need in map(Requirement, lines) if not need.marker or need.marker.evaluate({"extra": ""})}
+
+
+def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone() -> None:
+    """In the locked versions, so that a new version of somebody else's package fails no change of ours.
+
+    The Space declares all that the wheel does, so the environment that had the wheel's requirements is one of its own.
+    """
+    with tempfile.TemporaryDirectory() as folder:  # pytest would keep the gigabytes of its last three runs
+        place = Path(folder)
+        (place / "lock.txt").write_text("\n".join([TORCH_FOR_CPU, *OTHERS]))
+        wheel = build_wheel(place)
+        python = install(place, [f"-c {place / 'lock.txt'}", str(wheel)])
+        check_wheel(place, python)
+        staged = place / "space"
+        done = CliRunner().invoke(deploy, ["me/space", "--hardware", "cpu", "--dry-run", "--output", str(staged)])
+        assert done.exit_code == 0, done.output
+        needs = (staged / "requirements.txt").read_text().splitlines()
+        assert needs[:2] == [f"--extra-index-url {CPU_WHEELS}", TORCH]
+        assert required(wheel) - {Requirement(need).name for need in needs[1:]} == {"numpy"}  # which others bring
+        pip("--python", python, "uninstall", "--yes", "contrastive-sentence-embeddings")
+        check_space(staged, install(place, [TORCH_FOR_CPU, *needs[2:]]))
+
+
+def check_wheel(place: Path, python: Path) -> None:
     empty = place / "empty"
     empty.mkdir()
     (empty / "text.txt").write_text("\n".join(SENTENCES))
@@ -119,13 +142,8 @@ def test_the_wheel_runs_with_its_declared_requirements_alone(place: Path) -> Non
     assert list((empty / "figures").iterdir())
 
 
-def test_a_space_answers_every_endpoint_with_its_staged_requirements_alone(place: Path) -> None:
-    staged = place / "space"
-    done = CliRunner().invoke(deploy, ["me/space", "--hardware", "cpu", "--dry-run", "--output", str(staged)])
-    assert done.exit_code == 0, done.output
-    needs = (staged / "requirements.txt").read_text().splitlines()
-    assert needs[:2] == [f"--extra-index-url {CPU_WHEELS}", TORCH]
-    python = environment(place, [TORCH_FOR_CPU, *needs[2:]])
+def check_space(staged: Path, python: Path) -> None:
+    assert subprocess.run([python, "-c", "import cse"], cwd="/", stderr=subprocess.DEVNULL).returncode  # only its own
     with served(staged, str(python)) as client:
         endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
         assert set(endpoints) == set(ASKED)
