@@ -432,8 +432,3 @@ def test_a_space_may_be_framed_by_the_hub_alone(names, monkeypatch):
         "; frame-ancestors https://huggingface.co https://*.huggingface.co https://*.hf.space"
     )
     assert "X-Frame-Options" not in found  # which knows no list
-
-
-def test_names_are_none_but_localhost_and_addresses_where_nothing_was_said():
-    assert Names().serves("localhost:1")
-    assert not Names().serves("box")

@@ -12,7 +12,6 @@ from conftest import ROOT
 from cse.analysis.attribution import Attribution
 from cse.analysis.template_lab import Comparison, Trial
 from cse.analysis.words import words
-from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.canvas import PARTS, canvas_value, map_of, map_value, pack
 from cse.app.drawing.components import STATIC
@@ -271,9 +270,3 @@ def test_packed_points_come_back():
     xy = np.array([[0, 1], [0.25, 0.5], [2, -1]])
     numbers = np.frombuffer(base64.b64decode(pack(xy)), "<u2").reshape(-1, 2) / 65535
     np.testing.assert_allclose(numbers, np.clip(xy, 0, 1), atol=1e-5)
-
-
-def test_lines_are_stripped_and_counted():
-    assert validation.lines(" a \n\n b\r\nc", 2, 3) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match=r"The list has 1 sentence; paste 2 to 40, one per line\."):
-        validation.lines("a", 2, 40)

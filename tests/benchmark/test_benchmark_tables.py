@@ -1,10 +1,8 @@
 """Tables of results: columns, missing sets, published rows and seeds, each from records made by hand."""
 
-import pytest
-
 from cse.benchmark.results import ModelRecord
 from cse.benchmark.tables import seed_lines, table, warnings
-from cse.evaluation import sts, transfer
+from cse.evaluation import sts
 from cse.evaluation.tasks import find_task
 
 STS, TRANSFER = find_task("sts"), find_task("transfer")
@@ -16,11 +14,6 @@ def record(scores: dict, **more: object) -> ModelRecord:
 
 def of_sts(value: float, **more: object) -> ModelRecord:
     return record({name: {"spearman": value, "pairs": pairs} for name, pairs in sts.PAIRS.items()}, **more)
-
-
-def test_the_average_of_a_task_by_name_is_the_tasks() -> None:
-    scores = {name: {"accuracy": 10.0 * place} for place, name in enumerate(transfer.SETS)}
-    assert TRANSFER.average(scores) == pytest.approx(30.0)
 
 
 def test_a_model_is_a_line_under_its_columns_and_what_is_missing_is_a_dash() -> None:

@@ -1,13 +1,10 @@
 """Figures hold the numbers they were given: artists are read back, files are PNGs that appear whole or not at all."""
 
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -155,10 +152,3 @@ def test_a_long_title_is_wrapped_into_the_figure() -> None:
     lines = figure.get_suptitle().split("\n")
     assert " ".join(lines) == " ".join(["word"] * 40)
     assert max(map(len, lines)) <= 12 * 3.4
-
-
-def test_matplotlib_waits_for_the_first_figure_and_pyplot_s_global_state_is_not_used() -> None:
-    code = "import sys, cse.benchmark.figures; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-    assert "pyplot" not in Path(figures.__file__).read_text()

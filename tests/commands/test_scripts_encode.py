@@ -10,13 +10,6 @@ from typer.testing import CliRunner, Result
 from cse.commands.encode import app
 
 
-def test_one_megabyte_on_one_line_is_encoded(bert_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "long.txt").write_text("dog " * 250_000 + "\nthe cat\n")
-    done = run("encode", "--model", bert_folder, "--input", tmp_path / "long.txt", "--output", tmp_path / "v.npy")
-    assert done.exit_code == 0, done.output
-    assert np.isfinite(np.load(tmp_path / "v.npy")).all()
-
-
 def from_stdin(content: bytes, *words: object) -> Result:
     return CliRunner().invoke(app, ["--input", "-", *map(str, words)], input=content)
 

@@ -93,15 +93,6 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out", "whole"]
 
 
-def test_a_build_that_keeps_its_vectors_is_the_one_that_does_not(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str]
-) -> None:
-    """The same bytes, as both encode the same blocks here."""
-    built(*given, tmp_path / "plain")
-    built(*given, tmp_path / "kept", "--resume")
-    assert contents(tmp_path / "kept") == contents(tmp_path / "plain")
-
-
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
     given: tuple[object, ...], tmp_path: Path, seen: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,8 +58,3 @@ def test_an_undefined_correlation_is_refused_and_never_a_number(
 def test_cosines_that_differ_in_the_fifth_decimal_are_ranked() -> None:
     assert correlation(np.array([0.99999, 0.99998, 0.99997]), [3.0, 2.0, 1.0]) == pytest.approx(100.0)
     assert correlation_or_none(np.array([0.99999, 0.99998, 0.99997]), [3.0, 1.0, 2.0]) == 50.0
-
-
-def test_pairs_of_equal_sentences_have_no_spearman() -> None:
-    with pytest.raises(ValueError, match="all 3 pairs have the same cosine"):
-        spearman(encode, [(5.0, "a", "a"), (2.0, "b", "b"), (3.0, "d", "d")])

@@ -19,7 +19,6 @@ from cse.methods.catalogue import METHODS
 from cse.models.card import CardFacts
 from cse.models.checkpoint import read_checkpoint_config, save
 from cse.models.names import resolve
-from cse.models.storage import Storage
 from cse.publishing.checkpoints import stage_checkpoint
 from cse.publishing.copying import copy_model
 
@@ -220,17 +219,6 @@ def test_a_pipeline_that_was_changed_is_refused(bert_folder: Path, tmp_path: Pat
     with pytest.raises(ArtefactError, match=r"its modules \(Transformer, Pooling\) are not those of .* promptbert"):
         cse.load(str(tmp_path / "shorter"))
     assert cse.load(str(tmp_path / "shorter"), "cls").method.name == "cls"
-
-
-def test_a_run_is_repeated_from_its_folder_and_by_default_keeps_what_it_stores(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    first = train("simcse", tmp_path / "first", bert_folder, storage="float16", temperature=0.3)
-    common = {"output": tmp_path / "again", "recipe": first, "progress": False}
-    cse.train(None, SENTENCES * 2, **common)
-    assert read_checkpoint_config(tmp_path / "again") == read_checkpoint_config(first)
-    assert read_checkpoint_config(first).storage is Storage.FLOAT16
-    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
 
 
 def test_a_copy_of_a_run_names_no_folder_of_this_machine(bert_folder: Path, tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
 
 
 @SCHEMES
-def test_tabs_and_outlines_stand_out(browser, url, scheme):
+def test_tabs_outlines_and_marks_of_maps_and_bars_stand_out(browser, url, scheme):
     """Gradio draws the tabs' line with a pseudo element, which makes axe-core pass them over."""
     with watched(browser, url, color_scheme=scheme) as page:
         for tab in page.get_by_role("tab").all():
@@ -168,11 +168,7 @@ def test_tabs_and_outlines_stand_out(browser, url, scheme):
             open_tab(page, tab)
             paint = box.evaluate(PAINT)
             assert contrast(rgb(paint["outline"]), rgb(paint["ground"])) >= MARK, tab
-
-
-@SCHEMES
-def test_marks_stand_out_on_maps_and_bars(browser, url, scheme):
-    with watched(browser, url, color_scheme=scheme) as page:
+        open_tab(page, "Similarity")
         ground = page.locator("#similarity td").first.evaluate(PAINT)["ground"]
         shape = page.locator(".cse-strip polygon").first.evaluate("shape => getComputedStyle(shape).fill")
         marker = page.locator(".cse-strip .cse-marker").first.evaluate("line => getComputedStyle(line).stroke")
