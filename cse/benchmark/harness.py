@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 class EvaluationRequest:
     """Models to evaluate on the `data` of a task, and how they encode it.
 
-    `final_period` appends PromptBERT's final full stop; `compare` tests the first model against the others;
+    `final_period` appends PromptBERT's final full stop; `compare` tests the first model against the others, and each
+    against its own start if that is among them;
     `keep_points` keeps the scores that comparisons and figures need; `progress` shows a bar while encoding.
     """
 
@@ -99,16 +100,23 @@ def evaluate(
         save_results(path, results)
     scoring = _Scoring(request, results, path, report, failed)
     first, *others = [scoring.score(candidate) for candidate in candidates]
-    whole = {label: results.models[label].scores for label in (first, *others) if label}
     if request.compare and others:
         if first is None:
             report(f"no comparison: {candidates[0].name} failed, and the others are compared with it")
-        elif len(whole) > 1:
-            results.comparisons = compare(whole)
+        else:
+            results.comparisons = _comparisons({label: results.models[label] for label in (first, *others) if label})
     for label in [label for label, record in scoring.found.items() if not record.scores]:
         del scoring.found[label], results.models[label]  # a model that failed before its first score
     scoring.save()
     return scoring.found
+
+
+def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
+    """Compare the first model with the others, and each model with its own start."""
+    starts = {record.model: label for label, record in models.items() if record.start}
+    trained = [label for label, record in models.items() if not record.start]
+    pairs = [(label, starts[models[label].model]) for label in trained if models[label].model in starts]
+    return [line for labels in (trained, *pairs) for line in compare({label: models[label].scores for label in labels})]
 
 
 @dataclass
@@ -184,6 +192,7 @@ def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
         label = f"{label} {fingerprint}"
     record = results.models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
     record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
+    record.start = model.start
     return label, record
 
 

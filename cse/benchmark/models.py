@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -36,15 +36,16 @@ FIT_SENTENCES = 20_000
 class ComparedModel:
     """An opened model: its name as given, its `key` in the published rows, its `group` and `seed`, its encoder.
 
-    `family` is that of a published checkpoint.
+    `family` is that of a published checkpoint. `start`: before the first training step.
     """
 
     model: str
-    key: str
+    key: str | None
     group: str | None
     seed: int | None
     encoder: TextEncoder
     family: str | None = None
+    start: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class ModelSelection:
 
     `postprocess` is fitted on the first 20,000 sentences of `fit`. The model name `published` means every published
     checkpoint; `family` is that of the other models not trained here. `bare` encodes without head and denoising, which
-    are then used in training only.
+    are then used in training only. `starts` adds each checkpoint's own start.
     """
 
     models: Sequence[str]
@@ -74,6 +75,7 @@ class ModelSelection:
     family: str | None = None
     bare: bool = False
     backend: str = "auto"
+    starts: bool = False
 
     def __post_init__(self) -> None:
         for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
@@ -95,13 +97,16 @@ class ModelSelection:
         return [candidate for model in models for candidate in self._readings(model)]
 
     def _readings(self, model: str) -> list[Candidate]:
-        """A plain backbone under each of the poolings, any other model once."""
+        """A plain backbone under each of the poolings, any other model once, a checkpoint perhaps with its start."""
         first = next(iter(self.poolings), None)
         pooling, family = "prompt" if first in TOP_TOKENS else first, self.family if model in self.models else None
         reference = resolve(model, pooling, family, lenient=True)
         settings(reference)
         if not self.poolings or reference.kind is not Kind.BACKBONE:
-            return [Candidate(reference.label, partial(self._open, model, reference, None))]
+            read = [reference]
+            if self.starts and reference.kind is Kind.CHECKPOINT:
+                read.append(replace(reference, kind=Kind.START))
+            return [Candidate(each.label, partial(self._open, model, each, None)) for each in read]
         return [
             Candidate(f"{Path(reference.name).name}-{pooling}", partial(self._open, model, reference, pooling))
             for pooling in self.poolings
@@ -113,7 +118,9 @@ class ModelSelection:
         known, marks = settings(reference), (self.postprocess, "bare" if self.bare else None)
         key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
         alike = None if self.postprocess else group(known, encoder)
-        return ComparedModel(model, key, alike, (known or {}).get("seed"), self._follow(encoder), reference.family)
+        seed, start = (known or {}).get("seed"), reference.kind is Kind.START
+        encoder = self._follow(encoder)
+        return ComparedModel(model, None if start else key, alike, seed, encoder, reference.family, start)
 
     def _follow(self, encoder: TextEncoder) -> TextEncoder:
         if self.postprocess is None or self.fit is None:
@@ -140,8 +147,8 @@ def named(models: Sequence[str]) -> list[str]:
 
 
 def settings(reference: ModelReference) -> dict[str, Any] | None:
-    """The training settings a checkpoint recorded; None for anything else."""
-    if reference.kind is not Kind.CHECKPOINT:
+    """The training settings that a checkpoint recorded; None for anything else."""
+    if reference.kind not in (Kind.CHECKPOINT, Kind.START):
         return None
     return read_checkpoint_config(hub.model_folder(location(reference.name))).training.get("settings", {})
 

@@ -56,7 +56,8 @@ class ModelRecord:
     """One model's scores by unit (set), and their provenance.
 
     `model` is the name it was opened by, `key` that of its published row; models of one `group` differ in their `seed`
-    only, and both are None for models not trained here. `family` is that of a published checkpoint.
+    only, and both are None for models not trained here. `family` is that of a published checkpoint. `start`: the model
+    before its first training step.
     """
 
     model: str
@@ -68,6 +69,7 @@ class ModelRecord:
     seed: int | None = None
     key: str | None = None
     family: str | None = None
+    start: bool = False
 
 
 @dataclass
@@ -86,16 +88,17 @@ class Results:
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a results file.
 
-        `comparisons`, a model's `family`, and `classifier`, `smooth` and `expand` are omitted if they have their
-        default.
+        `comparisons`, a model's `family` and `start`, and `classifier`, `smooth` and `expand` are omitted if they have
+        their default.
         """
         value = asdict(self)
         for name, default in (("classifier", LOGISTIC), ("smooth", 0), ("expand", 0)):
             if value["protocol"][name] == default:
                 del value["protocol"][name]
         for record in value["models"].values():
-            if record["family"] is None:
-                del record["family"]
+            for name in ("family", "start"):
+                if not record[name]:
+                    del record[name]
         return value if self.comparisons else {key: item for key, item in value.items() if key != "comparisons"}
 
 

@@ -49,13 +49,15 @@ class Verdict:
 class Row:
     """A model's `figures`, one per column or None, each the mean over `seeds` if there are several.
 
-    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed.
+    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed. `start` has the
+    figures of the same model before its first training step, and is empty if those were not scored.
     """
 
     record: ModelRecord
     figures: tuple[Figure | None, ...]
     seeds: tuple[int, ...] = ()
     average: float | None = None
+    start: tuple[Figure | None, ...] = ()
 
     @property
     def pooling(self) -> str | None:
@@ -75,6 +77,17 @@ class Scoreboard:
     rows: Mapping[str, Row]
     verdicts: tuple[Verdict, ...]
 
+    @property
+    def strongest(self) -> str | None:
+        """The label of the untrained reading with the best figure in the first column; None unless several have one."""
+        sign = -1 if self.columns and self.columns[0].score in self.task.lower else 1
+        found = {
+            label: sign * figure.value
+            for label, row in self.rows.items()
+            if row.pooling and (figure := row.figures[0]) is not None
+        }
+        return max(found, key=lambda label: found[label]) if len(found) > 1 else None
+
 
 def read_scoreboards(folder: Path) -> dict[str, Scoreboard]:
     """The scoreboards of the results files in `folder` by task, in the tasks' order. Raises as `read_results` does."""
@@ -91,7 +104,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         shown.insert(0, Column(AVERAGE, task.main, AVERAGE))
     alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
     pool = [record for other in alike for record in other.models.values()]
-    groups = seed_groups({label: record.group for label, record in results.models.items()})
+    groups = seed_groups({label: record.group for label, record in results.models.items() if not record.start})
     rows = {label: _row(task, results.models[label], pool, shown) for label, *_ in groups.values()}
     verdicts = [
         _verdict({label: row.figures[place] for label, row in rows.items()}, lower=column.score in task.lower)
@@ -102,10 +115,20 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
 
 def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: Sequence[Column]) -> Row:
     group = [other for other in pool if other.group == record.group] if record.group else []
-    by_seed = {other.seed: other.scores for other in (*group, record) if other.seed is not None}
-    runs = [by_seed[seed] for seed in sorted(by_seed)] or [record.scores]
-    figures = tuple(_figure(task, column, runs) for column in shown)
-    return Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores))
+    by_seed = _by_seed([*(other for other in group if not other.start), record])
+    starts = _by_seed([other for other in group if other.start])
+    figures = _figures(task, shown, list(by_seed.values()) or [record.scores])
+    start = _figures(task, shown, list(starts.values())) if starts else ()
+    return Row(record, figures, tuple(by_seed), task.average(record.scores), start)
+
+
+def _by_seed(records: Sequence[ModelRecord]) -> dict[int, dict[str, Scores]]:
+    found = {record.seed: record.scores for record in records if record.seed is not None}
+    return {seed: found[seed] for seed in sorted(found)}
+
+
+def _figures(task: Task, shown: Sequence[Column], runs: Sequence[Mapping[str, Scores]]) -> tuple[Figure | None, ...]:
+    return tuple(_figure(task, column, runs) for column in shown)
 
 
 def _figure(task: Task, column: Column, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:

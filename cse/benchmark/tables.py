@@ -53,12 +53,16 @@ def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[Column]:
 
 
 def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """The lines of the table; for geometry the table of static embeddings follows after an empty line."""
+    """The lines of the table: a model, its own start if it was scored, and its published row if there is one.
+
+    For geometry the table of static embeddings follows after an empty line.
+    """
     shown = columns(task, models)
     lines = [Line("", [column.heading for column in shown], "average" if task.sets else "")]
     for label, record in models.items():
         cells = [_cell(column.of(record.scores)) for column in shown]
-        lines.append(Line(label, cells, _cell(task.average(record.scores)) if task.sets else ""))
+        name = f"  before training ({label})" if record.start else label
+        lines.append(Line(name, cells, _cell(task.average(record.scores)) if task.sets else ""))
         lines += _published(task, record.key, shown)
     removal = _removal_lines(models)
     return [*_aligned(lines), *(["", *_aligned(removal)] if removal else [])]
@@ -80,7 +84,7 @@ def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
 def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
     """Lines with mean and deviation of models that differ in the seed only, and differences between such groups."""
     groups: dict[str, list[float]] = {}
-    for members in seed_groups({label: record.group for label, record in models.items()}).values():
+    for members in seed_groups({label: record.group for label, record in models.items() if not record.start}).values():
         seeds = {models[label].seed: task.average(models[label].scores) for label in members}
         runs = [run for run in seeds.values() if run is not None]
         if len(runs) == len(seeds) > 1:

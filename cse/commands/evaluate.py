@@ -61,6 +61,10 @@ def main(
     bare: Annotated[
         bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
     ] = False,
+    start: Annotated[
+        bool,
+        typer.Option("--start", help="Score each checkpoint's own start too: before training.", rich_help_panel=MODELS),
+    ] = False,
     details: Annotated[
         bool, typer.Option("--details", help="sts: Pearson and every subset too.", rich_help_panel=SCORING)
     ] = False,
@@ -105,7 +109,9 @@ def main(
     compare: Annotated[
         bool,
         typer.Option(
-            "--compare", help="sts: paired bootstrap of the first model against the others.", rich_help_panel=SCORING
+            "--compare",
+            help="sts: paired bootstrap of the first model against the others, and of each against its --start.",
+            rich_help_panel=SCORING,
         ),
     ] = False,
     figures: Annotated[
@@ -126,7 +132,7 @@ def main(
 ) -> None:
     """Score models on a task and print a table, with published scores where there are any.
 
-    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --compare
+    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
     from cse.benchmark.harness import EvaluationRequest, evaluate, new_results
     from cse.benchmark.hub_data import fetch
@@ -155,7 +161,7 @@ def main(
     )
     request = EvaluationRequest(
         find_task(task), given,
-        ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend),
+        ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend, start),
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None

@@ -145,11 +145,20 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     config = read_checkpoint_config(folder)
     if config.whole:
         return _open_whole(folder, config, name, engine)
-    files, origin = find_weights(str(folder), weight_layouts(config)), config.backbone
+    files = find_weights(str(folder), weight_layouts(config))
     verify(folder, config.sha256, CURE)
     stored = read_arrays(files)
     check_finite(stored, str(folder), CURE)
-    place = origin.place(Path(folder))
+    encoder = open_on_backbone(folder, config, name, engine)
+    encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
+    _copy_learned(stored, encoder, folder)
+    return encoder
+
+
+def open_on_backbone(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
+    """Open a checkpoint's method on its backbone. Raises ArtefactError if that is missing or has changed."""
+    origin = config.backbone
+    place = origin.place(folder)
     if Path(place).is_absolute() and not Path(place).is_dir():
         raise ArtefactError(f"{folder}: its backbone {place} is missing; restore that folder")
     encoder = engine.open(location(place), config.method, name=name, backbone=place, revision=origin.revision)
@@ -157,8 +166,6 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
         raise ArtefactError(
             f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {found}; restore that backbone"
         )
-    encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
-    _copy_learned(stored, encoder, folder)
     return encoder
 
 

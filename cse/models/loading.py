@@ -22,6 +22,7 @@ from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import CONFIG, Kind, ModelReference, location, resolve
 from cse.models.pipeline import copy_array
 from cse.models.sentence_transformers import RecordedPooling
+from cse.models.start import load_start
 from cse.storage import hub
 from cse.storage.replace import read_settled
 from cse.storage.weights import find_weights, read_arrays
@@ -114,6 +115,8 @@ def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
 def _read(reference: ModelReference, engine: type[Engine]) -> Engine:
     if reference.kind is Kind.CHECKPOINT:
         return load_checkpoint(hub.model_folder(location(reference.name)), reference.label, engine)
+    if reference.kind is Kind.START:
+        return load_start(hub.model_folder(location(reference.name)), reference.label, engine)
     if reference.kind is Kind.EXPORT:
         return load_export(hub.model_folder(location(reference.name)), reference.label, engine)
     if reference.family:

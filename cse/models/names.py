@@ -36,6 +36,7 @@ class Kind(str, Enum):
     """Kinds of models."""
 
     CHECKPOINT = "checkpoint"  # of this project's training, bundled or in a folder
+    START = "start"  # a checkpoint's method on its backbone, before the first training step
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
     PUBLISHED = "published checkpoint"  # of other training code, read by its family in `families.FAMILIES`
@@ -59,9 +60,10 @@ class ModelReference:
 
     @property
     def label(self) -> str:
-        """Return the name for tables and pages: the last part of its name, and its pooling if it has one."""
+        """Return the name for tables and pages: the last part of its name, and its pooling or "start" if it has one."""
         pooling = self.recorded.pooling if self.recorded else self.pooling
-        return "-".join(part for part in (Path(self.name).name, pooling) if part)
+        start = Kind.START.value if self.kind is Kind.START else None
+        return "-".join(part for part in (Path(self.name).name, pooling, start) if part)
 
 
 @dataclass(frozen=True)

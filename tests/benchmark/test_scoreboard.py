@@ -44,6 +44,29 @@ def test_a_row_is_the_mean_of_the_seeds_that_further_files_of_the_same_protocol_
     assert scoreboard(table, [seeds]).rows["b"].figures[0] == Figure(61.0)
 
 
+def test_a_start_stands_in_its_models_row_and_only_there() -> None:
+    table = results(
+        "sts", a=of_sts(70.0, group="g", seed=1), a_start=of_sts(50.0, group="g", seed=1, start=True), b=of_sts(80.0),
+    )  # fmt: skip
+    seeds = results("sts", other=of_sts(53.0, group="g", seed=2, start=True))
+    rows = scoreboard(table, [table, seeds]).rows
+    assert (list(rows), rows["a"].seeds, rows["b"].start) == (["a", "b"], (1,), ())
+    assert rows["a"].figures[0] == Figure(70.0)
+    assert rows["a"].start[0] == Figure(51.5, pytest.approx(statistics.stdev([50, 53])), 2)
+
+
+def test_the_strongest_untrained_reading_has_the_best_first_column() -> None:
+    made = results("sts", a=of_sts(90.0, group="g", seed=1), **{
+        reading: of_sts(value, key=f"bundled {reading}") for reading, value in {"mean": 60.0, "cls": 65.0}.items()
+    })  # fmt: skip
+    assert scoreboard(made).strongest == "cls"
+    low = {name: geometry(anisotropy=value) for name, value in {"mean": 0.2, "cls": 0.6}.items()}
+    for name, record in low.items():
+        record.key = f"bundled {name}"
+    assert scoreboard(results("geometry", **low)).strongest == "mean"
+    assert scoreboard(results("sts", a=of_sts(90.0, group="g", seed=1))).strongest is None
+
+
 def test_models_of_one_group_in_one_table_are_one_row() -> None:
     board = scoreboard(results("sts", one=of_sts(1.0, group="g", seed=1), two=of_sts(2.0, group="g", seed=2)))
     assert list(board.rows) == ["one"]

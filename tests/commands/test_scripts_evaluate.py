@@ -145,6 +145,28 @@ def test_models_are_compared_on_the_same_pairs(bert_folder: Path, sts: Path) -> 
     assert line.endswith(("inside the noise", "a difference"))
 
 
+def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(
+    bert_folder: Path, sts: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    trained = run(
+        "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
+        tmp_path / "mine", "--learning-rate", 0.01, "--max-steps", 1,
+    )  # fmt: skip
+    assert trained.exit_code == 0, trained.output
+    done = run(
+        "evaluate", "sts", "--model", tmp_path / "mine", "--model", bert_folder, "--pooling", "cls", "--data", sts,
+        "--start", "--compare", "--json", tmp_path / "r.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    _, mine, start, untrained, *compared = done.stdout.splitlines()
+    assert (mine.split()[0], start[:32].strip()) == ("mine", "before training (mine-start)")
+    assert start.split()[3:] == untrained.split()[1:] != mine.split()[1:]  # SimCSE's start is the untrained [CLS]
+    assert [line.partition(",")[0] for line in compared] == ["mine minus bert-cls", "mine minus mine-start"]
+    models = json.loads((tmp_path / "r.json").read_text())["models"]
+    assert [record.get("start", False) for record in models.values()] == [False, True, False]
+
+
 def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     options = ("--model", bert_folder, "--data", sts, "--json", "-")
     path = tmp_path / "results.json"

@@ -26,10 +26,11 @@ def models(task: str) -> dict[str, Record]:
 
 
 def rows(task: str, cells: Callable[[Record], list[str]]) -> str:
-    """A row per model of the file, untrained ones named by their pooling."""
+    """A row per model of the file: untrained ones named by their pooling, and starts by their model."""
     found = []
     for name, record in models(task).items():
         said = f"untrained, {name.removeprefix('bundled-')}" if name.startswith("bundled-") else f"`{name}`"
+        said = f"`{record['model']}` before training" if record.get("start") else said
         found.append(" | ".join([f"| {said}", *cells(record["scores"])]) + " |")
     return "\n".join(sorted(found, key=lambda row: row.startswith("| `")) if task == "sts" else found)
 
