@@ -12,11 +12,14 @@ from typer.testing import CliRunner
 
 from cse.app.models.models import Column, Failure, columns
 from cse.app.models.state import open_boards
-from cse.app.scoreboard.results import advice_html, board_html, digits, results_html
+from cse.app.scoreboard.model_strip import count, untrained
+from cse.app.scoreboard.model_strip import scores as scores_in_words
+from cse.app.scoreboard.results import advice_html, board_html, digits, results_html, titles_of
 from cse.app.scoreboard.scores import (
     board_of,
     names_of,
     plain_board,
+    plain_row,
     protocol_lines,
     scoring_command,
     unscored,
@@ -67,6 +70,30 @@ RAW = "rawuntrained mean of the last layer"
 
 def rows_of(name: str, value: float) -> list[str]:
     return [f"{name}3 seeds; shipped 0: {value:.2f}"]
+
+
+def test_a_model_stands_beside_its_own_start_and_the_strongest_untrained_reading_stands_once() -> None:
+    made = board(simcse=[60.0, 61.0], raw=[40.0], weak=[39.0])
+    made.results.models["raw"].key = "b cls"
+    for name, value in {"simcse-start": 50.0, "second": 52.0}.items():
+        scores = {unit: {"spearman": value, "pairs": 5} for unit in sts_task.PAIRS}
+        seed = len(made.results.models)
+        made.results.models[name] = ModelRecord("simcse", name, group="simcse", seed=seed, scores=scores, start=True)
+    made = scoreboard(made.results)
+    page = state({"sts": made}, "simcse")
+    rows = cells(board_html(made, titles_of(made, page.models.columns)))[1:]
+    assert [row[0].split("seed")[0] for row in rows] == [
+        "SimCSE", "rawstrongest untrained last layer at the first token", "weakuntrained mean of the last layer",
+    ]  # fmt: skip
+    assert [row[1] for row in rows] == ["60.00 (best) before 51.00", "40.00", "39.00"]
+    assert plain_row(made.rows["simcse"])["before_training"][0]["value"] == 51.0
+    (column,) = page.models.columns
+    assert scores_in_words(page, column) == " · STS 60.0 (before training 51.0)"
+    assert re.sub(r"<.*?>", "|", untrained(page)).split("|")[2::2] == [
+        "Untrained, cls", "the strongest of 2 readings of the backbone · STS 40.0", "",
+    ]  # fmt: skip
+    assert untrained(state({"sts": made}, "other")) == untrained(state(Failure("no file"), "simcse")) == ""
+    assert [count(number) for number in (18_432, 10_844_928)] == ["18,432", "10.8 M"]
 
 
 def test_words_say_what_is_inside_the_noise() -> None:

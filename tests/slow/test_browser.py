@@ -63,7 +63,7 @@ def test_the_first_screen_is_filled_when_the_page_opens(browser, url):
         assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
         page.locator("#all-pairs .cse-heat").wait_for()
         strip = page.locator("#models details", has_text="dcpcse").first
-        expect(strip).to_contain_text("512 learned numbers")
+        expect(strip).to_contain_text("512 trained parameters")
         strip.locator("summary").click()
         expect(strip.locator("dl")).to_contain_text("Jiang, Zhang and Wang 2022")
         assert page.locator("#models .cse-card").count() == 6

@@ -1,4 +1,4 @@
-"""The models above the tabs: summary, learned numbers and score of each; opened, also its paper and cost."""
+"""The models above the tabs: a line each, with its score and that of its own start; opened, also paper and cost."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from cse.app.forms.events import Run, guarded
 from cse.app.models.models import Column, Failure, Models
 from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
-from cse.app.scoreboard.scores import opened_by
+from cse.app.scoreboard.scores import TITLES, opened_by
 from cse.app.scoreboard.speed import UNKNOWN, in_words
 from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
-    from cse.benchmark.scoreboard import Row
+    from cse.benchmark.scoreboard import Scoreboard
     from cse.encoding.encoder import Encoder
 
-WIDTH = 15.0  # rem of a model's cell
-TITLES = {
-    "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP", "esimcse": "ESimCSE",
-    "consert": "ConSERT", "optiprompt": "OptiPrompt", "scpcse": "SCPCSE",
-}  # fmt: skip
+WIDTH = 30.0  # rem of a model's line
+MILLION = 1e6
 PAPERS = {  # arXiv ids
     "simcse": "2104.08821", "promptbert": "2201.04337", "optiprompt": "2201.04337", "dcpcse": "2203.06875",
     "scpcse": "2203.06875", "conpvp": "2211.03348", "esimcse": "2109.04380", "consert": "2105.11741",
@@ -80,13 +77,14 @@ def where_read(reading: Reading) -> str:
 
 
 def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) -> str:
-    """Return a cell per model."""
+    """Return a line per model, and one of the strongest untrained reading."""
     scored = {column.name: scores(state, column) for column in state.models.columns}
     known = {column.name: in_words(state.speeds.get(column.opened_by)) for column in state.models.columns}
     cells = "".join(
         cell(name, answer, scored.get(name, ""), known.get(name, UNKNOWN)) for name, answer in answers.items()
     )
-    return f'<div class="cse-columns cse-strip-of-models" style="--cse-column:{WIDTH}rem">{cells}</div>'
+    inside = cells + untrained(state)
+    return f'<div class="cse-columns cse-strip-of-models" style="--cse-column:{WIDTH}rem">{inside}</div>'
 
 
 def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> str:
@@ -95,11 +93,11 @@ def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> s
         return f'<section class="cse-card"><h2>{html.escape(name)}</h2>{html.failure(answer)}</section>'
     title = TITLES.get(answer["method"], answer["method"])
     own = "" if title.lower() == name.lower() else f" <small>{html.escape(name)}</small>"
-    learned = f"{answer['learned']:,} learned numbers" if answer["learned"] else "nothing learned"
+    learned = f"{count(answer['learned'])} trained parameters" if answer["learned"] else "nothing trained"
     facts = "".join(f"<dt>{what}</dt><dd>{value}</dd>" for what, value in details(answer).items())
     return (
         f'<details class="cse-card"><summary><h2>{html.escape(title)}{own}</h2>'
-        f'<span>{html.escape(answer["summary"])}</span><span class="cse-note">{learned}{scored}</span></summary>'
+        f'<span class="cse-note">{learned}{scored}</span></summary>'
         f'<dl>{facts}<dt>Speed</dt><dd data-speed="{html.escape(name)}">{html.escape(speed)}</dd></dl></details>'
     )
 
@@ -109,9 +107,10 @@ def details(found: Description) -> dict[str, str]:
     paper = PAPERS.get(found["method"])
     cited = html.escape(found["citation"])
     link = f'<a href="https://arxiv.org/abs/{paper}" target="_blank" rel="noopener">{cited}</a>' if paper else cited
-    learned = f"{found['megabytes']:g} MB learned, " if found["learned"] and found["megabytes"] else ""
+    learned = f"{found['megabytes']:g} MB trained, " if found["learned"] and found["megabytes"] else ""
     place = found["pooling"] if found["pooling"].startswith("at ") else f"by pooling {found['pooling']}"
     facts = {
+        "Method": html.escape(found["summary"]),
         "Paper": link,
         "Vector": f"{found['dimension']} numbers, read {html.escape(place)} in "
         f"<code>{html.escape(found['template'])}</code>",
@@ -122,23 +121,43 @@ def details(found: Description) -> dict[str, str]:
     return {what: value for what, value in facts.items() if value}
 
 
+def count(numbers: int) -> str:
+    """Return a number of parameters in words: millions with one decimal, smaller ones whole."""
+    return f"{numbers / MILLION:.1f} M" if numbers >= MILLION else f"{numbers:,}"
+
+
 def scores(state: AppState, column: Column) -> str:
-    """Return a column's mean over the STS tasks and the best untrained pooling of the backbone; empty if unknown."""
-    board = None if isinstance(state.boards, Failure) else state.boards.get("sts")
-    if board is None:
+    """Return a column's mean over the STS tasks, beside that of its own start; empty if unknown."""
+    board = sts_board(state)
+    rows = board.rows.values() if board else ()
+    row = next((row for row in rows if opened_by(row) == column.opened_by), None)
+    if row is None or row.figures[0] is None:
         return ""
-    own = [row for row in board.rows.values() if opened_by(row) == column.opened_by]
-    untrained = {row.pooling: average(row) for row in board.rows.values() if row.pooling}
-    if not own or not untrained:
-        return ""
-    best = max(untrained, key=lambda reading: untrained[reading])
-    return f"; STS {average(own[0]):.1f}, untrained ({best}) {untrained[best]:.1f}"
+    before = row.start[0] if row.start else None
+    return f" · STS {row.figures[0].value:.1f}" + (f" (before training {before.value:.1f})" if before else "")
 
 
-def average(row: Row) -> float:
-    """Return the first figure of a row, the mean over the sets."""
-    figure = row.figures[0]
-    return figure.value if figure else float("nan")
+def untrained(state: AppState) -> str:
+    """Return the line of the strongest untrained reading; empty if no model of the page was scored, or if it is one."""
+    board = sts_board(state)
+    label = board.strongest if board else None
+    shown = {column.opened_by for column in state.models.columns}
+    if board is None or label is None or shown.isdisjoint(map(opened_by, board.rows.values())):
+        return ""
+    row = board.rows[label]
+    if opened_by(row) in shown or row.figures[0] is None:
+        return ""
+    readings = sum(other.pooling is not None for other in board.rows.values())
+    return (
+        f'<section class="cse-card"><h2>Untrained, {html.escape(row.pooling or "")}</h2>'
+        f'<span class="cse-note">the strongest of {readings} readings of the backbone · STS {row.figures[0].value:.1f}'
+        "</span></section>"
+    )
+
+
+def sts_board(state: AppState) -> Scoreboard | None:
+    """Return the scoreboard of the STS tasks; None without readable results."""
+    return None if isinstance(state.boards, Failure) else state.boards.get("sts")
 
 
 def model_strip(state: AppState, first: dict[str, Description] | None = None) -> Run:

@@ -6,6 +6,7 @@ The content of the tables is computed in `cse.benchmark.scoreboard` and worded i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import gradio as gr
@@ -17,7 +18,16 @@ from cse.app.forms.links import Linked
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.scoreboard.ledger import ledger_html
-from cse.app.scoreboard.scores import Names, heading, names_of, protocol_lines, scoring_command, unscored, verdicts
+from cse.app.scoreboard.scores import (
+    TITLES,
+    Names,
+    heading,
+    names_of,
+    protocol_lines,
+    scoring_command,
+    unscored,
+    verdicts,
+)
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import START
 
@@ -28,8 +38,8 @@ if TYPE_CHECKING:
 
 READING = (
     "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
-    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. A heading sorts its table. "
-    + START
+    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. Before: the same model before "
+    "training. A heading sorts its table. " + START
 )
 MARKS = {"best": "best", "alike": "inside the noise of the best"}
 SMALL = 10.0  # smaller figures are not percentages
@@ -39,8 +49,13 @@ def results_html(state: AppState) -> str:
     """Return all boards, one after the other, or the reason there are none."""
     if isinstance(state.boards, Failure):
         return html.failure(state.boards)
-    boards = "".join(board_html(board, names_of(board, state.models.columns)) for board in state.boards.values())
+    boards = "".join(board_html(board, titles_of(board, state.models.columns)) for board in state.boards.values())
     return advice_html(state.boards, state.models.columns) + boards + ledger_html(state)
+
+
+def titles_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
+    """Return the names of a board's models, those of methods as the papers write them."""
+    return {label: TITLES.get(name, name) for label, name in names_of(board, columns).items()}
 
 
 def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:
@@ -78,10 +93,13 @@ def table_html(board: Scoreboard, names: Names) -> str:
     rows = []
     for label, row in board.rows.items():
         cells = [
-            cell_html(figure, place, mark(label, verdict))
-            for figure, place, verdict in zip(row.figures, kinds, board.verdicts, strict=True)
+            cell_html(figure, place, mark(label, verdict), before)
+            for figure, place, verdict, before in zip(
+                row.figures, kinds, board.verdicts, row.start or repeat(None, len(kinds)), strict=True
+            )
         ]
-        rows.append(f"<tr>{model_html(names[label], row)}{''.join(cells)}</tr>")
+        heading = model_html(names[label], row, strongest=label == board.strongest)
+        rows.append(f"<tr>{heading}{''.join(cells)}</tr>")
     inside = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return html.table(inside, f"{board.task.title}: models by score", "cse-table cse-scores")
 
@@ -100,11 +118,11 @@ def heading_html(name: str, unit: str, first: str) -> str:
     )
 
 
-def model_html(name: str, row: Row) -> str:
+def model_html(name: str, row: Row, *, strongest: bool = False) -> str:
     """Return a row's heading: the model, and its seeds or the pooling of an untrained backbone."""
     shown, pooling = html.escape(name), row.pooling
     if pooling:
-        badge = '<span class="cse-badge">untrained</span>'
+        badge = f'<span class="cse-badge">{"strongest " if strongest else ""}untrained</span>'
         below = f"{badge} {html.escape(UNTRAINED[pooling].summary)}"
     elif len(row.seeds) > 1:
         own = "" if row.average is None else f": {row.average:.2f}"
@@ -124,16 +142,17 @@ def mark(label: str, verdict: Verdict) -> str:
     return "best" if label in verdict.best else "alike" if label in verdict.alike else ""
 
 
-def cell_html(figure: Figure | None, places: int, kind: str) -> str:
-    """Return a figure with its deviation, marked as `kind` visibly and for screen readers."""
+def cell_html(figure: Figure | None, places: int, kind: str, before: Figure | None = None) -> str:
+    """Return a figure with its deviation and that `before` training; `kind` is marked, also for screen readers."""
     if figure is None:
         return "<td>–</td>"
     sign = {"alike": '<span aria-hidden="true">≈ </span>'}.get(kind, "")
     said = f' <span class="cse-hidden">({MARKS[kind]})</span>' if kind else ""
     spread = "" if figure.deviation is None else f" <small>± {figure.deviation:.{places}f}</small>"
+    start = "" if before is None else f' <small class="cse-before">before {before.value:.{places}f}</small>'
     return (
         f'<td class="cse-{kind or "other"}" data-value="{figure.value!r}">{sign}<span class="cse-figure">'
-        f"{figure.value:.{places}f}</span>{spread}{said}</td>"
+        f"{figure.value:.{places}f}</span>{spread}{said}{start}</td>"
     )
 
 

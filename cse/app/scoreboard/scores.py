@@ -22,6 +22,10 @@ MEASURES = {  # name and unit of each score
     "alignment": ("alignment", "squared distance"), "uniformity": ("uniformity", "logarithm"),
     "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
 }  # fmt: skip
+TITLES = {  # names as the papers write them
+    "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP", "esimcse": "ESimCSE",
+    "consert": "ConSERT", "optiprompt": "OptiPrompt", "scpcse": "SCPCSE",
+}  # fmt: skip
 SIZES = ("pairs", "queries", "documents")
 Names = dict[str, str]  # the page's name of the model of each label
 
@@ -81,12 +85,15 @@ def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:
 
 
 def plain_row(row: Row) -> dict[str, Any]:
-    """Return a row as JSON values: a figure per column, its seeds, and the pooling of an untrained model."""
-    figures = [
-        figure and {"value": figure.value, "deviation": figure.deviation, "runs": figure.count}
-        for figure in row.figures
-    ]
-    return {"figures": figures, "seeds": list(row.seeds), "untrained": row.pooling, "shipped_seed": row.record.seed}
+    """Return a row as JSON values: a figure per column, also before training, seeds, pooling of an untrained model."""
+    figures, before = (
+        [figure and {"value": figure.value, "deviation": figure.deviation, "runs": figure.count} for figure in each]
+        for each in (row.figures, row.start)
+    )
+    return {
+        "figures": figures, "before_training": before, "seeds": list(row.seeds), "untrained": row.pooling,
+        "shipped_seed": row.record.seed,
+    }  # fmt: skip
 
 
 def protocol_lines(board: Scoreboard) -> list[str]:
