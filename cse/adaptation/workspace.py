@@ -16,8 +16,8 @@ import numpy as np
 from cse.adaptation.projected import MODEL_FILES
 from cse.errors import ArtefactError
 from cse.storage.replace import sweep
+from cse.storage.reservation import check_folder
 from cse.storage.writing import FolderKind, partial_folder, read_json, write_file, write_folder, write_json
-from cse.training.state import check_folder
 
 REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
 ADAPTED = FolderKind(

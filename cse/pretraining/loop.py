@@ -25,8 +25,8 @@ from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rat
 from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.output import read_record, removed_if_refused, reserve_output, save_model
 from cse.pretraining.setup import PretrainingSetup, prepare
-from cse.storage.reservation import reserved
-from cse.training.state import check_folder, load_state, save_state, start_accelerator
+from cse.storage.reservation import check_folder, reserved
+from cse.training.state import load_state, save_state, start_accelerator
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -16,8 +16,10 @@ from cse.models.names import location
 from cse.pretraining.config import MODEL_FOLDER
 from cse.storage.checksums import write_checksums
 from cse.storage.replace import sweep
+from cse.storage.reservation import check_folder
 from cse.storage.writing import read_json, write_folder, write_json
-from cse.training.state import STATE_FOLDER, check_folder, check_resume
+from cse.training.records import STATE_FOLDER
+from cse.training.state import check_resume
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

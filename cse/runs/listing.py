@@ -15,8 +15,7 @@ from cse.methods.serialise import to_json
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.names import CONFIG, record_file
 from cse.storage.writing import read_json
-from cse.training.output import RUN
-from cse.training.state import STATE_FOLDER
+from cse.training.records import RUN, STATE_FOLDER
 
 PARTIAL = ".partial"
 NUMBER = (int, float)

@@ -12,6 +12,13 @@ from cse.storage.replace import followed
 from cse.storage.writing import named_errors
 
 
+def check_folder(output: Path) -> None:
+    """Raise ValueError if `output` or a folder above it is a file."""
+    for path in (output, *output.absolute().parents):
+        if path.is_file():
+            raise ValueError(f"{path} is a file; give a folder as `output`")
+
+
 def hold(file: IO[Any], output: Path | None = None) -> None:
     """Lock a file of unfinished work until it is closed. Raises ValueError if another run has locked it.
 

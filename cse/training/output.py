@@ -16,7 +16,7 @@ from cse.models.config import DevScores
 from cse.models.names import record_file
 from cse.storage.checksums import verify
 from cse.storage.replace import sweep
-from cse.storage.reservation import hold, reserved
+from cse.storage.reservation import check_folder, hold, reserved
 from cse.storage.writing import (
     FolderKind,
     digest,
@@ -27,9 +27,10 @@ from cse.storage.writing import (
     write_folder,
     write_json,
 )
-from cse.training.state import STATE_FOLDER, check_folder, check_resume
+from cse.training.records import RUN, STATE_FOLDER
+from cse.training.state import check_resume
 
-BEST, RUN = "best", "run.json"
+BEST = "best"
 PUBLISHED = "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output
 AGAIN = "start the run again with `overwrite`"
 UNFINISHED = FolderKind(

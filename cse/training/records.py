@@ -1,4 +1,4 @@
-"""Records of a run: its state, the entries of its log, its summary."""
+"""Records of a run: its state, the entries of its log, its summary, and the names of the files that hold them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import NotRequired
 
     from cse.training.run import Run
+
+RUN, STATE_FOLDER = "run.json", "state"  # in the folder of an unfinished run: its mark, and its saved state
 
 
 class TrainingState(TypedDict):

@@ -21,11 +21,10 @@ from cse.storage.checksums import check_checksums, write_checksums
 from cse.storage.replace import recover
 from cse.storage.weights import check_finite
 from cse.storage.writing import write_folder
+from cse.training.records import STATE_FOLDER
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-STATE_FOLDER = "state"
 
 
 def start_accelerator(precision: str) -> Accelerator:
@@ -41,13 +40,6 @@ def start_accelerator(precision: str) -> Accelerator:
     AcceleratorState._reset_state()
     bound_kernels(256)
     return Accelerator(mixed_precision=precision)
-
-
-def check_folder(output: Path) -> None:
-    """Raise ValueError if `output` or a folder above it is a file."""
-    for path in (output, *output.absolute().parents):
-        if path.is_file():
-            raise ValueError(f"{path} is a file; give a folder as `output`")
 
 
 def save_state(
