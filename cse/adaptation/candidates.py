@@ -20,7 +20,7 @@ from cse.models.loading import load, on_torch
 from cse.models.names import Kind, ModelReference, resolve
 from cse.storage.writing import write_folder
 from cse.training.held_out import MOST as MOST_GUARDED
-from cse.training.held_out import held_out_score
+from cse.training.held_out import can_hold_out, held_out_score
 
 MOST_FITTED = 20_000  # texts of a projection
 LEAST_FITTED = 256  # texts that a projection is fitted on
@@ -129,15 +129,13 @@ class Trial:
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
         from cse.runs.api import train
-        from cse.training.held_out import LEAST, SHARE, WORDS
 
         output = self.place / "training"
         pooling = self.reference.recorded.pooling if self.reference.recorded else self.reference.pooling
-        long = sum(len(text.split()) >= WORDS for text in self.fit)
         batches = max(1, len(self.fit) * 4 // 5 // BATCH)
         record: dict[str, Any] = {
             "method": "simcse", "pooling": pooling, "seed": self.seed, "max_steps": steps, **SETTINGS,
-            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if long >= LEAST * SHARE else "none",
+            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(self.fit) else "none",
         }  # fmt: skip
 
         def watch(entry: Any) -> None:

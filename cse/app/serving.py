@@ -22,6 +22,8 @@ from cse.models.names import BUNDLED_NAMES
 if TYPE_CHECKING:
     import gradio as gr
 
+    from cse.app.training.trainings import Trainings
+
 HOST, PORT = "127.0.0.1", 7860
 BAD_DATA = 3
 TEMPORARY = "GRADIO_TEMP_DIR"
@@ -35,19 +37,21 @@ def build_app(
     pooling: str | None = None,
     models_root: Path | None = None,
     allow_hub: bool = False,
+    trainings: Trainings | None = None,
 ) -> gr.Blocks:
     """Build the app with a column per model, and the indexes of `scripts.build_index` to search.
 
     An index is a folder's path, or the address of a Milvus collection. `family` is that of published checkpoints among
     the models, `pooling` that of plain backbones. Visitors may add models to their own page: bundled ones, folders
-    under `models_root`, and hub ids, downloaded with `allow_hub`. Weights are read when a page needs them. Raises
-    `index.IndexFolderError` for an invalid index.
+    under `models_root`, and hub ids, downloaded with `allow_hub`. Weights are read when a page needs them. They may
+    train where `trainings` are given, which their owner closes. Raises `index.IndexFolderError` for an invalid index.
     """
     from cse.app.models.admission import Admission
     from cse.app.models.state import open_state
     from cse.app.page import page
 
-    return page(open_state(models, indexes, family, pooling, Admission(models_root, allow_hub)))
+    admission = Admission(models_root, allow_hub)
+    return page(open_state(models, indexes, family, pooling, admission), trainings)
 
 
 def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
@@ -155,16 +159,19 @@ def serve(options: argparse.Namespace) -> None:
 def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
-    from cse.app.server.hosts import PROXIES, audience, served_names
+    from cse.app.server.hosts import PROXIES, audience, is_own, served_names
+    from cse.app.training.rules import rules_of
+    from cse.app.training.trainings import Trainings
 
+    names = served_names(options.host, options.allow_host)
+    trainings = Trainings(rules_of(is_own(options.host, names, options.share), options.train))
     app = build_app(
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
-        options.allow_hub,
+        options.allow_hub, trainings,
     )  # fmt: skip
     name = f"[{options.host}]" if ":" in options.host else options.host  # for Gradio's URL
     for line in audience(options.host, options.port, options.share):
         sys.stderr.write(f"{line}\n")
-    names = served_names(options.host, options.allow_host)
     if names.public:  # otherwise all visitors would share the bounds of the proxy's address
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     try:
@@ -175,6 +182,7 @@ def serve_from(options: argparse.Namespace) -> None:
         while app.is_running:
             time.sleep(0.1)
     finally:
+        trainings.close()
         app.close(verbose=False)  # closes event streams, for which the server would wait
 
 
@@ -214,6 +222,10 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
     made.add_argument(
         "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
     )
+    made.add_argument(
+        "--train", action="store_true", default=os.environ.get("CSE_TRAIN") == "1",
+        help="visitors may train models, one at a time; allowed anyway where only this machine reaches the app",
+    )  # fmt: skip
     made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
     made.add_argument(
         "--precompute", action="store_true", help="write the first results of the bundled models, and exit"

@@ -79,6 +79,13 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.05},
 }
 
+BUNDLED_ROW = "bert-small"
+SHARED = "SimCSE's released scripts"  # of the defaults of TrainConfig
+SOURCES = {  # of the published rows; those of `BUNDLED_ROW` are this project's
+    "simcse": SHARED, "esimcse": "ESimCSE's released scripts", "consert": "ConSERT's released script",
+    "promptbert": "PromptBERT, appendix A", "optiprompt": "PromptBERT, appendix A", "dcpcse": "DCPCSE, Table 4",
+    "scpcse": "DCPCSE, appendix A", "conpvp": "ConPVP, Table 2",
+}  # fmt: skip
 
 # Variant -> the method whose published settings it has, and its differences from them.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -90,6 +97,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "conpvp-no-negative": ("conpvp", {}),
     "conpvp-no-prototypes": ("conpvp", {}),
 }
+
+
+def source_of(name: str, backbone: str, setting: str) -> str:
+    """Return where the value of a setting comes from that `preset` gives a method on a backbone's row."""
+    if setting not in PUBLISHED.get((name, False, backbone), {}):
+        return SHARED
+    return "chosen by this project on STS-B dev" if backbone == BUNDLED_ROW else SOURCES[name]
 
 
 def backbone_key(model_type: str, hidden: int) -> str:

@@ -21,7 +21,7 @@ to 83.8) while the concentration falls from 83.7 to 73.8, SimCSE 1.9 in 75 (84.0
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,13 +101,23 @@ def _concentration(rows: np.ndarray) -> float:
     return float(100 * (1 - effective_rank(rows) / min(len(rows) - 1, rows.shape[1])))
 
 
+def can_hold_out(texts: Sequence[str]) -> bool:
+    """True if there are enough long texts for `hold_out`."""
+    return len(_long(texts)) >= LEAST * SHARE
+
+
+def _long(texts: Iterable[str]) -> list[str]:
+    """The different texts of enough words, in their order."""
+    return list(dict.fromkeys(text for text in texts if len(text.split()) >= WORDS))
+
+
 def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
     """Split examples into those to train on and held-out texts: a fifth, at most 500, drawn by the seed.
 
     Texts of column "0" with six words or more are held out, each once, and no example with such a text is trained on.
     Raises ValueError if there are fewer than 20, or too few others.
     """
-    long = list(dict.fromkeys(text for text in _texts(examples) if len(text.split()) >= WORDS))
+    long = _long(_texts(examples))
     count = min(MOST, len(long) // SHARE)
     if count < LEAST:
         raise ValueError(

@@ -66,7 +66,7 @@ def served_names(host: str = "", allowed: Iterable[str] = ()) -> Names:
 def audience(host: str, port: int, share: bool) -> list[str]:
     """Return warnings about who can use a server on `host`; none if only this machine can."""
     lines = []
-    if host != "localhost" and not (is_address(host) and ipaddress.ip_address(host).is_loopback):
+    if not is_loopback(host):
         lines.append(
             f"Listening on {host}: everyone who can reach port {port} of this machine can use the app; there is no "
             f"password. It answers to addresses and to this machine's name; {OPTION} NAME adds others."
@@ -74,6 +74,16 @@ def audience(host: str, port: int, share: bool) -> list[str]:
     if share:
         lines.append("Sharing: everyone who has the public link can use the app; there is no password.")
     return lines
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach a server that listens on `host`."""
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def is_own(host: str, names: Names, share: bool) -> bool:
+    """True if a server is its owner's alone: nobody else reaches it, by an address, a link or a proxy."""
+    return is_loopback(host) and not (share or names.given or names.public)
 
 
 def hostname(header: str) -> str:

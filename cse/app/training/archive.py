@@ -1,0 +1,121 @@
+"""Models as .zip files: written to be taken away, and read from visitors, who may send anything."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from cse.adaptation.workspace import CANDIDATE
+from cse.app.training.process import CommandProcess
+from cse.models.names import CONFIG
+
+MOST_FILES, MOST_BYTES, DEEPEST = 200, 2_000_000_000, 4
+READ = (".json", ".safetensors")
+VOCABULARIES = ("vocab.txt", "merges.txt")
+EXPORT, PREFIX_CODE = "export", "sentence-transformers"
+PATIENCE = 300.0  # seconds of an export
+BLOCK = 2**20
+
+
+def add_export(model: Path, folder: Path) -> None:
+    """Write the folder `EXPORT` for a checkpoint without its backbone, which sentence-transformers cannot open.
+
+    Raises ValueError if the command fails.
+    """
+    from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config
+
+    if not CHECKPOINT.is_marked(model) or read_checkpoint_config(model).whole or (folder / EXPORT).exists():
+        return
+    process = CommandProcess(["export", str(model), "--to", PREFIX_CODE, "--output", EXPORT], folder)
+    if not process.ended(PATIENCE):
+        process.end()
+    if process.failure:
+        raise ValueError(process.failure)
+
+
+def write_archive(model: Path, target: Path, name: str) -> None:
+    """Write the folder of a model as a .zip with the one folder `name`; other models within it are left out."""
+    exported = model.with_name(EXPORT)
+    source = exported if exported.is_dir() else model
+    partial = target.with_suffix(".writing")
+    try:
+        with zipfile.ZipFile(partial, "w") as archive:  # weights do not compress
+            for path in sorted(source.rglob("*")):
+                inside = path.relative_to(source)
+                if path.is_file() and inside.parts[0] != CANDIDATE:
+                    archive.write(path, f"{name}/{inside.as_posix()}")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def unpack_model(archive: Path, folder: Path) -> Path:
+    """Unpack the model in a .zip to an empty folder and return its own folder within.
+
+    Only .json and .safetensors files and vocabularies are read; all others stay in the archive. Raises ValueError for
+    a file that is no .zip, that has links, too many files or too large ones, or that has no model; nothing is left then.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            wanted = [each for each in checked_members(opened.infolist()) if is_read(each.filename)]
+            left = MOST_BYTES
+            for member in wanted:
+                left -= unpack_member(opened, member, folder.joinpath(*PurePosixPath(member.filename).parts), left)
+        return model_in(folder)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ValueError(f"The file cannot be read as a .zip ({error}); pack the model's folder again.") from error
+    except (ValueError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def checked_members(members: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """Return the files of an archive. Raises ValueError for links, paths to the outside, and beyond the bounds."""
+    if len(members) > MOST_FILES:
+        raise ValueError(f"The archive has {len(members):,} entries; a model has at most {MOST_FILES}.")
+    if (total := sum(each.file_size for each in members)) > MOST_BYTES:
+        raise ValueError(f"The archive unpacks to {total / 1e9:.1f} GB; give at most {MOST_BYTES / 1e9:g} GB.")
+    for each in members:
+        kind, path = stat.S_IFMT(each.external_attr >> 16), PurePosixPath(each.filename)
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise ValueError(f"The archive has a link or device, {each.filename[:80]!r}; pack plain files alone.")
+        if path.is_absolute() or ".." in path.parts or "\\" in each.filename or ":" in each.filename:
+            raise ValueError(f"The archive has the path {each.filename[:80]!r}, which leads out of it; pack it again.")
+        if len(path.parts) > DEEPEST:
+            raise ValueError(f"The archive has folders deeper than {DEEPEST}; pack the model's own folder.")
+    return [each for each in members if not each.is_dir()]
+
+
+def is_read(name: str) -> bool:
+    """True for the files that opening a model reads."""
+    path = PurePosixPath(name)
+    hidden = any(part.startswith((".", "__")) for part in path.parts)  # what systems add
+    return not hidden and (path.suffix in READ or path.name in VOCABULARIES)
+
+
+def unpack_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, most: int) -> int:
+    """Write a file of an archive and return its bytes. Raises ValueError beyond `most`, whatever the archive says."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    size = 0
+    with opened.open(member) as source, target.open("xb") as file:
+        while block := source.read(BLOCK):
+            size += len(block)
+            if size > most:
+                raise ValueError(f"The archive unpacks to more than {MOST_BYTES / 1e9:g} GB.")
+            file.write(block)
+    return size
+
+
+def model_in(folder: Path) -> Path:
+    """Return the outermost folder with a configuration and weights. Raises ValueError if there is none."""
+    found = sorted(folder.rglob(CONFIG), key=lambda path: len(path.parts))
+    if not found:
+        raise ValueError(f"The archive has no {CONFIG}; pack the folder of a model.")
+    place = found[0].parent
+    if not list(place.glob("*.safetensors")):
+        raise ValueError("The archive has no weights as .safetensors; pickled weights are never opened.")
+    return place

@@ -1,0 +1,64 @@
+"""The form of the Train tab: the method, the name of the result, the buttons, and the settings folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from cse.app.drawing import html
+from cse.app.training.request import ADAPT, LONGEST_NAME
+from cse.app.training.rules import Rules
+from cse.app.training.settings import given, setting_fields
+from cse.models.names import BACKBONE
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+
+METHODS = {
+    ADAPT: "Adapt (recommended): tries what helps on such text and keeps your model if nothing does",
+    "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrainForm:
+    """The fields of a request, and the buttons; `said` is the line under them."""
+
+    method: gr.Radio
+    fields: Sequence[gr.components.Component]
+    start: gr.Button
+    stop: gr.Button
+    resume: gr.Button
+    said: gr.HTML
+
+    @staticmethod
+    def values(method: str, name: str, start: str, minutes: float, *settings: Any) -> dict[str, Any]:
+        """Return the values of the `fields` by what `checked` calls them."""
+        return {"method": method, "name": name, "start": start, "minutes": minutes, "settings": given(settings)}
+
+
+def train_form(state: AppState, rules: Rules) -> TrainForm:
+    """Add the form."""
+    method = gr.Radio([(said, name) for name, said in METHODS.items()], value=ADAPT, label="Method")
+    name = gr.Textbox(label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
+    with gr.Row():
+        start = gr.Button("Train", variant="primary", scale=2, min_width=140)
+        stop = gr.Button("Stop", scale=1, min_width=90, interactive=False)
+        resume = gr.Button("Resume", scale=1, min_width=90, interactive=False)
+    said = gr.HTML("", apply_default_css=False, elem_id="train-said")
+    with gr.Accordion("Settings: the published ones, unless you change them", open=False):
+        origin = gr.Dropdown(
+            state.admission.offered(), value=BACKBONE, label="Model to start from", allow_custom_value=True,
+            info="A backbone or sentence model; Adapt takes a trained model, too.",
+        )  # fmt: skip
+        minutes = gr.Slider(
+            1, rules.minutes, min(30, rules.minutes), step=1, label="Minutes at most",
+            info="Adapt leaves out what does not fit; any other method ends there.",
+        )  # fmt: skip
+        with gr.Row():
+            fields = setting_fields(method)
+    gr.HTML(html.hint(rules.promise), apply_default_css=False)
+    return TrainForm(method, [method, name, origin, minutes, *fields], start, stop, resume, said)

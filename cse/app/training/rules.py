@@ -1,0 +1,53 @@
+"""Who may train and open own checkpoints on a server, and how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OPTION, VARIABLE = "--train", "CSE_TRAIN"
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Whether visitors may train (`allowed`), and bounds; `own`: the server is its only visitor's.
+
+    `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of everyone,
+    `run_bytes` the size of a run's folder, `kept` the seconds that one stays after its last use.
+    """
+
+    allowed: bool = False
+    own: bool = False
+    texts: int = 5_000
+    minutes: int = 15
+    runs: int = 2
+    all_runs: int = 6
+    run_bytes: int = 2**30
+    kept: float = 2 * HOUR
+
+    @property
+    def promise(self) -> str:
+        """The bounds in words."""
+        kept = "until it stops" if self.kept > 24 * HOUR else f"for {self.kept / HOUR:.0f} hours after their last use"
+        return (
+            f"Up to {self.texts:,} texts and {self.minutes} minutes a run, one run at a time. The server keeps your "
+            f"newest {self.runs} runs {kept}: download what you want to keep."
+        )
+
+
+CLOSED = Rules()
+GUESTS = Rules(allowed=True)
+OWN = Rules(
+    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, run_bytes=8 * 2**30, kept=10_000 * HOUR
+)  # fmt: skip
+REFUSED = (
+    f"This server does not train models. Its owner can allow it with the option {OPTION} (or {VARIABLE}=1 in its "
+    "environment); on your own computer, start the app without --host and --share, and this tab trains."
+)
+
+
+def rules_of(own: bool, train: bool) -> Rules:
+    """Return the rules of a server: its owner's alone, or open to guests who may `train` or not."""
+    if own:
+        return OWN
+    return GUESTS if train else CLOSED

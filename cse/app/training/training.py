@@ -1,0 +1,158 @@
+"""One training of a visitor: its folder, its process, and what is known of it so far."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+from cse.app.models.models import error_line
+from cse.app.training.archive import add_export, write_archive
+from cse.app.training.changes import Changes, Comparison
+from cse.app.training.outcome import Made, Outcome, outcome_of
+from cse.app.training.process import CommandProcess
+from cse.app.training.progress import Progress, read_progress
+from cse.app.training.request import MODEL, TrainingRequest
+from cse.storage.writing import partial_folder
+
+log = logging.getLogger(__name__)
+POLL = 1.0  # seconds between two looks at the process
+GRACE = 120.0  # seconds beyond its minutes, in which an adaptation ends by itself
+
+
+class State(str, Enum):
+    """States of a training."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+class Training:
+    """A training in a private `folder`; `progress`, `changes`, `failure` and `outcome` are the newest known."""
+
+    def __init__(self, request: TrainingRequest, folder: Path, most_bytes: int, expected: float | None = None) -> None:
+        """Write the texts; `expected` are the seconds that it is estimated to take. Raises OSError if it cannot."""
+        self.request, self.folder, self.expected = request, folder, expected
+        self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
+        self.lines: Sequence[str] = ()
+        self.progress, self.changes = Progress(), Changes()
+        self.outcome: Outcome | None = None
+        self.process: CommandProcess | None = None
+        self.used = 0.0  # by the clock of `Trainings`
+        self._most_bytes, self._stopping, self._lock = most_bytes, Event(), Lock()
+        self._comparison = Comparison.of(request.start, request.texts, request.labels)
+        self._compared = 0  # time of the checkpoint that `changes` are of
+        self._thread: Thread | None = None
+        request.write_texts(folder)
+        (folder / "temporary").mkdir()
+
+    @property
+    def running(self) -> bool:
+        """True while its process works."""
+        return self.state is State.RUNNING
+
+    @property
+    def resumable(self) -> bool:
+        """True if it was stopped, or failed, before its time was over."""
+        return self.state in (State.STOPPED, State.FAILED) and self.seconds < 60 * self.request.minutes
+
+    def begin(self) -> None:
+        """Start the process, or continue what an earlier one left. Raises ValueError if it runs or is over."""
+        with self._lock:
+            if not self.resumable:
+                raise ValueError("This training runs already, or is over; start another one.")
+            begun = partial_folder(self.folder / MODEL).exists()
+            self._stopping.clear()
+            self.state, self.failure = State.RUNNING, ""
+        words = [*self.request.words(), *(["--resume"] if begun else [])]
+        self._thread = Thread(target=self._run, args=(words,), name="training", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the process soon; the training can be resumed."""
+        self._stopping.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end of the process; return True if it has ended."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+        return not self.running
+
+    def delete(self) -> None:
+        """End the process and delete the folder."""
+        self.stop()
+        self.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def archive(self, made: Made) -> Path:
+        """Return a .zip of a model that it made, written at the first call. Raises OSError if it cannot."""
+        target = self.folder / f"{self.request.slug if made.folder.name == MODEL else made.folder.name}.zip"
+        with self._lock:
+            if not target.is_file():
+                write_archive(made.folder, target, target.stem)
+        return target
+
+    def _run(self, words: list[str]) -> None:
+        try:
+            failure = self._watched(words)
+            state = State.STOPPED if self._stopping.is_set() else State.FAILED if failure else State.FINISHED
+            if state is State.FINISHED:
+                self._finish()
+            self.failure, self.state = "" if state is State.STOPPED else failure, state
+        except Exception as error:  # the thread has no caller to raise to
+            if not isinstance(error, (ValueError, OSError)):
+                log.exception("a training failed")
+            self.failure, self.state = error_line(error), State.FAILED
+
+    def _watched(self, words: Sequence[str]) -> str:
+        """Run a command to its end, and return why it failed; empty if it did not."""
+        began, earlier = time.monotonic(), self.seconds
+        self.process = process = CommandProcess(words, self.folder)
+        reason = ""
+        while not process.ended(POLL):
+            self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
+            self._look()
+            reason = self._reason_to_end()
+            if reason or self._stopping.is_set():
+                process.end()
+        self._look()
+        return error_line(ValueError(reason or process.failure)) if reason or process.failure else ""
+
+    def _look(self) -> None:
+        """Read the progress, and compare the best checkpoint with the start if there is a new one."""
+        self.progress = read_progress(self.folder) or self.progress
+        best = self.progress.best
+        with suppress(ValueError, OSError):  # replaced or published at this moment
+            if best is not None and (written := best.stat().st_mtime_ns) != self._compared:
+                self.changes, self._compared = self._comparison.with_model(best), written
+
+    def _reason_to_end(self) -> str:
+        """Return why the process has to end now; empty if it may go on."""
+        if self.seconds > 60 * self.request.minutes + GRACE:
+            return f"It took longer than the {self.request.minutes:g} minutes that it was given; give fewer texts."
+        if size_of(self.folder) > self._most_bytes:
+            return f"It wrote more than the {self._most_bytes / 1e9:.1f} GB that a run may take on this server."
+        return ""
+
+    def _finish(self) -> None:
+        made = outcome_of(self.request, self.folder, None).models
+        if made:
+            add_export(made[0].folder, self.folder)
+            self.changes = self._comparison.with_model(made[0].folder)
+        self.outcome = outcome_of(self.request, self.folder, self.changes)
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of the files in a folder, those that vanish meanwhile left out."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_size
+    return total

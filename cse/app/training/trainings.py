@@ -1,0 +1,156 @@
+"""The trainings of all visitors, by each one's secret key: one runs at a time, and their number and age are bounded."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from cse.app.models.own_corpora import KEY
+from cse.app.training.request import TrainingRequest
+from cse.app.training.rules import CLOSED, Rules
+from cse.app.training.training import Training
+from cse.storage.writing import named_errors
+
+ROOM = 2**29  # bytes that the disk must have left
+FOLDER = "GRADIO_TEMP_DIR"  # the variable with the server's run folder
+
+
+class Trainings:
+    """Trainings in memory, their folders in the server's run folder; thread-safe."""
+
+    def __init__(self, rules: Rules = CLOSED, root: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """`root` is where their folder is made, at the first training; by default the server's run folder."""
+        self.rules, self._root, self._clock = rules, root, clock
+        self._owned: dict[str, list[Training]] = {}  # oldest first
+        self._folder: Path | None = None
+        self._lock = Lock()
+
+    def of(self, key: Any) -> list[Training]:
+        """Return the trainings of a key, the newest first."""
+        with self._lock:
+            self._sweep()
+            found = self._owned.get(key, []) if isinstance(key, str) else []
+            for training in found:
+                training.used = self._clock()
+            return found[::-1]
+
+    def newest(self, key: Any) -> Training | None:
+        """Return the newest training of a key, or None."""
+        return next(iter(self.of(key)), None)
+
+    def begin(self, key: Any, request: TrainingRequest, expected: float | None = None) -> Training:
+        """Start a training. Raises ValueError for an invalid key, while another one runs, and without room on the disk.
+
+        Beyond the bounds the visitor's oldest training is deleted, and then the oldest of all.
+        """
+        if not isinstance(key, str) or not KEY.fullmatch(key):
+            raise ValueError("This page has no key to keep a training under; reload it.")
+        with self._lock:
+            self._sweep()
+            self._check_idle(key)
+            self._make_room(key)
+            training = self._written(request, expected)
+            training.begin()
+            self._owned.setdefault(key, []).append(training)
+            return training
+
+    def resume(self, key: Any) -> Training:
+        """Continue the newest training of a key. Raises ValueError if there is none, and while another one runs."""
+        training = self.newest(key)
+        with self._lock:
+            if training is None:
+                raise ValueError("There is no training of yours to resume; start one.")
+            self._check_idle(str(key))
+            training.begin()
+            return training
+
+    def stop(self, key: Any) -> None:
+        """End the newest training of a key soon."""
+        if (training := self.newest(key)) is not None:
+            training.stop()
+
+    def archive(self, key: Any, name: Any) -> Path:
+        """Return a .zip of the model of that name, by the newest training of a key. Raises ValueError without one."""
+        training = self.newest(key)
+        made = training.outcome.models if training is not None and training.outcome else ()
+        chosen = next((each for each in made if each.name == name), None)
+        if training is None or chosen is None:
+            raise ValueError("There is no such model of yours on this server any more; train it again.")
+        return training.archive(chosen)
+
+    def forget(self, key: Any) -> None:
+        """Delete all trainings of a key and their files."""
+        with self._lock:
+            found = self._owned.pop(key, []) if isinstance(key, str) else []
+        for training in found:
+            training.delete()
+
+    def close(self) -> None:
+        """End all processes and delete all files."""
+        with self._lock:
+            for key in list(self._owned):
+                for training in self._owned.pop(key):
+                    training.delete()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder = None
+
+    def _all(self) -> list[tuple[str, Training]]:
+        """Return the trainings that do not run, the least recently used first."""
+        found = [(key, each) for key, own in self._owned.items() for each in own if not each.running]
+        return sorted(found, key=lambda item: item[1].used)
+
+    def _check_idle(self, key: str) -> None:
+        for owner, own in self._owned.items():
+            for training in own:
+                if training.running:
+                    whose = "Your training" if owner == key else "The training of another visitor"
+                    raise ValueError(f"{whose} is running, and this server runs one at a time; wait or stop yours.")
+
+    def _make_room(self, key: str) -> None:
+        own = self._owned.get(key, [])
+        while len(own) >= self.rules.runs:
+            own.pop(0).delete()
+        while len(others := self._all()) >= self.rules.all_runs:
+            self._delete(*others[0])
+        place = self._place()
+        if (free := shutil.disk_usage(place).free) < ROOM:
+            raise ValueError(f"The server's disk has {free / 1e6:.0f} MB left; a training needs {ROOM / 1e6:.0f} MB.")
+
+    def _delete(self, key: str, training: Training) -> None:
+        training.delete()
+        self._owned[key].remove(training)
+        if not self._owned[key]:
+            del self._owned[key]
+
+    def _sweep(self) -> None:
+        for key, training in self._all():
+            if self._clock() - training.used > self.rules.kept:
+                self._delete(key, training)
+
+    def _place(self) -> Path:
+        """Return the folder of all trainings."""
+        if self._folder is None:
+            within = self._root or Path(os.environ.get(FOLDER) or tempfile.gettempdir())
+            self._folder = Path(tempfile.mkdtemp(prefix="cse-training-", dir=within))
+        return self._folder
+
+    def _written(self, request: TrainingRequest, expected: float | None) -> Training:
+        """Return a training whose texts are written. Raises OSError, and leaves nothing, if they cannot be."""
+        folder = self._place() / secrets.token_hex(16)  # not guessable: the server serves files of its run folder
+        folder.mkdir()
+        try:
+            with named_errors(Path("The texts"), "server"):
+                training = Training(request, folder, self.rules.run_bytes, expected)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        training.used = self._clock()
+        return training

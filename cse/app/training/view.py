@@ -1,0 +1,145 @@
+"""A training as HTML: its state, curves, the texts whose neighbours change, and what to conclude at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cse.app.drawing import html
+from cse.app.drawing.curve import curve_svg
+from cse.app.training.changes import Changes
+from cse.app.training.estimate import in_words
+from cse.app.training.outcome import Outcome
+from cse.app.training.training import State, Training
+
+EMPTY = "Choose a corpus above and a method, and press Train. The curves and the result are shown here."
+GUARD = (
+    "The guard's score is the concentration of held-out texts. It shows a collapse; it does not show which of two sound "
+    "models is better."
+)
+UNGUARDED = (
+    "No text is held out: that needs 100 different texts of six words or more. So nothing guards this run but its loss."
+)
+LEAD = {True: "Better", False: "No better than its start", None: "Not proved better"}
+
+
+def training_html(training: Training) -> str:
+    """Return the state, the curves and the outcome of a training."""
+    parts = [state_html(training), curves_html(training)]
+    if training.outcome is not None:
+        parts.insert(0, outcome_html(training.outcome))
+    return f'<div class="cse-training">{"".join(parts)}{lines_html(training.lines)}</div>'
+
+
+def state_html(training: Training) -> str:
+    """Return a line on the state, and a bar of the steps."""
+    progress, request = training.progress, training.request
+    title = html.escape(f"{request.name}: {request.method} on {request.corpus} ({len(request.texts):,} texts)")
+    share = progress.step / progress.steps if progress.steps else 0.0
+    bar = html.bar(share) if training.state is not State.FINISHED else ""
+    failed = html.alert(training.failure) if training.failure else ""
+    said = html.escape(state_words(training))
+    return f'<h3>{title}</h3><p role="status">{said}</p>{failed}{bar}'
+
+
+def state_words(training: Training) -> str:
+    """Return the state in words."""
+    progress = training.progress
+    steps = f"step {progress.step:,} of {progress.steps:,}" if progress.steps else "no step yet"
+    match training.state:
+        case State.RUNNING:
+            return f"Training: {steps}{left_words(training)}."
+        case State.STOPPED:
+            return f"Stopped at {steps}. Resume goes on from the last evaluation."
+        case State.FAILED:
+            return f"Failed at {steps}."
+    return f"Finished: {progress.step:,} steps, {minutes(training.seconds)} in all."
+
+
+def left_words(training: Training) -> str:
+    """Return the time that is left, by the measured steps if there are enough, else by the estimate."""
+    progress = training.progress
+    if progress.step >= 3 and progress.seconds_left is not None and training.request.method != "adapt":
+        return f", {in_words(progress.seconds_left)} left by the steps so far"
+    if training.expected is None:
+        return ""
+    left = training.expected - training.seconds
+    return f", {in_words(left)} left by the estimate" if left > 0 else ", longer than estimated"
+
+
+def minutes(seconds: float) -> str:
+    """Return a measured duration."""
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.1f} minutes"
+
+
+def curves_html(training: Training) -> str:
+    """Return the curves of the loss, and of the guard's score with the score of its start as a line."""
+    progress = training.progress
+    if not progress.losses:
+        return ""
+    curves = [curve_svg("Loss", progress.losses, progress.steps)]
+    if progress.scores:
+        level = None if progress.start is None else ("start", progress.start)
+        curves.append(curve_svg("Guard's score", progress.scores, progress.steps, level))
+    note = html.hint(GUARD if training.request.guarded else UNGUARDED)
+    return f'<div class="cse-curves">{"".join(curves)}</div>{note}'
+
+
+def lines_html(lines: Sequence[str]) -> str:
+    """Return the messages of the command, folded."""
+    if not lines:
+        return ""
+    inside = html.escape("\n".join(lines))
+    return f'<details class="cse-messages"><summary>Messages of the command</summary><pre>{inside}</pre></details>'
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """Return what to conclude, as large whether it is good or not, with the scores of an adaptation."""
+    names = " and ".join(f"“{made.name}”" for made in outcome.models)
+    added = f" {names} {'is a column' if len(outcome.models) == 1 else 'are columns'} of this page now." if names else ""
+    scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
+    return (
+        f'<div class="cse-card cse-outcome"><h2>{LEAD[outcome.better]}</h2><p>{html.escape(outcome.sentence)}</p>'
+        f"<p>{html.escape(added)}</p>{scores}</div>"
+    )
+
+
+def scores_html(rows: Sequence[Sequence[str]], explained: str) -> str:
+    """Return the table of scores under its header."""
+    header, *others = rows
+    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in others)
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return html.table(inside, "Scores of the candidates") + html.hint(explained)
+
+
+def changes_html(training: Training) -> str:
+    """Return the texts whose nearest ones differ most between the start and the newest model."""
+    changes = training.changes
+    if not changes.compared:
+        return ""
+    newest = "the result" if training.outcome else "the best evaluation so far"
+    shares = changes.neighbours
+    labels = (
+        f" Nearest texts with the same label: {shares[0]:.1f} % at the start, {shares[1]:.1f} % now." if shares else ""
+    )
+    note = f"{changes.compared:,} texts of the corpus by the start and by {newest}.{labels}"
+    if not changes.texts:
+        return html.hint(f"No text has other neighbours: {note}")
+    rows = "".join(map(change_row, changes.texts))
+    head = '<thead><tr><th scope="col">Text</th><th scope="col">Before</th><th scope="col">Now</th></tr></thead>'
+    table = html.table(f"{head}<tbody>{rows}</tbody>", "Texts whose neighbours change", "cse-table cse-changed")
+    return f'<h3 class="cse-heading">Texts whose neighbours change most</h3>{html.hint(note)}{table}'
+
+
+def change_row(change: dict[str, Any]) -> str:
+    """Return a text with its nearest ones before and now; those that are new are marked."""
+    before, after = ("".join(neighbours(change, each)) for each in (("before", "after"), ("after", "before")))
+    return f'<tr><th scope="row">{html.shortened(change["text"])}</th><td>{before}</td><td>{after}</td></tr>'
+
+
+def neighbours(change: dict[str, Any], sides: tuple[str, str]) -> list[str]:
+    """Return the nearest texts of one side, those that the other side lacks in bold."""
+    shown, other = (change[side] for side in sides)
+    marked = [html.shortened(text) if text in other else f"<b>{html.shortened(text)}</b>" for text in shown]
+    return ["<ol>", *(f"<li>{text}</li>" for text in marked), "</ol>"]
