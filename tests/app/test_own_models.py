@@ -1,0 +1,93 @@
+"""Archives that visitors send are read within bounds, and nothing of a bad one is left; what was trained is judged."""
+
+import stat
+import zipfile
+
+import pytest
+
+from cse.app.training import archive
+from cse.app.training.archive import unpack_model
+from cse.app.training.outcome import conclusion
+
+CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
+
+
+def packed(path, *members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, content in members:
+            opened.writestr(name, content)
+    return path
+
+
+def link(name):
+    member = zipfile.ZipInfo(name)
+    member.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return member
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ([("../config.json", b"{}"), WEIGHTS], "leads out of it"),
+        ([("/etc/config.json", b"{}"), WEIGHTS], "leads out of it"),
+        ([("C:\\config.json", b"{}"), WEIGHTS], "leads out of it"),
+        ([CONFIG, (link("m/model.safetensors"), b"/etc/passwd")], "a link or device"),
+        ([CONFIG, ("m/model.safetensors", bytes(2000))], "unpacks to"),
+        ([(f"m/{number}.json", b"") for number in range(archive.MOST_FILES + 1)], "has 201 entries"),
+        ([("a/b/c/d/e.json", b"{}")], "folders deeper"),
+        ([WEIGHTS], "has no config.json"),
+        ([CONFIG, ("m/pytorch_model.bin", b"pickle")], "pickled weights are never opened"),
+        ([CONFIG, WEIGHTS, WEIGHTS], "exists"),
+    ],
+)  # fmt: skip
+def test_a_bad_archive_is_refused_in_one_line_and_leaves_nothing(tmp_path, monkeypatch, members, reason):
+    monkeypatch.setattr(archive, "MOST_BYTES", 1000)
+    with pytest.warns(UserWarning, match="Duplicate") if "exists" in reason else _nothing():
+        path = packed(tmp_path / "x.zip", *members)
+    with pytest.raises((ValueError, OSError), match=reason) as error:
+        unpack_model(path, tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert [each.name for each in tmp_path.iterdir()] == ["x.zip"]
+
+
+def _nothing():
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def test_a_file_that_is_no_archive_or_lies_about_its_size_is_refused(tmp_path, monkeypatch):
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(b"PK no archive")
+    with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
+        unpack_model(bad, tmp_path / "out")
+    packed(bad, CONFIG, ("m/model.safetensors", bytes(5000)))
+    content = bad.read_bytes().replace((5000).to_bytes(4, "little"), (50).to_bytes(4, "little"))
+    bad.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
+        unpack_model(bad, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):
+    others = [("m/run.py", b"x"), ("m/x.bin", b"x"), ("m/.hidden.json", b"x"), ("__MACOSX/m/config.json", b"x")]
+    path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS, ("m/1_Pooling/config.json", b"{}"), ("m/vocab.txt", b"a"), *others)
+    assert unpack_model(path, tmp_path / "out") == tmp_path / "out" / "m"
+    found = sorted(each.relative_to(tmp_path / "out").as_posix() for each in (tmp_path / "out").rglob("*.*"))
+    assert found == ["m/1_Pooling/config.json", "m/config.json", "m/model.safetensors", "m/vocab.txt"]
+
+
+@pytest.mark.parametrize(
+    ("dev", "neighbours", "better", "said"),
+    [
+        ({"start": 70.0, "best": 90.0}, (78.1, 48.1), False, "No better than its start on the labels"),
+        ({"start": 70.0, "best": 60.0}, (78.1, 80.4), True, "80.4 % of the nearest texts have the text's label"),
+        ({"start": 70.0, "best": 70.0}, None, False, "the guard's score is 70.0 at best, 70.0 before"),
+        ({"start": 70.0, "best": 70.1}, None, None, "That does not prove a better model"),
+        ({}, None, None, "Nothing shows whether it is better"),
+    ],
+)
+def test_a_result_is_judged_by_labels_before_the_guard_which_proves_nothing(dev, neighbours, better, said):
+    found = conclusion(dev, neighbours)
+    assert found[0] is better
+    assert said in found[1]
