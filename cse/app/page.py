@@ -1,4 +1,4 @@
-"""The page: a heading, the models, six tabs and the endpoints."""
+"""The page: a heading, the models, seven tabs and the endpoints."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.uploads import AGE
+from cse.app.train_tab.tab import train_tab
+from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
@@ -44,8 +46,11 @@ CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 STATIC = Path(__file__).parent / "static"
 
 
-def page(state: AppState) -> gr.Blocks:
-    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening."""
+def page(state: AppState, trainings: Trainings | None = None) -> gr.Blocks:
+    """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening.
+
+    Visitors may train where `trainings` are given that allow it.
+    """
     opening = read_opening(state.models)
     keep_maps(state, opening)
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
@@ -71,14 +76,18 @@ def page(state: AppState) -> gr.Blocks:
                 linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, [results_tab(state)]
+            with gr.Tab("Train", id="train") as tab:
+                training = train_tab(state, trainings or Trainings(), bar, strip)
+                linked["train"] = tab, training.linked
         answers = add_endpoints(state)
         for name, (tab, contents) in linked.items():
             with tab:
                 take_section(state, answers, takes_of(name, contents, state))
-        rerun(added, pair.run)
+        rerun((*added, *training.changed), pair.run)
         copy_button()
         opened = known(blocks, key)
         bar.resume(opened.then)
+        training.resume(opened.then)
         link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps))
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     blocks.queue(api_open=False, max_size=MAX_WAITING)

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +11,11 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.app.training import training as module
-from cse.app.training import trainings as store
 from cse.app.training.archive import unpack_model
-from cse.app.training.request import TrainingRequest, checked
-from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
+from cse.app.training.request import checked
+from cse.app.training.rules import OWN
 from cse.app.training.training import State
 from cse.app.training.trainings import Trainings
-from cse.app.validation import FieldError
 from cse.runs.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
@@ -79,7 +76,7 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     assert training.changes.compared == len(TEXTS)
     with zipfile.ZipFile(trainings.archive(ONE, made.name)) as archive:
         assert {name.partition("/")[0] for name in archive.namelist()} == {"pets-b"}
-    opened = unpack_model(trainings.archive(ONE, made.name), tmp_path / "unpacked")
+    opened = unpack_model(trainings.archive(ONE, made.name), tmp_path / "unpacked", 10**8)
     np.testing.assert_array_equal(cse.load(str(opened)).encode(SENTENCES), cse.load(str(whole)).encode(SENTENCES))
     for path in ("whole", "unpacked"):
         __import__("shutil").rmtree(tmp_path / path)

@@ -43,6 +43,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (0, "The tokens", "tokens", ("sentence", "k", "share")),
         (1, "The template lab", "template", ("template", "sentence")),
     ),
+    "train": (),
     "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
     "probe": (
         (0, "What the changes move", "changes", ("sentence",)),

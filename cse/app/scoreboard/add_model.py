@@ -33,12 +33,17 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
         raise ValueError(f"{Path(model).name} is on your page already.")
     taken = [column.name for column in models.columns]
     column = Column(free_name((Path(model).name, requested, f"{requested} again"), taken), *reading, added=requested)
-    models.added.add(column)
-    answer = models.apply(description, [column])[column.name]
+    return column, described(state, column)
+
+
+def described(state: AppState, column: Column) -> Description:
+    """Add a column to the current visitor's page and describe it. Raises ValueError, and adds nothing, if it fails."""
+    state.models.added.add(column)
+    answer = state.models.apply(description, [column])[column.name]
     if isinstance(answer, Failure):
-        models.added.remove(column)
+        state.models.added.remove(column)
         raise ValueError(f"{column.name} was not added: {answer.reason}")
-    return column, answer
+    return answer
 
 
 def add_model_row(state: AppState, strip: Run) -> Any:

@@ -1,1 +1,1 @@
-"""Training on the server: a visitor's runs, each a process of its own, and the tab that shows them."""
+"""Training on the server: the runs of visitors, each a process of its own, and the models that they send."""

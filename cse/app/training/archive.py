@@ -12,7 +12,7 @@ from cse.adaptation.workspace import CANDIDATE
 from cse.app.training.process import CommandProcess
 from cse.models.names import CONFIG
 
-MOST_FILES, MOST_BYTES, DEEPEST = 200, 2_000_000_000, 4
+MOST_FILES, DEEPEST = 200, 4
 READ = (".json", ".safetensors")
 VOCABULARIES = ("vocab.txt", "merges.txt")
 EXPORT, PREFIX_CODE = "export", "sentence-transformers"
@@ -52,16 +52,16 @@ def write_archive(model: Path, target: Path, name: str) -> None:
         partial.unlink(missing_ok=True)
 
 
-def unpack_model(archive: Path, folder: Path) -> Path:
-    """Unpack the model in a .zip to an empty folder and return its own folder within.
+def unpack_model(archive: Path, folder: Path, most: int) -> Path:
+    """Unpack the model in a .zip of at most `most` bytes to an empty folder and return its own folder within.
 
     Only .json and .safetensors files and vocabularies are read; all others stay in the archive. Raises ValueError for
-    a file that is no .zip, that has links, too many files or too large ones, or that has no model; nothing is left then.
+    a file that is no .zip, that has links, too many or too large files, or no model; nothing is left then.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            wanted = [each for each in checked_members(opened.infolist()) if is_read(each.filename)]
-            left = MOST_BYTES
+            wanted = [each for each in checked_members(opened.infolist(), most) if is_read(each.filename)]
+            left = most
             for member in wanted:
                 left -= unpack_member(opened, member, folder.joinpath(*PurePosixPath(member.filename).parts), left)
         return model_in(folder)
@@ -73,12 +73,15 @@ def unpack_model(archive: Path, folder: Path) -> Path:
         raise
 
 
-def checked_members(members: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+def checked_members(members: Sequence[zipfile.ZipInfo], most: int) -> list[zipfile.ZipInfo]:
     """Return the files of an archive. Raises ValueError for links, paths to the outside, and beyond the bounds."""
     if len(members) > MOST_FILES:
         raise ValueError(f"The archive has {len(members):,} entries; a model has at most {MOST_FILES}.")
-    if (total := sum(each.file_size for each in members)) > MOST_BYTES:
-        raise ValueError(f"The archive unpacks to {total / 1e9:.1f} GB; give at most {MOST_BYTES / 1e9:g} GB.")
+    if (total := sum(each.file_size for each in members)) > most:
+        raise ValueError(f"The archive unpacks to {total / 1e9:.1f} GB; give at most {most / 1e9:.1f} GB.")
+    names = [each.filename for each in members]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"The archive has {twice[:80]!r} twice; pack the model's folder again.")
     for each in members:
         kind, path = stat.S_IFMT(each.external_attr >> 16), PurePosixPath(each.filename)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -105,7 +108,7 @@ def unpack_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path
         while block := source.read(BLOCK):
             size += len(block)
             if size > most:
-                raise ValueError(f"The archive unpacks to more than {MOST_BYTES / 1e9:g} GB.")
+                raise ValueError("The archive unpacks to more than it says; pack the model's folder again.")
             file.write(block)
     return size
 

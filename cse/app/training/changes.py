@@ -1,4 +1,4 @@
-"""How a model in training reads texts: whose nearest texts change most, and the texts with a neighbour of their label."""
+"""What a training changes: the texts whose nearest ones differ most from those at its start, and their labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Comparison:
         """Return a comparison on distinct texts, those with a label if there are labels."""
         rows = list({text: row for row, text in enumerate(texts) if labels is None or labels[row]}.values())
         chosen = sorted(Random(SEED).sample(rows, min(MOST_COMPARED, len(rows))))
-        return cls(start, [texts[row] for row in chosen], labels and [labels[row] for row in chosen])
+        return cls(start, [texts[row] for row in chosen], [labels[row] for row in chosen] if labels else None)
 
     def with_model(self, folder: Path) -> Changes:
         """Return the changes from the start to the model in a folder. Raises ValueError or OSError if it cannot."""

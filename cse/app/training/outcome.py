@@ -49,7 +49,7 @@ def outcome_of(request: TrainingRequest, folder: Path, changes: Changes | None) 
 
 
 def of_adaptation(request: TrainingRequest, output: Path) -> Outcome:
-    """Return the outcome of an adaptation: the result if one is better, and a candidate that only the user can judge."""
+    """Return the outcome of an adaptation: a better model, if there is one, and a candidate that is to be judged."""
     from cse.adaptation.choice import START
     from cse.adaptation.report import explained, table
     from cse.adaptation.workspace import CANDIDATE as FOLDER

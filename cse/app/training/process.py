@@ -83,7 +83,7 @@ class CommandProcess:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a command: this project is importable, and temporary copies of texts are in `folder`."""
+    """Return the environment of a command that finds this project, with temporary copies of texts in `folder`."""
     known = {name: value for name, value in os.environ.items() if name != "CSE_DEBUG"}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     places = {name: str(folder / "temporary") for name in ("TMPDIR", "HF_DATASETS_CACHE")}

@@ -24,7 +24,7 @@ LONGEST_NAME = 40
 EVALUATIONS = 10  # of a run with held-out texts
 REPEATED = 10  # texts that a label has at least, in the mean
 # The largest values on a page; the table of settings has the least ones.
-MOST = {
+MOST: dict[str, float] = {
     "batch_size": 512, "learning_rate": 1.0, "epochs": 20, "max_steps": 10_000, "max_length": 256, "temperature": 10.0,
     "dropout": 0.9, "prefix": 64, "seed": 2**31 - 1,
 }  # fmt: skip
@@ -131,8 +131,9 @@ def checked_setting(name: str, value: Any) -> Any:
     """Return the value of a setting of `MOST`, a whole number as such. Raises FieldError for one out of bounds."""
     setting = SETTINGS[validation.one_of(name, "The setting", MOST)]
     least = max(setting.least, 1e-8) if name == "learning_rate" else setting.least
-    check = validation.whole if setting.kind is int else validation.between
-    return check(value, name, least, MOST[name])  # type: ignore[operator]
+    if setting.kind is int:
+        return validation.whole(value, name, int(least), int(MOST[name]))
+    return validation.between(value, name, least, MOST[name])
 
 
 def usable(labels: Sequence[str] | None) -> Sequence[str] | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,24 +10,24 @@ from threading import Lock
 from typing import Any
 
 from cse.app.models.own_corpora import KEY
+from cse.app.training.opened import OpenedModels
 from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
 from cse.app.training.training import Training
+from cse.app.training.workplace import Workplace
 from cse.storage.writing import named_errors
-
-ROOM = 2**29  # bytes that the disk must have left
-FOLDER = "GRADIO_TEMP_DIR"  # the variable with the server's run folder
 
 
 class Trainings:
-    """Trainings in memory, their folders in the server's run folder; thread-safe."""
+    """Trainings in memory, their files in a folder; thread-safe. `opened` are the models that visitors sent."""
 
-    def __init__(self, rules: Rules = CLOSED, root: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`root` is where their folder is made, at the first training; by default the server's run folder."""
-        self.rules, self._root, self._clock = rules, root, clock
+    def __init__(
+        self, rules: Rules = CLOSED, root: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`root` is where their folder is made; by default the server's run folder."""
+        self.rules, self._clock, self._place, self._lock = rules, clock, Workplace(root), Lock()
         self._owned: dict[str, list[Training]] = {}  # oldest first
-        self._folder: Path | None = None
-        self._lock = Lock()
+        self.opened = OpenedModels(rules, self._place)
 
     def of(self, key: Any) -> list[Training]:
         """Return the trainings of a key, the newest first."""
@@ -98,9 +95,7 @@ class Trainings:
             for key in list(self._owned):
                 for training in self._owned.pop(key):
                     training.delete()
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._folder = None
+            self._place.close()
 
     def _all(self) -> list[tuple[str, Training]]:
         """Return the trainings that do not run, the least recently used first."""
@@ -120,9 +115,6 @@ class Trainings:
             own.pop(0).delete()
         while len(others := self._all()) >= self.rules.all_runs:
             self._delete(*others[0])
-        place = self._place()
-        if (free := shutil.disk_usage(place).free) < ROOM:
-            raise ValueError(f"The server's disk has {free / 1e6:.0f} MB left; a training needs {ROOM / 1e6:.0f} MB.")
 
     def _delete(self, key: str, training: Training) -> None:
         training.delete()
@@ -135,17 +127,9 @@ class Trainings:
             if self._clock() - training.used > self.rules.kept:
                 self._delete(key, training)
 
-    def _place(self) -> Path:
-        """Return the folder of all trainings."""
-        if self._folder is None:
-            within = self._root or Path(os.environ.get(FOLDER) or tempfile.gettempdir())
-            self._folder = Path(tempfile.mkdtemp(prefix="cse-training-", dir=within))
-        return self._folder
-
     def _written(self, request: TrainingRequest, expected: float | None) -> Training:
         """Return a training whose texts are written. Raises OSError, and leaves nothing, if they cannot be."""
-        folder = self._place() / secrets.token_hex(16)  # not guessable: the server serves files of its run folder
-        folder.mkdir()
+        folder = self._place.fresh()
         try:
             with named_errors(Path("The texts"), "server"):
                 training = Training(request, folder, self.rules.run_bytes, expected)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app.drawing import html
+from cse.app.train_tab.settings import given, setting_fields
 from cse.app.training.request import ADAPT, LONGEST_NAME
 from cse.app.training.rules import Rules
-from cse.app.training.settings import given, setting_fields
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.app.models.models import Column, free_name, opened_by
+from cse.app.scoreboard.add_model import described
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def made_by(trainings: Trainings, key: Any) -> list[Made]:
-    """Return the models of a key's finished trainings, the newest training first."""
-    return [made for training in trainings.of(key) if training.outcome for made in training.outcome.models]
+    """Return the models of a key: those of finished trainings, the newest first, and those of own files."""
+    trained = [made for training in trainings.of(key) if training.outcome for made in training.outcome.models]
+    return [*trained, *trainings.opened.of(key)]
 
 
 def attach(state: AppState, made: Sequence[Made]) -> list[Column]:
@@ -28,7 +30,10 @@ def attach(state: AppState, made: Sequence[Made]) -> list[Column]:
 
 
 def put_column(state: AppState, folder: Path, name: str) -> Column | None:
-    """Add the model in a folder under a name, or that name with a number; None if it is a column already."""
+    """Add the model in a folder under a name, or that name with a number; None if it is a column already.
+
+    Raises ValueError for a model that does not open, and as `Added.add` does.
+    """
     models = state.models
     with models.admitting():
         reading = opened_by(str(folder))
@@ -37,5 +42,5 @@ def put_column(state: AppState, folder: Path, name: str) -> Column | None:
     taken = [column.name for column in models.columns]
     names = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))
     column = Column(free_name(names, taken), *reading, added=name)
-    models.added.add(column)
+    described(state, column)
     return column

@@ -20,7 +20,8 @@ def setting_fields(method: gr.Radio) -> list[gr.Number]:
     fields = [
         gr.Number(
             None, label=label_of(name), info=hint(str(method.value), name), minimum=lowest(name), maximum=MOST[name],
-            precision=0 if SETTINGS[name].kind is int else None, min_width=220, visible=is_used(str(method.value), name),
+            precision=0 if SETTINGS[name].kind is int else None, min_width=220,
+            visible=is_used(str(method.value), name),
         )
         for name in MOST
     ]  # fmt: skip
@@ -75,5 +76,3 @@ def value_of(method: str, backbone: str, name: str) -> Any:
 def shown(value: Any) -> str:
     """Return a value as people write it."""
     return "the backbone's" if value is None else f"{value:g}"
-
-

@@ -7,15 +7,14 @@ from typing import Any
 
 from cse.app.drawing import html
 from cse.app.drawing.curve import curve_svg
-from cse.app.training.changes import Changes
 from cse.app.training.estimate import in_words
 from cse.app.training.outcome import Outcome
 from cse.app.training.training import State, Training
 
 EMPTY = "Choose a corpus above and a method, and press Train. The curves and the result are shown here."
 GUARD = (
-    "The guard's score is the concentration of held-out texts. It shows a collapse; it does not show which of two sound "
-    "models is better."
+    "The guard's score is the concentration of held-out texts. It shows a collapse; it does not show which of two "
+    "sound models is better."
 )
 UNGUARDED = (
     "No text is held out: that needs 100 different texts of six words or more. So nothing guards this run but its loss."
@@ -96,7 +95,9 @@ def lines_html(lines: Sequence[str]) -> str:
 def outcome_html(outcome: Outcome) -> str:
     """Return what to conclude, as large whether it is good or not, with the scores of an adaptation."""
     names = " and ".join(f"“{made.name}”" for made in outcome.models)
-    added = f" {names} {'is a column' if len(outcome.models) == 1 else 'are columns'} of this page now." if names else ""
+    added = (
+        f" {names} {'is a column' if len(outcome.models) == 1 else 'are columns'} of this page now." if names else ""
+    )
     scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
     return (
         f'<div class="cse-card cse-outcome"><h2>{LEAD[outcome.better]}</h2><p>{html.escape(outcome.sentence)}</p>'

@@ -1,0 +1,67 @@
+"""Checkpoints of one's own as columns: the path of a folder, or a .zip that is dropped on the page."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from cse.app.drawing import html
+from cse.app.train_tab.columns import put_column
+from cse.app.train_tab.results import LANE
+from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
+
+if TYPE_CHECKING:
+    from cse.app.models.state import AppState
+    from cse.app.training.outcome import Made
+    from cse.app.training.trainings import Trainings
+
+NUMBERS = itertools.count(1)  # an event fires when its state changes
+TAKEN = (
+    "A checkpoint of this project, a sentence-transformers model or a backbone: safetensors and JSON alone are read, "
+    "never a pickle."
+)
+
+
+def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.State:
+    """Add the form. Returns the state that changes when a model became a column."""
+    rules, attached = trainings.rules, gr.State(0)
+    with gr.Accordion("Open a checkpoint of your own", open=False, elem_id="own-model"):
+        if not rules.allowed:
+            gr.HTML(html.hint(f"{ARCHIVES_REFUSED} {FOLDERS_REFUSED}"), apply_default_css=False)
+            return attached
+        gr.HTML(html.hint(TAKEN if rules.own else f"{TAKEN} {FOLDERS_REFUSED}"), apply_default_css=False)
+        with gr.Row(equal_height=True):
+            folder = gr.Textbox(label="Folder on this computer", scale=3, min_width=240, visible=rules.own)
+            file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=240, height=120)
+            name = gr.Textbox(label="Name of the column", placeholder="as the folder", scale=2, min_width=180)
+        button = gr.Button("Open it", scale=0, min_width=130)
+        said = gr.HTML("", apply_default_css=False, elem_id="own-model-said")
+
+    def open_it(folder: str, path: str | None, name: str, key: str) -> tuple[Any, ...]:
+        try:
+            made = unpacked(trainings, key, path, name) if path else trainings.opened.folder(folder)
+            column = put_column(state, made.folder, name.strip() or made.name)
+        except (ValueError, OSError) as error:
+            return html.alert(str(error)), gr.skip(), None
+        if column is None:
+            return html.alert(f"{made.name} is on your page already."), gr.skip(), None
+        return (
+            html.hint(f"{column.name} is a column of your page now. Ask again in a tab to see it."),
+            next(NUMBERS),
+            None,
+        )
+
+    button.click(open_it, [folder, file, name, key], [said, attached, file], **LANE)
+    return attached
+
+
+def unpacked(trainings: Trainings, key: str, path: str, name: str) -> Made:
+    """Return the model in an uploaded archive, which is deleted."""
+    archive = Path(path)
+    try:
+        return trainings.opened.unpack(key, archive, name.strip() or archive.stem)
+    finally:
+        archive.unlink(missing_ok=True)

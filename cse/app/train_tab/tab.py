@@ -1,0 +1,88 @@
+"""The Train tab: a method and a press; then curves, changing neighbours and the result, found again after a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import gradio as gr
+
+from cse.app.drawing import html
+from cse.app.drawing.components import heading
+from cse.app.forms.events import PRIVATE, Run
+from cse.app.forms.links import Linked
+from cse.app.train_tab.asking import asked_for, estimate_words, expected_of
+from cse.app.train_tab.form import TrainForm, train_form
+from cse.app.train_tab.own_files import own_files
+from cse.app.train_tab.results import LANE, Results, results_part
+from cse.app.training.rules import REFUSED
+
+if TYPE_CHECKING:
+    from cse.app.corpus.bar import CorpusBar
+    from cse.app.models.state import AppState
+    from cse.app.training.trainings import Trainings
+
+
+class TrainTab(NamedTuple):
+    """`changed` are the events of a new column; `resume` shows an opened page the visitor's training and models."""
+
+    linked: list[Linked]
+    changed: Sequence[Any]
+    resume: Any
+
+
+def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run) -> TrainTab:
+    """Add the tab's content; on a server that does not train it says which option allows it."""
+    heading("Train a model on your corpus")
+    linked: list[Linked] = []
+    if not trainings.rules.allowed:
+        gr.HTML(html.hint(REFUSED), apply_default_css=False)
+        results = None
+    else:
+        with gr.Row(elem_classes="cse-train"):
+            with gr.Column(scale=2, min_width=300):
+                form = train_form(state, trainings.rules)
+            with gr.Column(scale=3, min_width=300):
+                results = results_part(state, trainings, bar.key)
+        linked = [begin_by(state, trainings, bar, form, results)]
+    attached = own_files(state, trainings, bar.key)
+    numbers = [attached, *([results.attached] if results else [])]
+    changed = [number.change(strip.fn, None, list(strip.outputs), **PRIVATE) for number in numbers]
+    return TrainTab(linked, changed, results.resume if results else lambda after: None)
+
+
+def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainForm, results: Results) -> Linked:
+    """Let the form estimate, begin, stop and resume trainings. Returns the part of the address: the method."""
+
+    def train(corpus: str, key: str, *values: Any) -> list[Any]:
+        try:
+            request = asked_for(state, trainings.rules, corpus, key, form.values(*values))
+            expected = expected_of(state, request)
+            trainings.begin(key, request, expected)
+        except (ValueError, OSError) as error:
+            return [html.alert(str(error)), *results.unchanged()]
+        return [html.hint(estimate_words(request, expected)), *results.drawn(key)]
+
+    def resume(key: str) -> list[Any]:
+        try:
+            trainings.resume(key)
+        except ValueError as error:
+            return [html.alert(str(error)), *results.unchanged()]
+        return ["", *results.drawn(key)]
+
+    def estimate(*given: Any) -> str:
+        *values, corpus, key = given
+        try:
+            request = asked_for(state, trainings.rules, corpus, key, form.values(*values))
+        except ValueError as error:
+            return html.hint(str(error))
+        return html.hint(estimate_words(request, expected_of(state, request)))
+
+    asked, outputs = [bar.corpus, bar.key, *form.fields], [form.said, *results.outputs]
+    results.buttons(form)
+    form.start.click(train, asked, outputs, **LANE)
+    form.stop.click(trainings.stop, bar.key, None, **LANE)
+    form.resume.click(resume, bar.key, outputs, **LANE)
+    estimated = Run(estimate, [*form.fields, bar.corpus, bar.key], [form.said])
+    form.method.input(estimate, list(estimated.inputs), form.said, **LANE)
+    return Linked(("method",), estimated, [form.method.input], LANE)
