@@ -128,7 +128,7 @@ def launch_options(names: Names | None = None) -> dict[str, Any]:
         "max_file_size": MAX_FILE_BYTES,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
-        "css_paths": [STATIC / "style.css", STATIC / "map" / "map.css"],
+        "css_paths": [STATIC / name for name in ("style.css", "train.css", "map/map.css")],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

@@ -7,35 +7,54 @@ from typing import Any
 
 import gradio as gr
 
+from cse.adaptation.adapt import AdaptRequest
 from cse.app.forms.events import QUICK
 from cse.app.training.request import ADAPT, MOST, OF_ADAPT
+from cse.app.validation import FieldError
 from cse.methods.presets import BUNDLED_ROW, preset, source_of
 from cse.methods.settings import SETTINGS
 
-SMALL, BASE = BUNDLED_ROW, "bert-base"  # rows of the published settings: the bundled backbone's and the papers'
+BASE = "bert-base"  # the papers' row of the published settings
+LONGEST = 12  # characters of a number
 
 
-def setting_fields(method: gr.Radio) -> list[gr.Number]:
-    """Add a field for each setting of `MOST`; their hints follow the chosen method. Empty fields mean the hint."""
+def setting_fields(method: gr.Radio) -> list[gr.Textbox]:
+    """Add a field for each setting of `MOST`, whose hints follow the chosen method; an empty one keeps the default.
+
+    They are text boxes, since an empty number would be shown as 0.
+    """
     fields = [
-        gr.Number(
-            None, label=label_of(name), info=hint(str(method.value), name), minimum=lowest(name), maximum=MOST[name],
-            precision=0 if SETTINGS[name].kind is int else None, min_width=220,
-            visible=is_used(str(method.value), name),
-        )
+        gr.Textbox("", label=label_of(name), max_length=LONGEST, min_width=220, **hints(str(method.value), name))
         for name in MOST
-    ]  # fmt: skip
+    ]
 
     def follow(chosen: str) -> list[Any]:
-        return [gr.update(info=hint(chosen, name), visible=is_used(chosen, name)) for name in MOST]
+        return [gr.update(**hints(chosen, name)) for name in MOST]
 
     method.change(follow, method, fields, **QUICK)
     return fields
 
 
-def given(values: Sequence[Any]) -> dict[str, Any]:
-    """Return the values of the fields by the name of their setting, empty ones left out."""
-    return {name: value for name, value in zip(MOST, values, strict=True) if value is not None}
+def hints(method: str, name: str) -> dict[str, Any]:
+    """Return the hint of a setting, its default within the empty field, and whether the method has the setting."""
+    used = is_used(method, name)
+    here = value_of(method, BUNDLED_ROW, name) if used else None
+    return {"info": hint(method, name) if used else "", "placeholder": shown(here), "visible": used}
+
+
+def given(values: Sequence[str]) -> dict[str, float]:
+    """Return the numbers in the fields by the name of their setting. Raises FieldError for a text that is none."""
+    return {
+        name: number(text, label_of(name)) for name, text in zip(MOST, values, strict=True) if text and text.strip()
+    }
+
+
+def number(text: str, field: str) -> float:
+    """Return the number in a field."""
+    try:
+        return float(text)
+    except ValueError:
+        raise FieldError(field, f"{field} is {text[:LONGEST]!r}; give a number, or nothing.") from None
 
 
 def label_of(name: str) -> str:
@@ -43,36 +62,33 @@ def label_of(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def lowest(name: str) -> float:
-    """Return the least value of a field."""
-    return max(SETTINGS[name].least, 0)
-
-
 def is_used(method: str, name: str) -> bool:
     """True for a setting that a method has; a prompt length is DCPCSE's alone."""
     if method == ADAPT:
         return name in OF_ADAPT
-    return name != "prefix" or bool(preset(method, SMALL)[0].prefix)
+    return name != "prefix" or bool(preset(method, BUNDLED_ROW)[0].prefix)
 
 
 def hint(method: str, name: str) -> str:
     """Return a setting's help, its default on the bundled backbone and the published value, each with its source."""
-    said = SETTINGS[name].help.split(";")[0].rstrip(".") + "."
-    if method == ADAPT or not is_used(method, name):
-        return f"{said} Empty: 42."
-    here, paper = (value_of(method, backbone, name) for backbone in (SMALL, BASE))
-    if here is None and paper is None:
-        return f"{said} Empty: no value."
-    source = f"{shown(here)} ({source_of(method, SMALL, name)})"
-    return f"{said} Empty: {source}; BERT-base: {shown(paper)} ({source_of(method, BASE, name)})."
+    said = SETTINGS[name].help.split(";")[0].rstrip(".")
+    here, there = (f"{shown(value_of(method, row, name))} ({source(method, row, name)})" for row in (BUNDLED_ROW, BASE))
+    return f"{said}. Empty: {here}." if here == there else f"{said}. Empty: {here}. BERT-base: {there}."
+
+
+def source(method: str, row: str, name: str) -> str:
+    """Return where the value of a setting comes from."""
+    return "this project" if method == ADAPT else source_of(method, row, name)
 
 
 def value_of(method: str, backbone: str, name: str) -> Any:
     """Return the value of a setting that was published for a method on a backbone; None if there is none."""
+    if method == ADAPT:
+        return AdaptRequest("").seed
     of_method, config = preset(method, backbone)
     return of_method.prefix if name == "prefix" else getattr(config, name)
 
 
 def shown(value: Any) -> str:
     """Return a value as people write it."""
-    return "the backbone's" if value is None else f"{value:g}"
+    return "none" if value is None else f"{value:g}"

@@ -78,8 +78,8 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
             return html.hint(str(error))
         return html.hint(estimate_words(request, expected_of(state, request)))
 
-    asked, outputs = [bar.corpus, bar.key, *form.fields], [form.said, *results.outputs]
     results.buttons(form)
+    asked, outputs = [bar.corpus, bar.key, *form.fields], [form.said, *results.outputs]
     form.start.click(train, asked, outputs, **LANE)
     form.stop.click(trainings.stop, bar.key, None, **LANE)
     form.resume.click(resume, bar.key, outputs, **LANE)

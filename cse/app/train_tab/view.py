@@ -33,7 +33,7 @@ def training_html(training: Training) -> str:
 def state_html(training: Training) -> str:
     """Return a line on the state, and a bar of the steps."""
     progress, request = training.progress, training.request
-    title = html.escape(f"{request.name}: {request.method} on {request.corpus} ({len(request.texts):,} texts)")
+    title = html.escape(f"{request.name}: {request.method} on {request.corpus}")
     share = progress.step / progress.steps if progress.steps else 0.0
     bar = html.bar(share) if training.state is not State.FINISHED else ""
     failed = html.alert(training.failure) if training.failure else ""
