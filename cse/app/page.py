@@ -30,7 +30,7 @@ from cse.app.sections.tokens import tokens_tab
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
-from cse.app.server.uploads import AGE
+from cse.app.server.uploads import AGE, Uploads
 from cse.app.train_tab.tab import train_tab
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
@@ -121,11 +121,14 @@ def theme() -> gr.themes.Base:
     )
 
 
-def launch_options(names: Names | None = None) -> dict[str, Any]:
-    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, and the `names` served."""
+def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) -> dict[str, Any]:
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served.
+
+    `largest` is the size in bytes of the largest file that a visitor may upload.
+    """
     return {
-        "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names())]},
-        "max_file_size": MAX_FILE_BYTES,
+        "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest))]},
+        "max_file_size": largest,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "css_paths": [STATIC / name for name in ("style.css", "train.css", "map/map.css")],

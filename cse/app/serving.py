@@ -177,7 +177,7 @@ def serve_from(options: argparse.Namespace) -> None:
     try:
         app.launch(
             server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
-            prevent_thread_lock=True, **launch_options(names),
+            prevent_thread_lock=True, **launch_options(names, trainings.rules.file_bytes),
         )  # fmt: skip
         while app.is_running:
             time.sleep(0.1)

@@ -1,6 +1,8 @@
 """A visitor's training: a process of its own that a kill, a stop or another visitor does not break, within bounds."""
 
+import errno
 import os
+import shutil
 import signal
 import time
 import zipfile
@@ -12,8 +14,8 @@ from conftest import SENTENCES, WORDS
 import cse
 from cse.app.training import training as module
 from cse.app.training.archive import unpack_model
-from cse.app.training.request import checked
-from cse.app.training.rules import OWN
+from cse.app.training.request import TrainingRequest, checked
+from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State
 from cse.app.training.trainings import Trainings
 from cse.runs.listing import read_run
@@ -79,7 +81,7 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     opened = unpack_model(trainings.archive(ONE, made.name), tmp_path / "unpacked", 10**8)
     np.testing.assert_array_equal(cse.load(str(opened)).encode(SENTENCES), cse.load(str(whole)).encode(SENTENCES))
     for path in ("whole", "unpacked"):
-        __import__("shutil").rmtree(tmp_path / path)
+        shutil.rmtree(tmp_path / path)
 
 
 def test_one_run_at_a_time_which_its_visitor_stops_and_nobody_else_finds(trainings, request_):
@@ -97,3 +99,69 @@ def test_one_run_at_a_time_which_its_visitor_stops_and_nobody_else_finds(trainin
     assert training.state is State.STOPPED
     assert training.resumable
     assert not training.failure
+
+
+def begun_at_once(training):
+    """Stands for a process that has ended already, so that bounds are tested without any."""
+    training.state = State.FINISHED
+
+
+def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(request_, tmp_path, monkeypatch):
+    monkeypatch.setattr(module.Training, "begin", begun_at_once)
+    now = [0.0]
+    kept = Trainings(Rules(allowed=True, runs=2, all_runs=3, kept=10.0), tmp_path, clock=lambda: now[0])
+    first, second, third = (kept.begin(ONE, request_) for _ in range(3))
+    assert kept.of(ONE) == [third, second]
+    now[0] = 6.0
+    other = kept.begin(TWO, request_)
+    kept.newest(ONE)
+    newest = kept.begin("3" * 32, request_)  # the second is the least recently used, by the order of both
+    assert [each.folder.exists() for each in (first, second, third, other, newest)].count(True) == 3
+    now[0] = 15.0
+    kept.newest(ONE)
+    now[0] = 17.0
+    assert kept.of(TWO) == []
+    kept.forget(ONE)
+    assert [each.folder.exists() for each in (third, other, newest)] == [False, False, False]
+    kept.close()
+
+
+@pytest.mark.parametrize(
+    ("rules", "texts", "given", "reason"),
+    [
+        (CLOSED, TEXTS, {}, r"with the option --train \(or CSE_TRAIN=1"),
+        (GUESTS, TEXTS * 34, {}, "5,100 texts; this server trains on at most 5,000"),
+        (OWN, TEXTS[:1], {}, "only 1 in it; training needs at least 2"),
+        (OWN, ["the same words here"] * 60, {}, "all its texts are the same"),
+        (OWN, TEXTS, {"method": "bert"}, "choose adapt or simcse"),
+        (OWN, TEXTS, {"name": "x" * 41}, "41 characters; give at most 40"),
+        (GUESTS, TEXTS, {"minutes": 16}, "a number from 1 to 15"),
+        (OWN, TEXTS, {"method": "simcse", "settings": {"batch_size": 1e6}}, "batch_size must be a whole number from 2"),
+        (OWN, TEXTS, {"settings": {"chunk": 1}}, "The setting is unknown"),
+        (OWN, TEXTS, {"settings": {"temperature": float("nan")}}, "temperature must be a number"),
+    ],
+)
+def test_what_a_server_does_not_take_is_refused_before_anything_is_written(rules, texts, given, reason):
+    with pytest.raises(ValueError, match=reason) as error:
+        checked(rules, texts, None, corpus="Mine", **given)
+    assert "\n" not in str(error.value)
+
+
+def test_labels_judge_a_training_only_if_they_repeat_and_differ(bert_folder):
+    topics = [f"topic {number % 3}" for number in range(150)]
+    words = checked(OWN, TEXTS, topics).words()
+    assert words[words.index("--label") + 1] == "label"
+    for useless in (None, ["one"] * 150, [str(number) for number in range(150)], [""] * 150):
+        assert checked(OWN, TEXTS, useless).labels is None
+
+
+def test_a_full_disk_is_told_in_a_line_and_leaves_nothing(trainings, request_, monkeypatch):
+    def full(self, folder):
+        (folder / "texts.csv").write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(TrainingRequest, "write_texts", full)
+    with pytest.raises(OSError, match=r"The texts: cannot be written \(.*No space left on device\); free some space"):
+        trainings.begin(ONE, request_)
+    assert trainings.newest(ONE) is None
+    assert list(trainings._place._folder.iterdir()) == []

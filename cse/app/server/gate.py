@@ -21,8 +21,8 @@ from cse.app.server.response_headers import Send, security_headers, with_headers
 from cse.app.server.sessions import FIELD, names_in, wrong_name
 from cse.app.server.streams import PATH as STREAM
 from cse.app.server.streams import Streams
-from cse.app.server.uploads import MOST_UPLOAD, PROGRESS, Uploads, finished
 from cse.app.server.uploads import PATH as UPLOAD
+from cse.app.server.uploads import PROGRESS, Uploads, finished
 
 MOST_OPEN = 256, 768  # open requests of a kind, of a client and of all; a page holds two streams
 KINDS = ("heartbeat", "queue", "call")  # first parts of paths that have their own budgets
@@ -104,7 +104,7 @@ class Gate:
         form = headers.get("content-type", "").lower().startswith("multipart/")
         if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
             return refused(UNSUPPORTED, "No part of this app takes files here; send JSON."), receive
-        most, announced = MOST_UPLOAD if form else MOST_BODY, headers.get("content-length", "0")
+        most, announced = self.uploads.most if form else MOST_BODY, headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > most:
             raise too_large(most)
         if form:

@@ -22,7 +22,8 @@ from cse.app.server.budget import BUSY, TOO_MANY, Budget
 from cse.app.validation import MAX_FILE_BYTES
 
 PATH, PROGRESS = "upload", "upload_progress"  # follow `cse.app.server.calls.API`
-MOST_UPLOAD = MAX_FILE_BYTES + 2**16  # a file in a multipart form
+FORM = 2**16  # bytes of a multipart form around its file
+MOST_UPLOAD = MAX_FILE_BYTES + FORM
 MOST_KEPT = 8 * MOST_UPLOAD, 64 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
 AGE = 3600  # seconds that an unread file is kept
@@ -48,6 +49,17 @@ class Uploads:
 
     budget: Budget = field(default_factory=lambda: Budget(*MOST_KEPT))
     kept: list[Kept] = field(default_factory=list)
+    largest: int = MAX_FILE_BYTES
+
+    @classmethod
+    def up_to(cls, largest: int) -> Uploads:
+        """Return uploads of files of at most `largest` bytes, one of which always has room."""
+        return cls(Budget(*(max(most, largest + FORM) for most in MOST_KEPT)), largest=largest)
+
+    @property
+    def most(self) -> int:
+        """The bytes of the `largest` file in a multipart form."""
+        return self.largest + FORM
 
     async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
         """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
@@ -56,12 +68,12 @@ class Uploads:
         """
         blocks, folder = scope["app"].get_blocks(), Path(scope["app"].uploaded_file_dir)
         self.clear(blocks)
-        expected = announced or MOST_UPLOAD
+        expected = announced or self.most
         if (status := self.budget.exceeded(client, expected)) is not None:
             whose = "your address" if status == TOO_MANY else "all visitors"
             raise HTTPException(status, f"The other uploads of {whose} leave no room; index them, or try later.")
         with self.budget.held(client, expected):
-            file = await received(scope, receive, folder)
+            file = await received(scope, receive, folder, self.largest)
         self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
         self.budget.add(client, self.kept[-1].size)
         blocks.upload_file_set.add(str(file))
@@ -78,11 +90,11 @@ class Uploads:
             blocks.upload_file_set.discard(str(file.path))
 
 
-async def received(scope: Scope, receive: Receive, folder: Path) -> Path:
-    """Store a form's file under its name in a new folder within `folder`, and return its path."""
+async def received(scope: Scope, receive: Receive, folder: Path, largest: int) -> Path:
+    """Store a form's file of at most `largest` bytes in a new folder within `folder`, and return its path."""
     try:
         with anyio.fail_after(SECONDS):
-            form = await Request(scope, counted(receive, MOST_UPLOAD)).form(max_files=1, max_fields=1)
+            form = await Request(scope, counted(receive, largest + FORM)).form(max_files=1, max_fields=1)
     except TimeoutError:
         raise too_slow(SECONDS) from None
     except ClientDisconnect:  # nobody receives the response
@@ -91,8 +103,8 @@ async def received(scope: Scope, receive: Receive, folder: Path) -> Path:
         file = form.get("files")
         if not isinstance(file, UploadFile):
             raise HTTPException(BAD, "The form has no file called files.")
-        if (file.size or 0) > MAX_FILE_BYTES:
-            raise too_large(MAX_FILE_BYTES)
+        if (file.size or 0) > largest:
+            raise too_large(largest)
         name = strip_invalid_filename_characters(Path(file.filename or "").name)
         path = folder / secrets.token_hex(16) / (name if name.strip(".") else "file")
         await anyio.to_thread.run_sync(store, file.file, path)

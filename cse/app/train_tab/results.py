@@ -46,9 +46,10 @@ class Results:
         command = gr.Textbox(
             "", label="The command that repeats this", visible=False, buttons=["copy"], lines=2, interactive=False
         )
-        changes = result("changes", "")
         self._mark, self.attached, self._timer = gr.State(()), gr.State(0), gr.Timer(TICK, active=False)
-        self.outputs: list[Any] = [shown, changes, self._timer, self._mark, self.attached, taken, which, command]
+        self.changes = result("changes", "")
+        self.changes.unrender()  # beneath both columns of the tab
+        self.outputs: list[Any] = [shown, self.changes, self._timer, self._mark, self.attached, taken, which, command]
         fetch.click(self._archive, [key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
 
     def buttons(self, form: TrainForm) -> None:

@@ -66,7 +66,7 @@ def is_used(method: str, name: str) -> bool:
     """True for a setting that a method has; a prompt length is DCPCSE's alone."""
     if method == ADAPT:
         return name in OF_ADAPT
-    return name != "prefix" or bool(preset(method, BUNDLED_ROW)[0].prefix)
+    return name != "prefix" or bool(preset(method, BUNDLED_ROW)[0].reading.prefix)
 
 
 def hint(method: str, name: str) -> str:
@@ -86,7 +86,7 @@ def value_of(method: str, backbone: str, name: str) -> Any:
     if method == ADAPT:
         return AdaptRequest("").seed
     of_method, config = preset(method, backbone)
-    return of_method.prefix if name == "prefix" else getattr(config, name)
+    return of_method.reading.prefix if name == "prefix" else getattr(config, name)
 
 
 def shown(value: Any) -> str:

@@ -44,6 +44,7 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
                 form = train_form(state, trainings.rules)
             with gr.Column(scale=3, min_width=300):
                 results = results_part(state, trainings, bar.key)
+        results.changes.render()
         linked = [begin_by(state, trainings, bar, form, results)]
     attached = own_files(state, trainings, bar.key)
     numbers = [attached, *([results.attached] if results else [])]

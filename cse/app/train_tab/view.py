@@ -19,6 +19,7 @@ GUARD = (
 UNGUARDED = (
     "No text is held out: that needs 100 different texts of six words or more. So nothing guards this run but its loss."
 )
+SHOWN_NEIGHBOURS = 3
 LEAD = {True: "Better", False: "No better than its start", None: "Not proved better"}
 
 
@@ -128,19 +129,23 @@ def changes_html(training: Training) -> str:
     if not changes.texts:
         return html.hint(f"No text has other neighbours: {note}")
     rows = "".join(map(change_row, changes.texts))
-    head = '<thead><tr><th scope="col">Text</th><th scope="col">Before</th><th scope="col">Now</th></tr></thead>'
-    table = html.table(f"{head}<tbody>{rows}</tbody>", "Texts whose neighbours change", "cse-table cse-changed")
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Text", "Before", "Now (new ones bold)"))
+    table = html.table(
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>", "Texts whose neighbours change", "cse-table cse-changed"
+    )
     return f'<h3 class="cse-heading">Texts whose neighbours change most</h3>{html.hint(note)}{table}'
 
 
 def change_row(change: dict[str, Any]) -> str:
     """Return a text with its nearest ones before and now; those that are new are marked."""
-    before, after = ("".join(neighbours(change, each)) for each in (("before", "after"), ("after", "before")))
+    before = "".join(neighbours(change["before"], change["before"]))
+    after = "".join(neighbours(change["after"], change["before"]))
     return f'<tr><th scope="row">{html.shortened(change["text"])}</th><td>{before}</td><td>{after}</td></tr>'
 
 
-def neighbours(change: dict[str, Any], sides: tuple[str, str]) -> list[str]:
-    """Return the nearest texts of one side, those that the other side lacks in bold."""
-    shown, other = (change[side] for side in sides)
-    marked = [html.shortened(text) if text in other else f"<b>{html.shortened(text)}</b>" for text in shown]
+def neighbours(shown: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the nearest texts as a list, the first few of them; those that are not `known` in bold."""
+    marked = [
+        html.shortened(text) if text in known else f"<b>{html.shortened(text)}</b>" for text in shown[:SHOWN_NEIGHBOURS]
+    ]
     return ["<ol>", *(f"<li>{text}</li>" for text in marked), "</ol>"]

@@ -10,7 +10,7 @@ from cse.adaptation.candidates import BATCH, COST, EVERY, MOST_FITTED, STEPS
 from cse.adaptation.facts import MOST_HELD, SHARE
 from cse.app.models.models import divided
 from cse.app.training.request import ADAPT, EVALUATIONS, TrainingRequest
-from cse.methods.method import METHODS
+from cse.methods.catalogue import METHODS
 from cse.training.held_out import MOST
 
 if TYPE_CHECKING:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cse.app.validation import MAX_FILE_BYTES
+
 OPTION, VARIABLE = "--train", "CSE_TRAIN"
 HOUR = 3600.0
 
@@ -13,7 +15,8 @@ class Rules:
     """Whether visitors may train (`allowed`), and bounds; `own`: the server is its only visitor's.
 
     `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of everyone,
-    `run_bytes` the size of a run's folder, `kept` the seconds that one stays after its last use.
+    `run_bytes` the size of a run's folder, `file_bytes` that of an upload, `kept` the seconds that a run stays after
+    its last use.
     """
 
     allowed: bool = False
@@ -23,6 +26,7 @@ class Rules:
     runs: int = 2
     all_runs: int = 6
     run_bytes: int = 2**30
+    file_bytes: int = MAX_FILE_BYTES
     kept: float = 2 * HOUR
 
     @property
@@ -36,9 +40,10 @@ class Rules:
 
 
 CLOSED = Rules()
-GUESTS = Rules(allowed=True)
+GUESTS = Rules(allowed=True, file_bytes=100 * 2**20)
 OWN = Rules(
-    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, run_bytes=8 * 2**30, kept=10_000 * HOUR
+    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, run_bytes=8 * 2**30, file_bytes=2**30,
+    kept=10_000 * HOUR,
 )  # fmt: skip
 REFUSED = (
     f"This server does not train models. Its owner can allow it with the option {OPTION} (or {VARIABLE}=1 in its "
