@@ -1,8 +1,10 @@
-"""Groups of texts: k-means on their vectors, the words that mark each group, and its most typical texts."""
+"""Groups of texts: k-means on their vectors, the words that mark a group, its typical and odd texts, its labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,10 +75,59 @@ def _counted(texts: Sequence[str]) -> tuple[object, np.ndarray]:
 
 def typical(vectors: np.ndarray, groups: np.ndarray, most: int) -> list[list[int]]:
     """Return the `most` rows of each group, by vectors (N, d), with the highest cosines to its mean unit vector."""
-    unit = unit_rows(np.asarray(vectors, np.float32))
-    found = []
-    for group in range(int(groups.max()) + 1):
-        rows = np.flatnonzero(groups == group)
-        near = unit[rows] @ unit[rows].mean(axis=0)
-        found.append(rows[np.argsort(-near, kind="stable")[:most]].tolist())
-    return found
+    return [by_typicality(vectors, np.flatnonzero(groups == group))[:most] for group in range(int(groups.max()) + 1)]
+
+
+def by_typicality(vectors: np.ndarray, rows: np.ndarray) -> list[int]:
+    """Return `rows` of the vectors (N, d), those with the highest cosines to their mean unit vector first."""
+    unit = unit_rows(np.asarray(vectors[rows], np.float32))
+    return rows[np.argsort(-(unit @ unit.mean(axis=0)), kind="stable")].tolist()
+
+
+def majority(labels: Sequence[str]) -> tuple[str, float] | None:
+    """Return the most frequent label and its share in [0, 1], the purity of a group; None without labels.
+
+    Empty labels do not count.
+    """
+    counts = Counter(filter(None, labels))
+    return (counts.most_common(1)[0][0], counts.most_common(1)[0][1] / counts.total()) if counts else None
+
+
+class Selection(NamedTuple):
+    """A set of rows: the words that mark it among all texts, its typical and odd rows, and its labels, most first.
+
+    `spread` are the groups that have its rows by model, each with their number, most first.
+    """
+
+    size: int
+    words: list[str]
+    typical: list[int]
+    odd: list[int]
+    labels: list[tuple[str, int]]
+    spread: dict[str, list[tuple[int, int]]]
+
+
+def selection(
+    texts: Sequence[str],
+    vectors: np.ndarray,
+    rows: np.ndarray,
+    labels: Sequence[str] | None,
+    groups: Mapping[str, np.ndarray],
+    words: int,
+    most: int,
+) -> Selection:
+    """Describe the ascending `rows`, at least one, of N texts with vectors (N, d) by so many `words` and rows.
+
+    `groups` are the (N,) groups of the texts by model. `most` rows are typical, and `most` of the others odd.
+    """
+    chosen = np.zeros(len(texts), dtype=int)
+    chosen[rows] = 1
+    ordered = by_typicality(vectors, rows)
+    return Selection(
+        len(rows),
+        [word for word, _ in class_words(texts, chosen, words)[1]],
+        ordered[:most],
+        ordered[: max(most, len(ordered) - most) - 1 : -1],
+        Counter(filter(None, (labels[row] for row in rows.tolist()))).most_common() if labels else [],
+        {name: Counter(of[rows].tolist()).most_common() for name, of in groups.items()},
+    )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cse.analysis.projection import centred
 from cse.analysis.rankings import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
@@ -19,12 +20,13 @@ from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
 from cse.app.models.corpora import DEMO, VECTORS
-from cse.app.models.maps import ModelMap, draw_maps, maps_key, model_key
+from cse.app.models.groups import GROUPS
+from cse.app.models.maps import MapKey, ModelMap, draw_maps, model_key
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
 from cse.app.scoreboard.model_strip import Description, descriptions
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
-from cse.app.sections.clusters import PER_TOPIC, demo_points
+from cse.app.sections.clusters import demo_points
 from cse.app.sections.prefix import FIRST as XRAYED
 from cse.app.sections.prefix import XRay, opened_xray, plain_xray, xrays
 from cse.app.sections.probe import SENTENCES as CHANGED
@@ -86,14 +88,17 @@ def read_opening(models: Models) -> Opening:
 
 
 def keep_maps(state: AppState, opening: Opening) -> None:
-    """Put the shipped maps into the cache of maps, so that pinning a sentence does not draw them again."""
-    if opening.maps and opening.descriptions:
-        models = {
-            column.name: model_key(column, opening.descriptions[column.name]["fingerprint"])
-            for column in state.models.own
-            if column.name in opening.maps
-        }
-        state.maps.put(maps_key(models, demo_points(state, PER_TOPIC), SEED), opening.maps)
+    """Put the shipped maps and groups into the caches, so that pinning a sentence does not draw them again."""
+    if not opening.maps or not opening.descriptions:
+        return
+    texts, columns = demo_points(state).digest, [each for each in state.models.own if each.name in opening.maps]
+    models = {each.name: model_key(each, opening.descriptions[each.name]["fingerprint"]) for each in columns}
+    for name, model in models.items():
+        drawn = opening.maps[name]
+        key = MapKey(model, next(iter(models.values())), texts, SEED)
+        state.maps.put(key, drawn._replace(xy=centred(drawn.xy), groups=None))
+        if drawn.groups is not None:
+            state.groups.put(((model, texts), GROUPS), drawn.groups)
 
 
 def compute_opening(state: AppState) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     differing, _ = disagreeing(state, pairs_of("graded", ""))
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = all_pairs(state, LIST)
-    *_, maps = draw_maps(state, demo_points(state, PER_TOPIC), seed=SEED)
+    *_, maps = draw_maps(state, demo_points(state), SEED, GROUPS)
     hits = find_all(state, QUERIES[0], HITS, DemoCorpus(state))
     return {
         "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),

@@ -100,13 +100,10 @@ def _topics(
 
 def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
     """The most frequent label of a group and its share of the labelled members; empty without labels."""
-    from collections import Counter
+    from cse.analysis.topics import majority
 
-    counts = Counter(rows[row].label for row in members.tolist() if rows[row].label)
-    if not counts:
-        return {}
-    ((label, most),) = counts.most_common(1)
-    return {"label": label, "share": round(most / counts.total(), 4)}
+    found = majority([rows[row].label or "" for row in members.tolist()])
+    return {"label": found[0], "share": round(found[1], 4)} if found else {}
 
 
 def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
 
-from cse.analysis.projection import continuity, lost, nearest, trustworthiness
+from cse.analysis import projection
+from cse.analysis.projection import continuity, evenly, lost, nearest, trustworthiness, unshared
+from cse.vectors import nearest_others
 
 
 def circle(count: int) -> np.ndarray:
@@ -39,11 +40,11 @@ def penalty(judged: list[list[int]], by: list[list[int]], k: int) -> int:
 def test_a_perfect_map_has_all_scores_at_one_and_loses_nobody():
     points = circle(40)
     assert trustworthiness(3 * points, points) == continuity(3 * points, points) == 1.0
-    assert lost(3 * points, points).max() == 0
+    assert lost(nearest_others(points, 10), points).max() == 0
     shuffled = np.random.default_rng(0).permutation(points)
     assert trustworthiness(points, shuffled) < 0.7
     assert continuity(points, shuffled) < 0.7
-    assert lost(points, shuffled).mean() > 0.5
+    assert lost(nearest_others(points, 10), shuffled).mean() > 0.5
 
 
 def test_trustworthiness_and_continuity_equal_their_definitions():
@@ -60,28 +61,34 @@ def test_a_point_loses_the_nearest_vectors_that_are_not_its_nearest_points(count
     vectors, xy = noise(count)
     among, shown = orders(unit(vectors)), orders(xy)
     expected = [len(set(near[:k]) - set(there[:k])) / k for near, there in zip(among, shown, strict=True)]
-    np.testing.assert_allclose(lost(vectors, xy), expected)
+    np.testing.assert_allclose(lost(nearest_others(vectors, k), xy), expected)
 
 
-def test_nearest_are_the_vectors_with_the_highest_cosines_without_the_point_itself():
-    rows = unit(noise(12)[0])
-    ranks = rankdata(-rows @ rows.T, axis=1) - 2  # the point itself is first
-    for row, found in enumerate(nearest(rows, 5)):
-        assert [ranks[row, other] for other in found] == [0, 1, 2, 3, 4]
-    assert nearest(rows[:3], 5).shape == (3, 2)
-    assert nearest(rows[:1], 5).shape == (1, 0)
+def test_nearest_are_the_nearest_other_points_also_among_many_at_one_place():
+    xy = noise(12)[1]
+    assert nearest(xy, 5).tolist() == [near[:5] for near in orders(xy)]
+    assert (nearest(xy[:3], 5).shape, nearest(xy[:1], 5).shape) == ((3, 2), (1, 0))
+    for row, near in enumerate(nearest(np.zeros((9, 2)), 3)):
+        assert row not in near
+
+
+def test_scores_of_many_points_are_means_over_an_even_sample(monkeypatch):
+    vectors, xy = noise(count := 40)
+    monkeypatch.setattr(projection, "SCORED", 8)
+    among, shown, k = orders(unit(vectors)), orders(xy), 5
+    wanted = [penalty([shown[row]], [among[row]], k) for row in range(0, 40, 5)]
+    assert evenly(40, 8).tolist() == list(range(0, 40, 5))
+    assert trustworthiness(vectors, xy) == pytest.approx(1 - 2 * np.mean(wanted) / (k * (2 * count - 3 * k - 1)))
+
+
+def test_two_lists_of_neighbours_differ_by_what_they_do_not_share():
+    near, others = np.array([[1, 2], [0, 2], [0, 1]]), np.array([[2, 1], [2, 3], [4, 3]])
+    assert unshared(near, others).tolist() == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_where_nothing_can_be_wrong_nothing_is(count):
     vectors, xy = noise(count)
     assert trustworthiness(vectors, xy) == continuity(vectors, xy) == 1.0
-    np.testing.assert_array_equal(lost(vectors, xy), np.zeros(count))
-    same = np.ones((12, 4))
-    np.testing.assert_array_equal(lost(same, circle(12)), np.zeros(12))
-
-
-def test_neighbours_that_are_kept_keep_no_table_of_all_pairs():
-    near = nearest(noise(50)[0], 5)
-    assert near.base is None
-    assert near.nbytes == 50 * 5 * 8
+    np.testing.assert_array_equal(lost(nearest_others(vectors, 0), xy), np.zeros(count))
+    np.testing.assert_array_equal(lost(nearest_others(noise(12)[0], 5), np.full((12, 2), 0.5)), np.zeros(12))

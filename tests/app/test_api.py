@@ -1,6 +1,7 @@
 """The endpoints of a running app: what they answer, their limits, and columns whose model is broken."""
 
 import json
+from collections import Counter
 
 import gradio as gr
 import numpy as np
@@ -62,7 +63,8 @@ def test_the_api_is_what_was_promised(client):
         "/search": ["query", "k", "corpus", "threshold"],
         "/tokens": ["sentence", "k", "share"],
         "/template": ["sentence", "template", "k"],
-        "/map": ["source", "lines", "per_topic", "seed"],
+        "/map": ["source", "lines", "most", "seed", "groups", "corpus", "key"],
+        "/selection": ["points", "model", "source", "lines", "most", "groups", "corpus", "key"],
         "/changes": ["sentence"],
         "/disagreements": ["source", "lines"],
         "/xray": ["s1", "s2", "off"],
@@ -73,7 +75,8 @@ def test_the_api_is_what_was_promised(client):
     }
     assert info["unnamed_endpoints"] == {}
     kinds = {p["parameter_name"]: p["type"]["type"] for p in info["named_endpoints"]["/map"]["parameters"]}
-    assert kinds == {"source": "string", "lines": "string", "per_topic": "integer", "seed": "integer"}
+    whole = dict.fromkeys(("most", "seed", "groups"), "integer")
+    assert kinds == {**dict.fromkeys(("source", "lines", "corpus", "key"), "string"), **whole}
 
 
 def test_similarity_is_the_encoders_cosine_and_a_broken_model_says_why(client, encoders):
@@ -214,7 +217,7 @@ def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders
 
     found = client.predict("lines", "\n".join([*CORPUS, "", "  "]), api_name="/map", seed=3)
     assert found["texts"] == CORPUS
-    assert found["labels"] == ["your lines"] * len(CORPUS)
+    assert found["labels"] is None
     assert "damaged" in found["maps"]["broken"]["error"]
     vectors = {name: encoder.encode(CORPUS) for name, encoder in encoders.items()}
     *_, expected = project(vectors, seed=3)
@@ -226,13 +229,12 @@ def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders
         assert [near[:3] for near in found["maps"][name]["near"]] == order[:, 1:4].tolist()
 
 
-def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
-    found, demo = client.predict("demo", per_topic=10, api_name="/map"), Demo()
-    topics = list(dict.fromkeys(demo.topics))
-    assert found["labels"] == [topic for topic in topics for _ in range(10)]
-    assert len(topics) == 12
-    for label, text in zip(found["labels"], found["texts"], strict=True):
-        assert demo.topics[demo.sentences.index(text)] == label
+def test_map_of_the_demo_corpus_is_an_even_sample_with_groups_and_their_labels(client):
+    from gradio_client.exceptions import AppError
+
+    found, demo = client.predict("corpus", most=120, groups=3, api_name="/map"), Demo()
+    assert found["texts"] == demo.sentences[::10]
+    assert found["labels"] == demo.topics[::10]
     drawn = found["maps"]["simcse"]
     assert np.array(drawn["xy"]).shape == (120, 2)
     same = [
@@ -241,8 +243,24 @@ def test_map_of_the_demo_corpus_has_so_many_sentences_of_every_topic(client):
     ]
     assert drawn["same_topic"] == pytest.approx(np.mean(same))
     assert 0 < drawn["trustworthiness"] < 1
-    assert 0 < drawn["continuity"] < 1
-    assert np.array(drawn["lost"]).shape == (120,)
+    groups = drawn["groups"]
+    for group, (name, share) in enumerate(groups["labels"]):
+        labels = [label for label, of in zip(found["labels"], groups["of"], strict=True) if of == group]
+        assert max(Counter(labels).values()) == labels.count(name) == round(share * len(labels))
+    members = [row for row, of in enumerate(groups["of"]) if of == 0]
+    asked = {"model": "simcse", "most": 120, "groups": 3, "api_name": "/selection"}
+    told = client.predict(members, **asked)
+    assert (told["size"], told["words"]) == (len(members), told["words"][:8])
+    assert told["spread"]["simcse"] == [[0, len(members)]]
+    assert sum(count for _, count in told["spread"]["dcpcse"]) == len(members)
+    assert dict(told["labels"]) == Counter(found["labels"][row] for row in members)
+    assert not set(told["typical"]) & set(told["odd"])
+    assert {*told["typical"], *told["odd"]} <= set(members)
+    for wrong, reason in (([], "1 to 120 points"), ([120], "from 0 to 119"), ([0.5], "a whole number")):
+        with pytest.raises(AppError, match=reason):
+            client.predict(wrong, **asked)
+    with pytest.raises(AppError, match="elsewhere has no vectors of these texts; choose simcse or"):
+        client.predict([0], **{**asked, "model": "elsewhere"})
 
 
 def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
@@ -402,7 +420,7 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
-    compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map"}
+    compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map", "selection"}
     assert public == probed | compared | {"models", "results", "ledger"}
     lanes = {"maps": 1, "encode": 8}
     for function in functions:

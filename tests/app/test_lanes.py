@@ -29,16 +29,16 @@ def visit(session: str) -> SimpleNamespace:
 
 
 def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeypatch):
-    shown = list(draw_maps(state, POINTS, seed=1))
+    shown = list(draw_maps(state, POINTS, 1, 3))
     assert [list(maps) for maps in shown] == [["simcse"], ["simcse", "promptbert"]]
     monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn again
-    (again,) = draw_maps(state, POINTS, seed=1)
+    (again,) = draw_maps(state, POINTS, 1, 3)
     for name, drawn in again.items():
         np.testing.assert_array_equal(drawn.xy, shown[-1][name].xy)
-        assert drawn[3:] == shown[-1][name][3:]  # the scores
+        assert drawn[3:6] == shown[-1][name][3:6]  # the scores
     for changed in (POINTS._replace(texts=TEXTS[::-1]), POINTS):
         with pytest.raises(TypeError, match="not callable"):
-            list(draw_maps(state, changed, seed=1 if changed is not POINTS else 2))
+            list(draw_maps(state, changed, 1 if changed is not POINTS else 2, 3))
 
 
 def test_a_visitor_who_asks_again_replaces_what_still_waits_and_no_one_elses():

@@ -14,13 +14,15 @@ from cse.analysis.rankings import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST
 from cse.app.models.corpora import VECTORS
+from cse.app.models.groups import GROUPS
 from cse.app.models.maps import draw_maps
 from cse.app.models.models import Models
 from cse.app.models.state import AppState, open_state
 from cse.app.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from cse.app.page import page
-from cse.app.sections.clusters import PER_TOPIC, demo_points
+from cse.app.sections.clusters import demo_points
 from cse.app.sections.search import DEFAULT as HITS
+from cse.evaluation.label_scores import nmi
 from cse.models.names import BUNDLED_NAMES
 
 
@@ -61,13 +63,14 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
             assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
             assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
         column = next(column for column in state.models.columns if column.name == name)
-        vectors = state.demo.vectors(state.models.encoder(column))[demo_points(state, PER_TOPIC).rows]
+        vectors = state.demo.vectors(state.models.encoder(column))
         ours, theirs = map_of(stored["maps"][name]), map_of(living["maps"][name])
         # t-SNE multiplies the last bit of a machine, so places may differ
         assert trustworthiness(vectors, ours.xy) == pytest.approx(ours.trustworthiness, abs=2e-3)
         assert continuity(vectors, ours.xy) == pytest.approx(ours.continuity, abs=2e-3)
         assert min(ours.trustworthiness, ours.continuity) > 0.8
         assert (ours.near == theirs.near).mean() > 0.99
+        assert nmi(ours.groups.of, theirs.groups.of) > 0.95
         assert ours.same_topic == pytest.approx(theirs.same_topic, abs=2e-3)
 
 
@@ -130,15 +133,19 @@ def test_every_tab_of_the_bundled_page_has_its_result() -> None:
     for place in ("changes", "disagreements"):
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
     assert shown["xray"].count("<tr>") == 1 + 7 + 1 + 17
-    assert len(shown["maps"]["texts"]) == PER_TOPIC * len(set(state.demo.topics))
+    assert len(shown["maps"]["texts"]) == len(state.demo.sentences)
 
 
 def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:
-    """With a sentence of theirs pinned, for example."""
     state = open_state(BUNDLED_NAMES, ())
     page(state)
     monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn
-    (maps,) = draw_maps(state, demo_points(state, PER_TOPIC, pin=3), seed=0)
+    monkeypatch.setattr("cse.app.models.maps.groups_of", None)
+    (maps,) = draw_maps(state, demo_points(state), 0, GROUPS)
     assert list(maps) == list(BUNDLED_NAMES)
+    shipped = read_opening(state.models).maps
+    for name, drawn in maps.items():
+        np.testing.assert_allclose(drawn.xy, shipped[name].xy, atol=1e-4)
+        assert drawn.groups == shipped[name].groups
     with pytest.raises(TypeError, match="not callable"):
-        list(draw_maps(state, demo_points(state, PER_TOPIC, pin=99), seed=0))
+        list(draw_maps(state, demo_points(state), 1, GROUPS))

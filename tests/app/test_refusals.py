@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from cse.app.corpus.bar import corpus_bar
 from cse.app.forms.events import Run
 from cse.app.forms.refusals import field_of, refusing
 from cse.app.forms.visitor_key import visitor_key
@@ -90,11 +91,12 @@ def runs() -> dict[str, Run]:
         pair, pairs = similarity_tab(state)
         words = tokens_tab(state)
         changes, disagreements, xray = probe_tab(state)
+        bar = corpus_bar(state, visitor_key())
         return {
             "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
-            "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, visitor_key())[0].run,
+            "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, bar).run,
             "lab": lab_section(state, words.run.inputs[0]).run,
-            "map": clusters_tab(state, None, gr.Tabs(), map_hook()).run,
+            "map": clusters_tab(state, None, gr.Tabs(), map_hook(), bar).run,
         }  # fmt: skip
 
 
@@ -107,10 +109,10 @@ def runs() -> dict[str, Run]:
         ("tokens", ["", 5, 1], 0),
         ("tokens", ["a", 0, 1], 1),
         ("tokens", ["a", 5, 2], 2),
-        ("search", ["", 5, "demo", 0, ""], 0),
-        ("search", ["a", 0, "demo", 0, ""], 1),
-        ("search", ["a", 5, "elsewhere", 0, ""], 2),
-        ("search", ["a", 5, "demo", 101, ""], 3),
+        ("search", ["", 5, 0, "demo", ""], 0),
+        ("search", ["a", 0, 0, "demo", ""], 1),
+        ("search", ["a", 5, 101, "demo", ""], 2),
+        ("search", ["a", 5, 0, "elsewhere", ""], 3),
         ("lab", ["", "a"], 0),
         ("lab", ["[X]", "a"], 0),
         ("lab", ["[X] [MASK]" + "." * 300, "a"], 0),
@@ -123,10 +125,11 @@ def runs() -> dict[str, Run]:
         ("disagreements", ["elsewhere", ""], 0),
         ("disagreements", ["lines", "a"], 1),
         ("disagreements", ["lines", "a\nb\nc"], 1),
-        ("map", ["elsewhere", "", 25, 0, "", 0], 0),
-        ("map", ["lines", "", 25, 0, "", 0], 1),
-        ("map", ["demo", "", 0, 0, "", 0], 2),
-        ("map", ["demo", "", 25, -1, "", 0], 3),
+        ("map", ["elsewhere", 100, 3, 0, "", 0, "demo", ""], 0),
+        ("map", ["corpus", 99, 3, 0, "", 0, "demo", ""], 1),
+        ("map", ["pairs", 100, 101, 0, "", 0, "demo", ""], 2),
+        ("map", ["corpus", 100, 3, -1, "", 0, "demo", ""], 3),
+        ("map", ["corpus", 100, 3, 0, "", 0, "elsewhere", ""], 6),
     ],
 )
 def test_every_form_shows_an_error_at_the_wrong_field(runs, form: str, values: list[Any], wrong: int) -> None:

@@ -9,7 +9,7 @@ from app_models import write_model
 
 import cse
 from cse.app.models.corpora import Demo
-from cse.app.models.maps import Points, maps_key, model_key
+from cse.app.models.maps import model_key
 from cse.app.models.models import Column, Models
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import LONGEST, Reader, fingerprint_of
@@ -102,6 +102,5 @@ def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folde
 
 def test_maps_of_two_visitors_models_of_one_name_and_fingerprint_are_two():
     mine, yours = (Column("model", f"/{owner}/model", added="model") for owner in ("mine", "yours"))
-    points = Points(["a"], ["0"])
-    assert maps_key({"model": model_key(mine, "1")}, points, 0) != maps_key({"model": model_key(yours, "1")}, points, 0)
-    assert maps_key({"model": model_key(mine, "1")}, points, 0) == maps_key({"model": model_key(mine, "1")}, points, 0)
+    assert model_key(mine, "1") != model_key(yours, "1")
+    assert model_key(mine, "1") == model_key(mine, "1") != model_key(mine, "2")

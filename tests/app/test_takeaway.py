@@ -122,8 +122,9 @@ def test_every_result_is_a_table_with_a_row_per_observation() -> None:
             },
         ),
         "map": (
-            {"source": "demo"},
-            {"labels": ["pets", "food"], "texts": ["a", "b"], "maps": {"m": {"xy": [[0, 1], [0.5, 0.25]]}, "bad": bad}},
+            {"source": "corpus"},
+            {"labels": ["pets", "food"], "texts": ["a", "b"],
+             "maps": {"m": {"xy": [[0, 1], [0.5, 0.25]], "groups": {"of": [1, 0]}}, "bad": bad}},
         ),
         "changes": (
             {"sentence": "s"},
@@ -175,7 +176,7 @@ def test_every_result_is_a_table_with_a_row_per_observation() -> None:
             "sentence model template text score rank token probability",
             [["s", "m", "own", "t", 71.5, 1, "w", 0.5], ["s", "m", "other", "[X] [MASK]", 70.5, 1, "v", 0.25]],
         ),
-        "map": ("model sentence topic x y", [["m", "a", "pets", 0, 1], ["m", "b", "food", 0.5, 0.25]]),
+        "map": ("model sentence label group x y", [["m", "a", "pets", 2, 0, 1], ["m", "b", "food", 1, 0.5, 0.25]]),
         "changes": (
             "sentence change keeps_meaning changed model moved",
             [["s", "negation", False, "no s", "m", 0.5], ["s", "negation", False, "no s", "n", 0.25]],
@@ -218,8 +219,8 @@ def test_files_are_named_after_what_they_hold() -> None:
         return stem(endpoint, inputs, dict.fromkeys(models, "0123"))
 
     assert named("similarity", {}, ("simcse",)) == "similarity"
-    assert named("map", {"source": "demo"}, ("simcse", "promptbert")) == "clusters-promptbert-simcse"
-    assert named("map", {"source": "demo"}, (MARKUP, "../x")) == "clusters-x-img-src-x-onerror-alert-1"
+    assert named("map", {"source": "corpus"}, ("simcse", "promptbert")) == "clusters-promptbert-simcse"
+    assert named("map", {"source": "corpus"}, (MARKUP, "../x")) == "clusters-x-img-src-x-onerror-alert-1"
     assert named("map", {}, tuple("abcdef")) == "clusters-6-models"
     assert named("search", {"corpus": "my pets/é"}) == "search-my-pets-é"
     assert named("results", {"task": "sts"}) == "results-sts"
@@ -255,11 +256,11 @@ def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path)
     assert found.answer["texts"] == lines.splitlines()
     assert list(found.answer["maps"]) == list(found.models) == [folder.name for folder in folders[:2]]
     head, *rows = rows_of(as_csv(found))
-    assert head == ["model", "sentence", "topic", "x", "y"]
+    assert head == ["model", "sentence", "label", "group", "x", "y"]
     assert [row[:3] for row in rows] == [
-        [folder.name, line, "your lines"] for folder in folders[:2] for line in lines.splitlines()
+        [folder.name, line, ""] for folder in folders[:2] for line in lines.splitlines()
     ]
-    assert [[float(row[3]), float(row[4])] for row in rows] == [
+    assert [[float(row[4]), float(row[5])] for row in rows] == [
         point for drawn in found.answer["maps"].values() for point in drawn["xy"]
     ]
     assert json.loads(as_json(found))["answer"] == found.answer
@@ -301,7 +302,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "pairs": {"lines": "the dog\nthe cat\n\"a man\""},
         "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.5},
         "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5}, "changes": {"sentence": "the dog is happy."},
-        "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "per_topic": 10, "seed": 3},
+        "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "groups": 4, "seed": 3},
         "disagreements": {"source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun"},
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},

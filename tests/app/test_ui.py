@@ -12,17 +12,19 @@ from conftest import ROOT
 from cse.analysis.attribution import Attribution
 from cse.analysis.template_lab import Comparison, Trial
 from cse.analysis.words import words
+from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
-from cse.app.drawing.canvas import PARTS, canvas_value, map_of, map_value, pack
+from cse.app.drawing.canvas import LEAST_SHOWN, PARTS, canvas_value, legend, map_of, map_value, pack, shortened
 from cse.app.drawing.components import STATIC
 from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.corpora import Demo, unknown_models_note
+from cse.app.models.groups import Groups
 from cse.app.models.maps import ModelMap
 from cse.app.models.models import Column, Failure, Models, columns, free_name
 from cse.app.sections.all_pairs import AllPairs, pairs_value
-from cse.app.sections.clusters import demo_points, maps_value, pinned
+from cse.app.sections.clusters import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html
@@ -79,16 +81,15 @@ def test_no_component_lets_a_users_text_through_as_markup():
 def drawn(count: int) -> ModelMap:
     rng = np.random.default_rng(0)
     near = rng.integers(0, count, (count, 5))
-    return ModelMap(rng.random((count, 2)).astype(np.float32), near, rng.integers(0, 11, count) / 10, 0.9, 0.8, None)
+    groups = Groups((np.arange(count) % 2).astype(np.uint8), [["dog", "cat"], ["sun"]], [("pets", 0.5), None])
+    xy, lost = rng.random((count, 2)).astype(np.float32), rng.integers(0, 11, count) / 10
+    return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
 
 
 def test_a_map_carries_texts_as_data():
     value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
-    assert json.loads(json.dumps(value)) == {
-        **value,
-        "colours": {name: list(each) for name, each in value["colours"].items()},
-    }
+    assert json.loads(json.dumps(value))["maps"][0]["groups"]["words"] == [["dog", "cat"], ["sun"]]
     pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
     assert pairs["sentences"] == [HOSTILE, "b"]
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
@@ -108,26 +109,38 @@ def test_a_map_comes_back_from_its_json_values():
     np.testing.assert_allclose(after.xy, before.xy, atol=1e-5)
     np.testing.assert_array_equal(after.near, before.near)
     np.testing.assert_allclose(after.lost, before.lost, atol=1 / 255)
-    assert after[3:] == before[3:]
+    assert after[3:6] == before[3:6]
+    np.testing.assert_array_equal(after.groups.of, before.groups.of)
+    assert json.dumps(after.groups[1:]) == json.dumps(before.groups[1:])
 
 
-def test_a_pinned_sentence_of_the_demo_corpus_is_among_the_points():
-    state = SimpleNamespace(demo=(demo := Demo()))
-    few, more = demo_points(state, 10), demo_points(state, 10, pin=1199)
-    assert (few.rows.tolist(), len(few.rows)) == ([row for row in range(1200) if row % 100 < 10], 120)
+def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
+    demo = DemoCorpus(SimpleNamespace(demo=Demo()))
+    few, more = corpus_points(demo, 120), corpus_points(demo, 120, pin=1199)
+    assert few.rows.tolist() == list(range(0, 1200, 10))
     assert more.rows.tolist() == [*few.rows, 1199]
-    assert (more.texts[-1], more.labels[-1]) == (demo.sentences[1199], demo.topics[1199])
-    assert demo_points(state, 10, pin=5).texts == demo_points(state, 10, pin=1999).texts == few.texts
+    assert (more.texts[-1], more.labels[-1]) == (demo.texts[1199], demo.labels[1199])
+    assert corpus_points(demo, 120, pin=10).texts == corpus_points(demo, 120, pin=1999).texts == few.texts
     assert maps_value(more, {}, pin=1199)["pin"] == 120
     assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
+    assert maps_value(few, {})["note"] == "120 of 1,200 texts, sampled evenly"
+    assert maps_value(corpus_points(demo), {})["note"] == "1,200 texts"
 
 
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "2000", "999999999", 2000, 2.5, True, [], {}])
+def test_many_labels_share_a_name_and_long_texts_are_cut():
+    names, of = legend(["a"] * 5 + [str(number) for number in range(20)] + ["b"] * 3)
+    assert (names[:2], names[-1], len(names)) == (["a", "b"], "11 others", 12)
+    assert (of[0], of[-1], of[-4]) == (0, 1, 11)
+    assert legend(["x", "y", "x"])[1].tolist() == [0, 1, 0]
+    assert shortened(["x" * 500] * 10) == ["x" * 500] * 10
+    assert [len(text) for text in shortened(["x" * 500, "y"] * 10_000)[:2]] == [LEAST_SHOWN + 1, 1]
+
+
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "50000", "999999999", 50000, 2.5, True, [], {}])
 def test_what_names_no_sentence_pins_none(pin):
-    state = SimpleNamespace(demo=Demo())
-    assert (pinned(state, ""), pinned(state, None), pinned(state, "57"), pinned(state, 1999)) == (None, None, 57, 1999)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 1999"):
-        pinned(state, pin)
+    assert (pinned(""), pinned(None), pinned("57"), pinned(1999)) == (None, None, 57, 1999)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 49999"):
+        pinned(pin)
 
 
 COLOURS = pytest.mark.parametrize("colours", [*COSINES, *DIFFERENCES])

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from tests.bench.app import CALL_LIMIT, PER_TOPIC, Load, call
+from tests.bench.app import CALL_LIMIT, POINTS, Load, call
 from tests.bench.machine import processor_seconds, resident_memory
 
 MIX = {  # how often each is asked for
@@ -116,7 +116,7 @@ def visit(url: str, chance: random.Random, found: Mixed, over: threading.Event) 
 def draw(url: str, found: Mixed, over: threading.Event) -> None:
     """Maps of the whole demo corpus, one after the other, none of which was drawn before."""
     while not over.is_set():
-        timed(MAPS, found, lambda: call(url, "map", ["demo", "", PER_TOPIC, time.time_ns() % 2**32]))
+        timed(MAPS, found, lambda: call(url, "map", ["corpus", "", POINTS, time.time_ns() % 2**32]))
 
 
 def timed(kind: str, found: Mixed, work: Callable[[], object]) -> None:

@@ -26,7 +26,7 @@ def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:
 
 def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_path, bert_folder, monkeypatch):
     for module in (app_load, app_mix):
-        monkeypatch.setattr(module, "PER_TOPIC", 10)
+        monkeypatch.setattr(module, "POINTS", 120)
     folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
     with serving(folders) as address:
         url = address.rstrip("/")

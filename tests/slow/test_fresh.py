@@ -40,6 +40,7 @@ ASKED = {
     "/tokens": {"sentence": ONE, "k": 2},
     "/template": {"sentence": ONE, "template": '"[X]" is [MASK]', "k": 2},
     "/map": {"source": "lines", "lines": LINES},
+    "/selection": {"points": [0, 2], "model": "simcse", "source": "lines", "lines": LINES},
     "/changes": {"sentence": ONE},
     "/disagreements": {"source": "lines", "lines": LINES},
     "/xray": {"s1": ONE, "s2": OTHER},

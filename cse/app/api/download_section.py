@@ -44,7 +44,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
         (1, "The template lab", "template", ("template", "sentence")),
     ),
     "train": (),
-    "clusters": ((0, "The maps", "map", ("source", "lines", "per_topic", "seed")),),
+    "clusters": ((0, "The maps", "map", ("source", "most", "groups", "seed", "pin", "number", "corpus", "key")),),
     "probe": (
         (0, "What the changes move", "changes", ("sentence",)),
         (1, "The disagreements", "disagreements", ("source", "lines")),
@@ -90,14 +90,16 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     known = inspect.signature(answers[endpoint]).parameters
     # In the order of the parameters, which curl code needs.
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}
-    key = inputs.get("key") if given.get("corpus") == OWN_KEY else None
-    answer = plain(search(state, **given, key=key), ranking) if key else answers[endpoint](**given)
+    read = given.get("corpus") if given.get("source", "corpus") == "corpus" else None  # None: no corpus is read
+    key = inputs.get("key") if read == OWN_KEY else None
+    found = endpoint == "search" and key
+    answer = plain(search(state, **given, key=key), ranking) if found else answers[endpoint](**given)
+    given.pop("key", None)  # a secret, which the file does not tell
     if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
         *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
-    columns = chosen_corpus(state, given["corpus"], key).columns if "corpus" in given else None
-    columns = state.models.columns if columns is None else columns
+    columns = (chosen_corpus(state, read, key).columns if read else None) or state.models.columns
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
     beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
@@ -135,7 +137,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             pictures = json.dumps({each.label: [each.picture, picture_name(each)] for each in takes})
             drawing = script("picture").replace("PICTURES", pictures).strip()
             gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
-        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
+        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
 
     def handler(form: str) -> Callable[..., dict[str, Any]]:
         suffix, kind, make = FORMS[form]

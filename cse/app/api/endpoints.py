@@ -13,7 +13,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.api.encode import encode_of
-from cse.app.api.map_api import maps_of
+from cse.app.api.map_api import maps_of, selection_of
 from cse.app.api.probe import probe_endpoints
 from cse.app.api.record_api import record_endpoints
 from cse.app.forms.events import ENCODE, MAPS, guarded
@@ -116,7 +116,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         tokens_endpoint,
         template_endpoint,
     ]
-    quick += probe_endpoints(state)
+    quick += [*probe_endpoints(state), selection_of(state)]
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
     for name, function in found.items():
         gr.api(called(name, function), api_name=name, **(MAPS if name == "map" else ENCODE))

@@ -81,8 +81,9 @@ def _template(taken: Taken) -> Rows:
 
 def _map(taken: Taken) -> Rows:
     for name, found in taken.answered.items():
-        for sentence, topic, (x, y) in zip(taken.answer["texts"], taken.answer["labels"], found["xy"], strict=True):
-            yield name, sentence, topic, x, y
+        texts, labels = taken.answer["texts"], taken.answer["labels"]
+        points = zip(texts, labels or [None] * len(texts), found["groups"]["of"], found["xy"], strict=True)
+        yield from ((name, text, label, group + 1, x, y) for text, label, group, (x, y) in points)
 
 
 def _changes(taken: Taken) -> Rows:
@@ -143,7 +144,7 @@ TABLES: dict[str, Table] = {
         ("sentence", "model", "template", "text", "score", "rank", "token", "probability"),
         _template,
     ),
-    "map": Table("clusters", ("model", "sentence", "topic", "x", "y"), _map),
+    "map": Table("clusters", ("model", "sentence", "label", "group", "x", "y"), _map),
     "changes": Table("probe-changes", ("sentence", "change", "keeps_meaning", "changed", "model", "moved"), _changes),
     "disagreements": Table("probe-disagreements", ("rank", "first", "second", "model", "place"), _disagreements),
     "xray": Table("probe-xray", ("first", "second", "model", "part", "item", "measure", "value"), _xray),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,19 @@ import numpy as np
 
 from cse.app.drawing.components import script
 from cse.app.drawing.palette import DARK, LIGHT
-from cse.app.models.maps import ModelMap
+from cse.app.models.groups import Groups
+from cse.app.models.maps import ModelMap, disagreements
 from cse.app.models.models import Failure
 
-PARTS = ("state", "marks", "view", "labels", "draw", "details", "pointer", "keys", "map")
+PARTS = (
+    "state", "marks", "view", "colouring", "filters", "labels", "draw", "legend", "details", "selection", "pointer",
+    "keys", "map",
+)  # fmt: skip
 SCRIPTS = ("elements", *(f"map/{part}" for part in PARTS))
 STEPS, SHARES = 65535, 255  # largest uint16 and uint8
+COLOURS = len(LIGHT)
+OTHERS = "others"
+MOST_CHARACTERS, LEAST_SHOWN = 4_000_000, 200  # of all texts, and of a text
 
 
 def canvas(value: dict[str, Any]) -> gr.HTML:
@@ -28,24 +36,47 @@ def canvas(value: dict[str, Any]) -> gr.HTML:
 
 
 def canvas_value(
-    texts: Sequence[str], labels: Sequence[str], maps: Mapping[str, ModelMap | Failure], **options: Any
+    texts: Sequence[str], labels: Sequence[str] | None, maps: Mapping[str, ModelMap | Failure], **options: Any
 ) -> dict[str, Any]:
-    """Return the component's value. The scripts treat sentences and names as plain text, never as HTML.
+    """Return the component's value. The scripts treat texts and names as plain text, never as HTML.
 
-    `labels` (N) become `names` and indices into them. Options: `joined` draws a line between points 2i and 2i + 1,
-    `numbered` numbers the points, `rows` (N) are the ids of the points in pins, `pin` is the point to pin at first, and
-    a new `request` pins it again.
+    `labels` (N) become `names` and indices into them (`legend`). Options: `joined` draws a line between points 2i and
+    2i + 1, `rows` (N) are the ids of the points in pins, `pin` is the point to pin at first, a new `request` pins it
+    again, and `note` says which texts are drawn.
     """
-    names = list(dict.fromkeys(labels))
-    numbers = {name: number for number, name in enumerate(names)}
+    names, of = legend(labels) if labels else ([], np.zeros(0))
+    differing = disagreements(maps)
     return {
-        "texts": list(texts),
+        "texts": shortened(texts),
+        "lengths": packed(np.array([min(len(text), STEPS) for text in texts]), "<u2"),
         "names": names,
-        "labels": [numbers[label] for label in labels],
+        "labels": packed(of, "<u1"),
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [{"name": name, **map_value(drawn)} for name, drawn in maps.items()],
+        "differing": [{"models": pair, "shares": packed_shares(shares)} for pair, shares in differing.items()],
         **options,
     }
+
+
+def legend(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return at most as many names as there are colours, and the (N,) index of each label's name.
+
+    Of more labels the most frequent have a name, and the last name stands for the others.
+    """
+    counts = Counter(labels)
+    names = list(counts)
+    if len(names) > COLOURS:
+        names = [name for name, _ in counts.most_common(COLOURS - 1)]
+    numbers = {name: number for number, name in enumerate(names)}
+    if len(counts) > len(names):
+        names.append(f"{len(counts) - len(names):,} {OTHERS}")
+    return names, np.array([numbers.get(label, len(names) - 1) for label in labels])
+
+
+def shortened(texts: Sequence[str]) -> list[str]:
+    """Return texts as the map shows them: of many or long ones the beginnings."""
+    most = max(LEAST_SHOWN, MOST_CHARACTERS // max(len(texts), 1))
+    return [text if len(text) <= most else f"{text[:most]}…" for text in texts]
 
 
 def map_value(drawn: ModelMap | Failure) -> dict[str, Any]:
@@ -53,19 +84,28 @@ def map_value(drawn: ModelMap | Failure) -> dict[str, Any]:
     if isinstance(drawn, Failure):
         return {"error": drawn.reason}
     scores = (drawn.trustworthiness, drawn.continuity, drawn.same_topic)
+    groups = {} if drawn.groups is None else drawn.groups._asdict() | {"of": packed(drawn.groups.of, "<u1")}
     return {
         "xy": pack(drawn.xy),
         "near": packed(drawn.near, "<u2"),
-        "lost": packed((drawn.lost * SHARES).round(), "<u1"),
+        "lost": packed_shares(drawn.lost),
         "scores": [None if score is None else round(score, 4) for score in scores],
+        "groups": groups,
     }
 
 
 def map_of(value: Mapping[str, Any]) -> ModelMap:
     """Return the map of a `map_value`."""
     xy = unpack(value["xy"])
-    near = unpacked(value["near"], "<u2").reshape(len(xy), -1).astype(int)
-    return ModelMap(xy, near, unpacked(value["lost"], "<u1") / SHARES, *value["scores"])
+    near = unpacked(value["near"], "<u2").reshape(len(xy), -1)
+    groups = value["groups"] and Groups(**{**value["groups"], "of": unpacked(value["groups"]["of"], "<u1")})
+    drawn = ModelMap(xy, near, unpacked(value["lost"], "<u1") / SHARES, *value["scores"])
+    return drawn._replace(groups=groups or None)
+
+
+def packed_shares(shares: np.ndarray) -> str:
+    """Encode (N,) numbers in [0, 1] as text, in steps of 1/255."""
+    return packed((shares * SHARES).round(), "<u1")
 
 
 def pack(xy: np.ndarray) -> str:

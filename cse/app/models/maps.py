@@ -1,17 +1,32 @@
-"""One aligned map per model of a list of sentences, with neighbours and scores."""
+"""One aligned map per model of a list of texts, with neighbours, scores and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import LEAST, NEIGHBOURS, continuity, directions, lost, nearest, trustworthiness
+from cse.analysis.projection import (
+    LEAST,
+    NEIGHBOURS,
+    WIDER,
+    continuity,
+    lost,
+    place,
+    squared,
+    trustworthiness,
+    unshared,
+)
 from cse.app import validation
+from cse.app.models.groups import LEAST as FEWEST
+from cse.app.models.groups import MOST, Groups, groups_of
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.remembered import fingerprint_of
 from cse.runs.progress import Report, silent
+from cse.vectors import nearest_others
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
@@ -23,9 +38,9 @@ MOST_SEED = 2**32 - 1
 class ModelMap(NamedTuple):
     """A model's map of N points.
 
-    `xy` (N, 2) float32 in [0, 1]; `near` (N, k) the points whose vectors are nearest, nearest first; `lost` (N,) the
-    share of a point's neighbours that the map does not show; scores as in `cse.analysis.faithfulness`,
-    None if there is none.
+    `xy` (N, 2) in [0, 1], but centred in the cache; `near` (N, k) the points whose vectors are nearest, nearest first;
+    `lost` (N,) the share of a point's neighbours that the map does not show; scores as in `cse.analysis.projection`,
+    None if there is none; `groups` by the model's vectors.
     """
 
     xy: np.ndarray
@@ -34,75 +49,129 @@ class ModelMap(NamedTuple):
     trustworthiness: float | None = None
     continuity: float | None = None
     same_topic: float | None = None
+    groups: Groups | None = None
+
+
+class MapKey(NamedTuple):
+    """A map in the cache: its model and that of the first map (`model_key`), a checksum of the texts, and the seed."""
+
+    model: Hashable
+    first: Hashable
+    texts: str
+    seed: int
 
 
 class Points(NamedTuple):
-    """N sentences with a label each; `rows` are their indices in the demo corpus, None for other sources."""
+    """N texts to draw, with a label each if they have labels.
+
+    `rows` (N,) are their rows among the `total` texts of a corpus, `of_corpus` returns a column's vectors of all of
+    these, `columns` are its models, None for the page's. Texts without a corpus are encoded.
+    """
 
     texts: list[str]
-    labels: list[str]
+    labels: list[str] | None = None
     rows: np.ndarray | None = None
+    total: int = 0
+    of_corpus: Callable[[Column, Encoder], np.ndarray] | None = None
+    columns: Sequence[Column] | None = None
     paired: bool = False  # points 2i and 2i + 1 form a pair
-    numbered: bool = False  # points are labelled by number
 
     @property
-    def topics(self) -> list[str] | None:
-        """The labels if they are topics, else None."""
-        return None if self.rows is None else self.labels
+    def digest(self) -> str:
+        """A checksum of the texts."""
+        return hashlib.sha256("\0".join(self.texts).encode("utf-8", "replace")).hexdigest()
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return a model's (N, d) vectors of the points. Raises ValueError as `of_corpus`."""
+        if self.of_corpus is None:
+            return encoder.encode(self.texts)
+        return self.of_corpus(column, encoder)[self.rows]
 
 
 def draw_maps(
-    state: AppState, points: Points, seed: int, report: Report = silent
+    state: AppState, points: Points, seed: int, groups: int, report: Report = silent
 ) -> Iterator[dict[str, ModelMap | Failure]]:
-    """Yield the maps done so far by model, each time one is done; cached maps are yielded all at once."""
-    from cse.analysis.projection import project
-
+    """Yield the maps done so far by model, each time one is drawn and at the end; `groups` is their number in each."""
     start = validation.whole(seed, "The seed", 0, MOST_SEED)
+    number = group_number(groups)
+    columns = state.models.columns if points.columns is None else points.columns
+    total, digest = 2 * len(columns), points.digest
 
-    def vectors(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
-        rows = encoder.encode(points.texts) if points.rows is None else state.demo.vectors(encoder)[points.rows]
-        return model_key(column, fingerprint_of(encoder)), rows
+    def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
+        return model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
 
-    total = 2 * len(state.models.columns)
-    answers = state.models.apply(vectors, report=lambda done, _, name: report(done, total, f"encoding: {name}"))
+    answers = state.models.apply(read, columns, lambda done, _, name: report(done, total, f"encoding: {name}"))
     known, failed = divided(answers)
-    key = maps_key({name: model for name, (model, _) in known.items()}, points, start)
+    drawn: dict[str, ModelMap] = {}
+    if not known:
+        yield {**failed}
+    for name, (model, rows) in known.items():
+        report(total // 2 + len(drawn), total, f"map: {name}")
+        key = MapKey(model, next(iter(known.values()))[0], digest, start)
+        new = state.maps.get(key) is None
+        drawn[name] = one_map(state, key, points, rows, next(iter(drawn.values()), None))
+        drawn[name] = drawn[name]._replace(groups=group_points(state, (model, digest), points, rows, number))
+        if new or len(drawn) == len(known):
+            done = fitted(drawn) | failed
+            yield {column.name: done[column.name] for column in columns if column.name in done}
+
+
+def one_map(state: AppState, key: MapKey, points: Points, rows: np.ndarray, reference: ModelMap | None) -> ModelMap:
+    """Return the map of vectors (N, d), centred and aligned to the `reference`; it is kept under the key."""
     kept = state.maps.get(key)
-    if kept is not None or not known:
-        yield in_order(state, (kept or {}) | failed)
-        return
-    report(total // 2, total, f"map: {next(iter(known))}")
-    measured: dict[str, ModelMap] = {}
-    for done, maps in enumerate(project({name: rows for name, (_, rows) in known.items()}, start), start=1):
-        name = list(maps)[-1]
-        measured[name] = measure(known[name][1], maps[name], points.topics)
-        drawn = {name: measured[name]._replace(xy=xy) for name, xy in maps.items()}
-        if done == len(known):
-            state.maps.put(key, drawn)
-        yield in_order(state, drawn | failed)
+    if kept is None:
+        xy = place(rows, key.seed, None if reference is None else reference.xy)
+        kept = measure(rows, xy, None if points.paired else points.labels)
+        state.maps.put(key, kept)
+    return kept
+
+
+def group_points(state: AppState, key: Hashable, points: Points, vectors: np.ndarray, count: int) -> Groups:
+    """Return `count` groups by vectors (N, d), fewer of few points; kept under the `key` of the model and the texts."""
+    found = state.groups.get((key, count))
+    if found is None:
+        found = groups_of(points.texts, points.labels, vectors, count)
+        state.groups.put((key, count), found)
+    return found
+
+
+def group_number(value: int) -> int:
+    """Return a number of groups that a client sent, checked."""
+    return validation.whole(value, "The number of groups", FEWEST, MOST)
+
+
+def fitted(maps: Mapping[str, ModelMap]) -> dict[str, ModelMap | Failure]:
+    """Return the maps scaled to the unit square with shared limits."""
+    scaled = squared({name: drawn.xy for name, drawn in maps.items()})
+    return {name: drawn._replace(xy=scaled[name]) for name, drawn in maps.items()}
 
 
 def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -> ModelMap:
     """Return the map `xy` (N, 2) of `vectors` (N, d) with its neighbours, and scores if there are enough points."""
-    from cse.evaluation.clustering import same_label_neighbours
+    count = len(vectors)
+    near = nearest_others(np.asarray(vectors, np.float32), WIDER)
+    missed = lost(near[:, : (count - 1) // 2], xy).astype(np.float32)
+    found = ModelMap(xy, near[:, :NEIGHBOURS].astype(np.uint16), missed)
+    if count < LEAST:
+        return found
+    return found._replace(
+        trustworthiness=trustworthiness(vectors, xy),
+        continuity=continuity(vectors, xy),
+        same_topic=None if topics is None else same_label(found.near, np.array(topics)),
+    )
 
-    neighbourhoods = nearest(directions(vectors), NEIGHBOURS), lost(vectors, xy)
-    if len(vectors) < LEAST:
-        return ModelMap(xy, *neighbourhoods)
-    same = same_label_neighbours(vectors, np.array(topics)) if topics else None
-    return ModelMap(xy, *neighbourhoods, trustworthiness(vectors, xy), continuity(vectors, xy), same)
+
+def same_label(near: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share in [0, 1] of the neighbours `near` (N, k) that have the label (N,) of their point."""
+    return float((labels[near] == labels[:, None]).mean())
+
+
+def disagreements(maps: Mapping[str, ModelMap | Failure]) -> dict[tuple[str, str], np.ndarray]:
+    """Return, of each two models, the (N,) share of a point's five nearest texts that they do not share."""
+    known, _ = divided(maps)
+    return {(one, other): unshared(known[one].near, known[other].near) for one, other in combinations(known, 2)}
 
 
 def model_key(column: Column, fingerprint: str) -> Hashable:
     """Return a model's part of a cache key; models of one fingerprint may have different tokenizers."""
     return column.opened_by, fingerprint
-
-
-def maps_key(models: Mapping[str, Hashable], points: Points, seed: int) -> Hashable:
-    """Return the cache key of maps: the models' names with their `model_key`, the sentences and the seed."""
-    return (*models.items(), *points.texts, seed)
-
-
-def in_order(state: AppState, answers: dict[str, ModelMap | Failure]) -> dict[str, ModelMap | Failure]:
-    """Return the answers in the order of the page's columns."""
-    return {column.name: answers[column.name] for column in state.models.columns if column.name in answers}

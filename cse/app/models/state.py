@@ -15,12 +15,13 @@ from cse.app.models.recent import Recent
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
+    from cse.app.models.groups import Groups
     from cse.app.models.maps import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
 
-MOST_MAPS = 16
+MOST_MAPS = 64  # of a model each
 MOST_SPEEDS = 64
 
 
@@ -29,7 +30,7 @@ class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` are cached by models, texts and seed;
+    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` and `groups` are cached;
     `own_corpora` are kept by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora` are indexes.
     """
 
@@ -40,7 +41,8 @@ class AppState:
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
-    maps: Recent[dict[str, ModelMap]] = field(default_factory=lambda: Recent(MOST_MAPS))
+    maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS))
+    groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS))
 
 
 def open_state(

@@ -1,64 +1,83 @@
-"""The Clusters tab: sentences of the demo corpus, graded pairs or pasted lines as points on a map per model."""
+"""The Clusters tab: texts of the chosen corpus or graded pairs as points on a map per model, with their groups."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 
+from cse.analysis.projection import evenly
 from cse.app import validation
-from cse.app.drawing import html
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import ChosenCorpus, DemoCorpus, chosen_corpus
 from cse.app.drawing.canvas import canvas, canvas_value
-from cse.app.drawing.components import heading, submit
-from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, QUICK, Newest, one_line_errors, reporter
+from cse.app.drawing.components import script, submit
+from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, PROGRESS, QUICK, Newest, guarded, one_line_errors, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.corpora import DEMO
+from cse.app.models.corpora import DEMO, DEMO_KEY
+from cse.app.models.groups import GROUPS
+from cse.app.models.groups import LEAST as FEWEST_GROUPS
+from cse.app.models.groups import MOST as MOST_GROUPS
 from cse.app.models.maps import MOST_SEED, ModelMap, Points, draw_maps
 from cse.app.models.models import Failure
+from cse.app.models.selections import describe, point_rows, table
 from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row
+from cse.text.spreadsheet import csv_text
 
-SOURCES = {"demo": "Demo corpus, coloured by topic", "pairs": "Graded pairs, joined", "lines": "Your lines"}
-LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC = 10, 100, 25
+SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined"}
+LINES = "lines"  # a source of the endpoint alone
 MOST_LINES = 2000
+LEAST_POINTS, MOST_POINTS = 100, 10_000
+MOST_ROWS = 50_000  # of a corpus
 GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
-READING = (
-    "Near points are sentences the chosen model finds alike (t-SNE of its vectors). Every map starts from the first "
-    "one's picture and is turned onto it: choose another model, and what moves is what the models disagree on."
-)
-EMPTY = {"hint": "Draw maps shows these sentences."}
-LINES = """The cat sleeps on the sofa.
-A kitten naps on the couch.
-Dogs need a walk twice a day.
-Shares fell sharply on Monday.
-The bank raised its interest rates.
-Investors are worried about inflation.
-Bake the bread for forty minutes.
-Add salt and pepper to the soup."""
+EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}
+NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
+CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
 
 
-def points_of(state: AppState, source: str, lines: str, per_topic: int, pin: int | None = None) -> Points:
-    """Return the sentences to draw; only the values that the source needs are checked. `pin` adds a demo sentence."""
-    match validation.one_of(source, "The source", SOURCES):
-        case "demo":
-            count = validation.whole(per_topic, "Sentences per topic", LEAST_PER_TOPIC, MOST_PER_TOPIC)
-            return demo_points(state, count, pin)
+class Asked(NamedTuple):
+    """What a visitor's maps show; `digest` is the checksum of the texts."""
+
+    source: str = "corpus"
+    corpus: str = DEMO_KEY
+    key: str = ""
+    most: int = MOST_POINTS
+    groups: int = GROUPS
+    pin: int | None = None
+    digest: str = ""
+
+
+def points_of(
+    state: AppState, source: str, lines: str = "", most: int = MOST_POINTS, corpus: str = DEMO_KEY,
+    key: str | None = None, pin: int | None = None,
+) -> Points:  # fmt: skip
+    """Return the texts to draw; only the values that the source needs are checked. `pin` adds a row of the corpus."""
+    match validation.one_of(source, "The source", (*SOURCES, LINES)):
+        case "corpus":
+            count = validation.whole(most, "The most points", LEAST_POINTS, MOST_POINTS)
+            return corpus_points(chosen_corpus(state, corpus, key), count, pin)
         case "pairs":
             return graded_points()
-    texts = validation.lines(lines, 1, MOST_LINES)
-    return Points(texts, ["your lines"] * len(texts), numbered=True)
+    return Points(validation.lines(lines, 1, MOST_LINES))
 
 
-def demo_points(state: AppState, per_topic: int, pin: int | None = None) -> Points:
-    """Return the first sentences of each topic, and the sentence in row `pin` if there is such a row."""
-    topics = np.array(state.demo.topics)
-    each = [np.flatnonzero(topics == topic)[:per_topic] for topic in dict.fromkeys(state.demo.topics)]
-    wanted = [pin] if pin is not None and pin < len(topics) else []  # another list may have more rows
-    rows = np.union1d(np.concatenate(each), wanted).astype(int)  # sorted: the corpus is ordered by topic
-    return Points([state.demo.sentences[row] for row in rows], [state.demo.topics[row] for row in rows], rows)
+def corpus_points(corpus: ChosenCorpus, most: int = MOST_POINTS, pin: int | None = None) -> Points:
+    """Return at most `most` texts of a corpus, sampled evenly, and the text in row `pin` if there is such a row."""
+    texts, labels = corpus.texts, corpus.labels
+    wanted = [pin] if pin is not None and pin < len(texts) else []  # another corpus may have more rows
+    rows = np.union1d(evenly(len(texts), most), wanted).astype(int)
+    named = None if labels is None else [labels[row] for row in rows]
+    return Points([texts[row] for row in rows], named, rows, len(texts), corpus.vectors, corpus.columns)
+
+
+def demo_points(state: AppState) -> Points:
+    """Return the sentences of the demo corpus."""
+    return corpus_points(DemoCorpus(state))
 
 
 def graded_points() -> Points:
@@ -67,35 +86,39 @@ def graded_points() -> Points:
 
     pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
     texts = [sentence for _, first, second in pairs for sentence in (first, second)]
-    labels = [f"{grade:g}" for grade, *_ in pairs for _ in range(2)]
-    return Points(texts, labels, paired=True)
+    return Points(texts, [f"{grade:g}" for grade, *_ in pairs for _ in range(2)], paired=True)
 
 
-def pinned(state: AppState, pin: Any) -> int | None:
-    """Parse the pinned sentence, a number or digits: its row in the demo corpus or in another list; None for none.
-
-    Raises FieldError for anything else.
-    """
+def pinned(pin: Any) -> int | None:
+    """Parse the pinned text, a number or digits: its row in the corpus; None for none. Raises FieldError."""
     if pin is None or pin == "":
         return None
     number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
-    return validation.whole(number, "The pinned sentence", 0, max(len(state.demo.sentences), MOST_LINES) - 1)
+    return validation.whole(number, "The pinned sentence", 0, MOST_ROWS - 1)
 
 
 def maps_value(
     points: Points, maps: Mapping[str, ModelMap | Failure], pin: int | None = None, request: int = 0
 ) -> dict[str, Any]:
     """Return the canvas value of maps of the points; a `pin` that is not among them is ignored."""
-    names = [GRADES.get(label, label) for label in points.labels] if points.paired else points.labels
-    rows = list(range(len(points.texts))) if points.rows is None else [int(row) for row in points.rows]
+    rows = list(range(len(points.texts))) if points.rows is None else points.rows.tolist()
+    labels = [GRADES.get(label, label) for label in points.labels] if points.paired and points.labels else points.labels
     return canvas_value(
-        points.texts, names, maps, joined=points.paired, numbered=points.numbered, rows=rows,
+        points.texts, labels, maps, joined=points.paired, rows=rows, note=note_of(points),
         pin=rows.index(pin) if pin in rows else -1, request=request,
     )  # fmt: skip
 
 
+def note_of(points: Points) -> str:
+    """Return a sentence that says which texts are drawn."""
+    count = f"{len(points.texts):,}"
+    return (
+        f"{count} of {points.total:,} texts, sampled evenly" if points.total > len(points.texts) else f"{count} texts"
+    )
+
+
 class Requests:
-    """Handlers of the tab: draw maps, pin a sentence, change the source. A newer request replaces an older one."""
+    """Handlers of the tab: draw maps, pin a text, change the texts. A newer request replaces an older one."""
 
     def __init__(self, state: AppState) -> None:
         """Start without requests."""
@@ -108,75 +131,104 @@ class Requests:
     def map_points(
         self,
         source: str,
-        lines: str,
-        per_topic: int,
+        most: int,
+        groups: int,
         seed: int,
         pin: str,
         number: int,
+        corpus: str,
+        key: str,
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the canvas value each time a map is done."""
+    ) -> Iterator[list[Any]]:
+        """Yield the canvas value and what was asked each time a map is done."""
         if self._newest.replaced(request, number):
             return
         with one_line_errors():  # a pin has no visible field
-            row = pinned(self._state, pin)
-        points = points_of(self._state, source, lines, per_topic, row)
-        maps = draw_maps(self._state, points, seed, reporter(progress))
+            row = pinned(pin)
+        points = points_of(self._state, source, "", most, corpus, key, row)
+        asked = Asked(source, corpus, key, most, groups, row, points.digest)
+        maps = draw_maps(self._state, points, seed, groups, reporter(progress))
         for done in self._newest.until_replaced(maps, request, number):
-            yield maps_value(points, done, row, number)
+            yield [maps_value(points, done, row, number), asked]
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """Return no maps, no pin, and a new request that stops the current drawing."""
         return EMPTY, "", self._newest.ask(request)
 
     def choose(self, event: gr.EventData) -> str:
-        """Return the sentence pinned on the canvas; empty for none."""
+        """Return the row pinned on the canvas; empty for none."""
         with one_line_errors():
-            row = pinned(self._state, chosen_row(event))
+            row = pinned(chosen_row(event))
         return "" if row is None else str(row)
 
     def bring(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
-        """Show this tab with a sentence of the demo corpus pinned."""
-        return gr.Tabs(selected="clusters"), "demo", self.choose(event), self._newest.ask(request)
+        """Show this tab with a sentence of the corpus pinned."""
+        return gr.Tabs(selected="clusters"), "corpus", self.choose(event), self._newest.ask(request)
+
+    def describe(self, asked: Asked, event: gr.EventData) -> dict[str, Any]:
+        """Return the description of the points that are selected on the canvas."""
+        points, rows, sent = self._selected(asked, event)
+        found = describe(self._state, points, rows, str(sent.get("model")), asked.groups)
+        return {"selection": found._asdict(), "answers": sent.get("number")}
+
+    def save(self, asked: Asked, event: gr.EventData) -> dict[str, Any]:
+        """Return the selected points as a CSV file."""
+        points, rows, _ = self._selected(asked, event)
+        return {"file": "selection.csv", "text": csv_text(*table(self._state, points, rows, asked.groups)),
+                "number": next(NUMBERS)}  # fmt: skip
+
+    def _selected(self, asked: Asked, event: gr.EventData) -> tuple[Points, np.ndarray, dict[str, Any]]:
+        points = points_of(self._state, asked.source, "", asked.most, asked.corpus, asked.key, asked.pin)
+        if asked.digest and asked.digest != points.digest:
+            raise ValueError(CHANGED)
+        sent = event._data if isinstance(event._data, dict) else {}
+        return points, point_rows(sent.get("points"), len(points.texts)), sent
 
 
-def clusters_tab(state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Tabs, hook: gr.HTML) -> Linked:
+def clusters_tab(
+    state: AppState, first: dict[str, ModelMap] | None, tabs: gr.Tabs, hook: gr.HTML, bar: CorpusBar
+) -> Linked:
     """Add the tab's content, with the `first` maps if given. Returns its part of the address.
 
     A sentence chosen through the `hook` (cse/app/sections/map_link.py) is shown here.
     """
-    heading("Sentences on a map")
-    with gr.Row(equal_height=True):
-        choices = [(label, key) for key, label in SOURCES.items()]
-        source = gr.Radio(choices, value="demo", label="Sentences", scale=6, min_width=280)
-        per_topic = gr.Slider(
-            LEAST_PER_TOPIC, MOST_PER_TOPIC, PER_TOPIC, step=5, label="Per topic", scale=2, min_width=160
-        )
-        seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=MOST_SEED, scale=1, min_width=100)
+    with gr.Row():
+        with gr.Accordion("Texts and settings", open=False), gr.Row():
+            choices = [(label, key) for key, label in SOURCES.items()]
+            source = gr.Radio(choices, value="corpus", label="Texts", scale=4, min_width=280)
+            most = number_field(MOST_POINTS, "Points at most", LEAST_POINTS, MOST_POINTS)
+            groups = number_field(GROUPS, "Groups", FEWEST_GROUPS, MOST_GROUPS)
+            seed = number_field(0, "Seed", 0, MOST_SEED)
         button = submit("Draw maps")
-    lines = gr.Textbox(LINES, label=f"Your lines (at most {MOST_LINES:,})", lines=6, max_lines=12, visible=False)
-    gr.HTML(html.hint(READING), apply_default_css=False)
-    output = canvas(maps_value(demo_points(state, PER_TOPIC), first) if first else EMPTY)
+    output = canvas(maps_value(demo_points(state), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty
     number = gr.Number(0, precision=0, visible=False)  # a State would be read only when the queued event starts
+    asked = gr.State(Asked())
+    answer = gr.HTML(
+        {}, html_template="", js_on_load=script("save", "map_answer"), visible="hidden", apply_default_css=False
+    )
 
-    requests, triggers = Requests(state), (button.click, lines.submit)
+    requests, triggers = Requests(state), (button.click, groups.submit, most.submit, seed.submit)
     fields = {
-        "The source": source, validation.LIST: lines, "Sentences per topic": per_topic, "The seed": seed,
-        "The pinned sentence": pin, "The request": number,
+        "The source": source, "The most points": most, "The number of groups": groups, "The seed": seed,
+        "The pinned sentence": pin, "The request": number, "The corpus": bar.corpus, "The key": bar.key,
     }  # fmt: skip
-    run = refusing(requests.map_points, fields, [output])
+    run = refusing(requests.map_points, fields, [output, asked])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
     submitted = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
     output.select(requests.choose, None, pin, **QUICK)
+    for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
+        happened(guarded(handler), asked, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)
     # In the queue, whose answers come in order: a map that is done already does not come after the cleared canvas.
-    source.input(requests.clear, None, [output, pin, number], show_progress="hidden", **HIDDEN)
-    source.change(
-        lambda chosen: (gr.update(visible=chosen == "demo"), gr.update(visible=chosen == "lines")),
-        source, [per_topic, lines], **QUICK,
-    )  # fmt: skip
-    return Linked(("source", "lines", "per_topic", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))
+    for changed in (source.input, bar.corpus.input, *(step.success for step in bar.steps)):
+        changed(requests.clear, None, [output, pin, number], show_progress="hidden", **HIDDEN)
+    return Linked(("source", "most", "groups", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))
+
+
+def number_field(value: int, label: str, least: int, most: int) -> gr.Number:
+    """Return a field for a whole number."""
+    return gr.Number(value, label=label, precision=0, minimum=least, maximum=most, min_width=100)

@@ -1,14 +1,6 @@
 // Save a text as a file, or show it as code with a button to copy it.
 const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
 
-function save(name, blob) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 function show() {
   const {file, type, text, lacking} = props.value || {};
   if (!text) return;

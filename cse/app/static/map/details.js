@@ -1,9 +1,8 @@
-// The panel next to the map: scores of the maps, the pinned sentence with its neighbours, and the lasso's sentences.
-const LISTED = 200;  // sentences of a lasso shown
+// The scores of the maps, and the panel next to the map: the pinned text with its neighbours, and the selection.
 const SCORES = [
   ['Trustworthy', 'Trustworthiness: of near points, how many are near among the vectors'],
   ['Continuous', 'Continuity: of near vectors, how many are near on the map'],
-  ['Same topic', 'The share of the five nearest vectors whose sentence has the same topic'],
+  ['Same label', 'The share of the five nearest vectors whose text has the same label'],
 ];
 
 function table(parent, className, caption, heads) {
@@ -47,21 +46,19 @@ function showScores() {
   add(parts.scores, 'p', 'cse-note', `${used.map(place => SCORES[place][1]).join('. ')}. 1 is best.`);
 }
 
-// A sentence that is pinned by a click; a long one is opened first and then has a button.
+// A text that is pinned by a click; a long one is opened first and then has a button.
 function sentence(parent, index) {
-  const words = (props.value.numbered ? `${index + 1} ` : '') + text(index), act = () => pin(index);
-  if (words.length <= LONG) addButton(parent, 'cse-sentence', words, act);
-  else addButton(addText(parent, words), 'cse-tool', 'Pin it', act);
+  const act = () => pin(index);
+  if (text(index).length <= LONG) addButton(parent, 'cse-sentence', text(index), act);
+  else addButton(addText(parent, text(index)), 'cse-tool', 'Pin it', act);
 }
 
 function showDetails() {
   const box = parts.details;
   box.replaceChildren();
+  box.toggleAttribute('data-open', state.pinned >= 0 || state.filters.length > 0);
   if (state.pinned >= 0) showPinned(box);
-  if (state.circled) showCircled(box);
-  if (state.pinned < 0 && !state.circled) {
-    add(box, 'p', 'cse-hint', 'Pin a sentence to list its five nearest in each model: click or tap it, or press Enter.');
-  }
+  if (state.filters.length) showSelection(box);
 }
 
 function titled(box, title, action, act) {
@@ -70,7 +67,7 @@ function titled(box, title, action, act) {
   addButton(head, 'cse-tool', action, act);
 }
 
-// Neighbours by the full vectors, one per row, ordered by mean rank.
+// Neighbours by the full vectors, ordered by mean rank, each with its rank in the models that have it.
 function showPinned(box) {
   const known = maps.filter(map => map.near), lists = known.map(map => map.near(state.pinned)), beyond = 6;
   const rank = (list, index) => (list.includes(index) ? list.indexOf(index) + 1 : beyond);
@@ -79,36 +76,13 @@ function showPinned(box) {
   const quote = add(box, 'div', 'cse-quote');
   quote.dir = 'auto';
   addText(quote, text(state.pinned));
-  const body = table(box, 'cse-near', 'Nearest sentences and their rank in each model',
-    [['Nearest in the vectors'], ...known.map(map => [map.name])]);
-  [...new Set(lists.flat())].sort((one, other) => sum(one) - sum(other)).forEach(index => {
-    const finders = known.filter((_, place) => lists[place].includes(index)), head = rowHead(body);
-    sentence(head, index);
-    if (finders.length === 1 && known.length > 1) add(head, 'span', 'cse-badge', `only ${finders[0].name}`);
-    lists.forEach(list => {
-      const cell = add(head.parentElement, 'td');
-      if (list.includes(index)) add(cell, 'span', 'cse-rank cse-found', String(rank(list, index)));
-      else {
-        add(cell, 'span', 'cse-rank', '·').setAttribute('aria-hidden', 'true');
-        add(cell, 'span', 'cse-hidden', 'not among its five');
-      }
+  const found = [...new Set(lists.flat())].sort((one, other) => sum(one) - sum(other));
+  listed(box, 'Nearest texts, with their rank in each model', found, (item, index) => {
+    sentence(item, index);
+    const ranks = add(item, 'small'), finders = known.filter((_, place) => lists[place].includes(index));
+    const alone = finders.length === 1 && known.length > 1 ? 'only ' : '';
+    finders.forEach(map => {
+      add(ranks, 'span', alone && 'cse-badge', `${alone}${map.name} ${rank(map.near(state.pinned), index)}`);
     });
   });
-}
-
-function showCircled(box) {
-  const chosen = [...state.circled], counts = new Map();
-  chosen.forEach(index => counts.set(topic(index), (counts.get(topic(index)) || 0) + 1));
-  titled(box, `${chosen.length} in the lasso`, 'Clear', () => circle(null));
-  const topics = [...counts].sort((one, other) => other[1] - one[1]).map(([name, count]) => `${name} ${count}`);
-  add(box, 'p', 'cse-note', topics.join(', '));
-  const list = add(box, 'ul', 'cse-circled');
-  list.tabIndex = 0;
-  list.setAttribute('aria-label', 'Sentences in the lasso');
-  chosen.slice(0, LISTED).forEach(index => {
-    const item = add(list, 'li');
-    sentence(item, index);
-    add(item, 'small', '', topic(index));
-  });
-  if (chosen.length > LISTED) add(box, 'p', 'cse-note', `and ${chosen.length - LISTED} more`);
 }

@@ -1,39 +1,50 @@
 // Draw the large map and the small ones.
 const ALPHA = 0.9;  // of a point
+const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
 
 function prepare(canvas) {
-  const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+  const {clientWidth: width, clientHeight: height} = canvas, ratio = window.devicePixelRatio || 1;
   if (!width) return null;  // the tab is hidden
-  if (canvas.width !== Math.round(width * ratio)) canvas.width = canvas.height = Math.round(width * ratio);
+  const [across, down] = [width, height].map(pixels => Math.round(pixels * ratio));
+  if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, {width: across, height: down});
   const context = canvas.getContext('2d');
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, width);
+  context.clearRect(0, 0, width, height);
   return context;
+}
+
+function markSize() {
+  const usual = count() > CROWD ? 2.2 : count() > MANY ? 3.2 : 4.6;
+  return usual * Math.min(view.scale, 3) ** 0.4;
 }
 
 function drawLarge() {
   const map = current(), context = parts.canvas && prepare(parts.canvas);
   if (!map || !context) return;
-  const count = props.value.texts.length, size = (count > 400 ? 3.2 : 4.6) * Math.min(view.scale, 3) ** 0.4;
+  const radius = markSize(), [width, height] = size();
   drawJoints(context);
   drawNeighbours(context, map);
-  for (let i = 0; i < count; i++) {
-    const label = props.value.labels[i], share = state.lossy ? map.lost[i] : 0;
-    context.globalAlpha = dimmed(i) ? 0.12 : ALPHA;
-    context.fillStyle = state.lossy ? tint(share) : colour(label);
-    mark(context, shape(label), ...place(i), state.lossy ? size * (0.7 + share) : size);
+  const inks = painted.names.map((_, entry) => [colour(entry), shape(entry)]);
+  for (const faint of [true, false]) {  // what is dimmed lies beneath
+    context.globalAlpha = faint ? 0.12 : ALPHA;
+    for (let i = 0; i < count(); i++) {
+      const [x, y] = place(i);
+      if (dimmed(i) !== faint || x < -9 || y < -9 || x > width + 9 || y > height + 9) continue;
+      const [ink, kind] = inks[painted.of[i]];
+      context.fillStyle = ink;
+      mark(context, kind, x, y, radius);
+    }
   }
-  if (props.value.numbered) drawNumbers(context, size);
-  for (const index of new Set([state.pinned, state.active])) if (index >= 0) ring(context, index, size);
+  for (const index of new Set([state.pinned, state.active])) if (index >= 0) ring(context, index, radius);
   drawLasso(context);
   placeNames();
   placeTip();
 }
 
 function drawJoints(context) {
-  for (let i = 0; props.value.joined && i < props.value.texts.length; i += 2) {
+  for (let i = 0; props.value.joined && i < count(); i += 2) {
     context.globalAlpha = dimmed(i) ? 0.1 : ALPHA;
-    context.strokeStyle = colour(props.value.labels[i]);
+    context.strokeStyle = colour(painted.of[i]);
     line(context, place(i), place(i + 1));
   }
 }
@@ -52,21 +63,21 @@ function line(context, from, to) {
   context.stroke();
 }
 
-function ring(context, index, size) {
-  const [x, y] = place(index), label = props.value.labels[index];
+function ring(context, index, radius) {
+  const [x, y] = place(index), entry = painted.of[index];
   context.globalAlpha = 1;
-  context.fillStyle = colour(label);
-  mark(context, shape(label), x, y, size * 1.5);
+  context.fillStyle = colour(entry);
+  mark(context, shape(entry), x, y, radius * 1.5);
   context.strokeStyle = getComputedStyle(root).color;
   context.lineWidth = index === state.pinned ? 3 : 1.5;
   context.beginPath();
-  context.arc(x, y, size * 2.6, 0, 7);
+  context.arc(x, y, radius * 2.6, 0, 7);
   context.stroke();
   context.lineWidth = 1;
 }
 
 function drawLasso(context) {
-  if (!gesture || gesture.kind !== 'lasso') return;
+  if (!gesture || gesture.kind !== LASSO) return;
   context.globalAlpha = 1;
   context.strokeStyle = getComputedStyle(root).color;
   context.setLineDash([5, 4]);
@@ -79,36 +90,35 @@ function drawLasso(context) {
 function drawSmall(map) {
   const context = prepare(map.canvas);
   if (!context) return;
-  const width = map.canvas.clientWidth, size = props.value.texts.length > 400 ? 1.1 : 1.6;
-  const at = index => [map.points[2 * index] * width, map.points[2 * index + 1] * width];
-  const dot = (index, radius) => {
-    context.beginPath();
-    context.arc(...at(index), radius, 0, 7);
-    context.fill();
+  const width = map.canvas.clientWidth, radius = count() > CROWD ? 0.7 : count() > MANY ? 1.1 : 1.6;
+  const dot = (index, wide) => {
+    const [x, y] = [map.points[2 * index] * width, map.points[2 * index + 1] * width];
+    context.fillRect(x - wide, y - wide, 2 * wide, 2 * wide);
   };
-  props.value.labels.forEach((label, index) => {
-    context.globalAlpha = dimmed(index) ? 0.12 : ALPHA;
-    context.fillStyle = state.lossy ? tint(map.lost[index]) : colour(label);
-    dot(index, size);
-  });
+  const inks = painted.names.map((_, entry) => colour(entry));
+  for (let i = 0; i < count(); i++) {
+    context.globalAlpha = visible[i] ? ALPHA : 0.12;
+    context.fillStyle = inks[painted.of[i]];
+    dot(i, radius);
+  }
   context.globalAlpha = 1;
   context.fillStyle = getComputedStyle(root).color;
-  for (const index of new Set([state.pinned, state.active])) if (index >= 0) dot(index, 4);
+  if (state.pinned >= 0) dot(state.pinned, 4);
 }
 
 function redraw() {
-  if (!parts.canvas) return;
+  if (!parts.canvas || !current()) return;
   readScheme();
   drawLarge();
   maps.forEach(map => map.canvas && drawSmall(map));
-  keys.forEach(drawKey);
+  parts.keys.forEach(drawKey);
 }
 
 function placeTip() {
-  const {tip, canvas} = parts, index = state.active;
+  const {tip} = parts, index = state.active;
   tip.hidden = index < 0;
   if (index < 0) return;
-  const [x, y] = place(index), width = canvas.clientWidth;
+  const [x, y] = place(index), [width, height] = size();
   tip.style.left = `${Math.max(0, Math.min(x - tip.offsetWidth / 2, width - tip.offsetWidth))}px`;
-  tip.style.top = y > width / 2 ? `${y - tip.offsetHeight - 16}px` : `${y + 16}px`;
+  tip.style.top = y > height / 2 ? `${y - tip.offsetHeight - 16}px` : `${y + 16}px`;
 }

@@ -3,10 +3,10 @@ const WAYS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDow
 const FAR = 1e9;  // squared pixels, farther than any point
 
 function towards([right, down]) {
-  if (state.active < 0) return state.pinned >= 0 ? state.pinned : nearest([side() / 2, side() / 2], FAR);
+  if (state.active < 0) return state.pinned >= 0 ? state.pinned : nearest(size().map(pixels => pixels / 2), FAR);
   const [x, y] = place(state.active);
   let best = state.active, least = Infinity;
-  for (let i = 0; i < props.value.texts.length; i++) {
+  for (let i = 0; i < count(); i++) {
     const [left, top] = place(i), ahead = (left - x) * right + (top - y) * down;
     const aside = Math.abs((left - x) * down + (top - y) * right);
     const away = ahead ** 2 + aside ** 2 + (aside > ahead ? FAR : 0);  // points within 45 degrees first
@@ -18,11 +18,12 @@ function towards([right, down]) {
 const ACTIONS = {
   Enter: () => { if (state.active >= 0) pin(state.active); },
   ' ': () => { if (state.active >= 0) pin(state.active); },
-  Escape: () => { select(-1); circle(null); pin(-1); },
+  Escape: () => { select(-1); pin(-1); clearFilters(); },
   '+': () => zoom(1.5),
   '=': () => zoom(1.5),
   '-': () => zoom(1 / 1.5),
   0: whole,
+  u: () => { if (state.filters.length) undo(); },
 };
 
 function key(event) {

@@ -1,14 +1,22 @@
-// Marks of points: a colour and a shape for each label, with the colours of cse/app/drawing/palette.py.
+// Marks of points: a colour and a shape for each entry of the legend, with the colours of cse/app/drawing/palette.py.
 const SHAPES = ['circle', 'square', 'triangle', 'diamond'];
-const TINTS = {light: [[94, 107, 128], [190, 18, 60]], dark: [[125, 140, 163], [255, 120, 130]]};  // none lost, all lost
+const TINTS = {  // least, middle and most
+  light: [[122, 137, 160], [210, 92, 25], [105, 0, 55]], dark: [[100, 118, 145], [232, 138, 62], [255, 236, 140]],
+};
 let scheme = 'light';
 
-const colour = label => props.value.colours[scheme][label % props.value.colours[scheme].length];
-const shape = label => SHAPES[label % SHAPES.length];
+// An entry of an ordered colouring has a tint, another one of the hues; beyond the hues entries are grey.
+function colour(entry) {
+  const hues = props.value.colours[scheme], total = painted.names.length;
+  if (painted.ordered) return tint(entry / Math.max(1, total - 1));
+  return entry < (total > hues.length ? hues.length - 1 : hues.length) ? hues[entry] : tint(0);
+}
+
+const shape = entry => SHAPES[painted.ordered ? 0 : entry % SHAPES.length];
 
 function tint(share) {
-  const [none, all] = TINTS[scheme];
-  return `rgb(${none.map((part, place) => Math.round(part + (all[place] - part) * share)).join(' ')})`;
+  const at = 2 * share, from = Math.min(Math.floor(at), 1), [one, other] = TINTS[scheme].slice(from);
+  return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
 }
 
 function readScheme() {
@@ -32,11 +40,4 @@ function mark(context, kind, x, y, size) {
   }
   context.closePath();
   context.fill();
-}
-
-function drawKey({canvas, label}) {
-  const context = canvas.getContext('2d');
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  context.fillStyle = colour(label);
-  mark(context, shape(label), 14, 14, 9);
 }

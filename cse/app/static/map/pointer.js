@@ -10,7 +10,7 @@ function at(event) {
 
 function nearest([x, y], reach = REACH) {
   let best = -1, least = reach * reach;
-  for (let i = 0; i < props.value.texts.length; i++) {
+  for (let i = 0; i < count(); i++) {
     const [left, top] = place(i), away = (left - x) ** 2 + (top - y) ** 2;
     if (away < least) { least = away; best = i; }
   }
@@ -21,7 +21,7 @@ function down(event) {
   pointers.set(event.pointerId, at(event));
   parts.canvas.setPointerCapture(event.pointerId);
   if (pointers.size === 2) gesture = {kind: 'pinch', ...spread()};
-  else gesture = {kind: state.lassoing || event.shiftKey ? 'lasso' : 'press', path: [at(event)]};
+  else gesture = {kind: state.lassoing || event.shiftKey ? LASSO : 'press', path: [at(event)]};
 }
 
 function spread() {
@@ -36,7 +36,7 @@ function move(event) {
   const [x, y] = [here[0] - before[0], here[1] - before[1]], [start] = gesture.path || [here];
   if (gesture.kind === 'press' && Math.hypot(here[0] - start[0], here[1] - start[1]) > SLACK) gesture.kind = 'pan';
   if (gesture.kind === 'pan') pan(x, y);
-  if (gesture.kind === 'lasso') { gesture.path.push(here); drawLarge(); }
+  if (gesture.kind === LASSO) { gesture.path.push(here); drawLarge(); }
   if (gesture.kind === 'pinch' && pointers.size === 2) {
     const now = spread();
     zoom(now.distance / gesture.distance, now.x, now.y);
@@ -50,9 +50,10 @@ function up(event) {
   const ended = gesture;
   if (!pointers.size) gesture = null;
   if (!ended || event.type === 'pointercancel') return;
-  if (ended.kind === 'lasso') {
+  if (ended.kind === LASSO) {
     lasso(false);
-    circle(within(ended.path));
+    const found = within(ended.path);
+    if (found.size) filter(LASSO, `lasso of ${found.size}`, found);
   } else if (ended.kind === 'press') {
     const index = nearest(at(event));
     select(index);
@@ -66,8 +67,7 @@ function within(path) {
     const [left, top] = path[(place + path.length - 1) % path.length];
     return (top > y) !== (bottom > y) && x < left + (y - top) / (bottom - top) * (right - left) ? !odd : odd;
   }, false);
-  const found = props.value.texts.map((_, index) => index).filter(index => inside(place(index)));
-  return found.length ? new Set(found) : null;
+  return new Set([...visible.keys()].filter(index => inside(place(index))));
 }
 
 function wheel(event) {

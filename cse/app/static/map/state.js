@@ -5,18 +5,18 @@ const state = {
   chosen: '',      // the model of the large map
   active: -1,      // the point under the pointer or reached by a key
   pinned: -1,
-  group: -1,       // the label under the pointer in the legend
-  held: -1,        // the label pressed in the legend
-  found: null,     // the set of points with the search words; null without words
-  circled: null,   // points within the lasso
+  pointed: -1,     // the entry under the pointer in the legend
+  by: 'group',     // the colouring
+  filters: [],     // {kind, title, points}, the newest last
   lassoing: false, // the next drag is a lasso
-  lossy: false,    // tint points by their lost neighbours
 };
-let maps = [], parts = {}, keys = [];
+let maps = [], parts = {}, labels = [], lengths = [];
+let painted = {names: [], of: []};  // the colouring in use
+let visible = new Uint8Array(0);    // 1 for the points that all filters have
 
 const current = () => maps.find(map => map.name === state.chosen);
 const text = index => props.value.texts[index];
-const topic = index => props.value.names[props.value.labels[index]];
+const count = () => props.value.texts.length;
 
 function addButton(parent, className, content, act) {
   const button = add(parent, 'button', className, content);
@@ -29,21 +29,21 @@ function bytes(base64) {
   return Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
 }
 
+function words(base64) {
+  return new Uint16Array(bytes(base64).buffer);
+}
+
 function read(map) {
   if (map.error !== undefined) return map;
-  const points = Float32Array.from(new Uint16Array(bytes(map.xy).buffer), step => step / 65535);
-  const near = new Uint16Array(bytes(map.near).buffer), width = 2 * near.length / points.length;
+  const points = Float32Array.from(words(map.xy), step => step / 65535);
+  const near = words(map.near), width = 2 * near.length / points.length;
   return {
-    name: map.name, scores: map.scores, points, lost: Float32Array.from(bytes(map.lost), share => share / 255),
+    name: map.name, scores: map.scores, points, lost: bytes(map.lost),
+    groups: {...map.groups, of: bytes(map.groups.of)},
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };
 }
 
-// True if a point has the given label, if any, and is within the lasso, if any.
-function kept(index, label = state.held) {
-  return (label < 0 || props.value.labels[index] === label) && (state.circled === null || state.circled.has(index));
-}
-
 function dimmed(index) {
-  return !kept(index, state.group >= 0 ? state.group : state.held) || (state.found !== null && !state.found.has(index));
+  return !visible[index] || (state.pointed >= 0 && painted.of[index] !== state.pointed);
 }
