@@ -80,7 +80,7 @@ def _tried(number: int) -> Case:
 def _tasks(plan: Plan, root: Path) -> Iterator[Task]:
     """Everything that is tried, after undisturbed runs of each command."""
     measured = {subject.name: kills.measure(subject, root) for subject in SUBJECTS}
-    for words, _ in inputs.READERS.values():
+    for words in {words[0]: words for words, _ in inputs.READERS.values()}.values():
         inputs.warm_up(words, fresh_folder(root, "scratch"))
     yield from _kills(plan, root, measured)
     yield from _inputs(plan, root)
