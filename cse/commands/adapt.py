@@ -8,23 +8,23 @@ from typing import Annotated
 import typer
 
 from cse.commands.cli import as_called, command, log, print_json
-from cse.commands.options import Pooling, model_option
+from cse.commands.options import Pooling, model_option, option
 
 
 def main(
     file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
-    output: Annotated[Path, typer.Option(help="Folder for the model and the report.")],
+    output: Annotated[Path, option("Folder for the model and the report.")],
     backbone: Annotated[
         str, model_option("The model to start from: bundled, a folder or hub id of a backbone or sentence model.")
     ] = "bundled",
     pooling: Pooling = None,
-    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of labels, which then decide; default: none.")] = None,
-    minutes: Annotated[float, typer.Option(min=0, help="Most minutes; what does not fit is left out.")] = 30,
-    seed: Annotated[int, typer.Option(min=0, help="Of the held-out texts and of training.")] = 42,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a killed run.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an adapted model at --output.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    label: Annotated[str | None, option("Column of labels, which then decide; default: none.")] = None,
+    minutes: Annotated[float, option("Most minutes; what does not fit is left out.", min=0)] = 30,
+    seed: Annotated[int, option("Of the held-out texts and of training.", min=0)] = 42,
+    resume: Annotated[bool, option("Continue a killed run.", "--resume")] = False,
+    overwrite: Annotated[bool, option("Replace an adapted model at --output.", "--overwrite")] = False,
+    json_output: Annotated[bool, option("Print the report as JSON.", "--json")] = False,
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from cse.commands.cli import command, print_json, progress_options
-from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option
+from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -36,57 +36,36 @@ SMOOTH = (
 
 def main(
     corpus: Annotated[str, typer.Argument(help="Text file (.gz, .xz too), table or hub id.")],
-    output: Annotated[
-        str,
-        typer.Option("--output", "--store", help="Folder, or milvus://HOST:PORT/COLLECTION.", rich_help_panel=RESULT),
-    ],
-    model: Annotated[
-        str | None,
-        model_option(MODEL, rich_help_panel=CORPUS),
-    ] = None,
+    output: Annotated[str, option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", panel=RESULT)],
+    model: Annotated[str | None, model_option(MODEL, panel=CORPUS)] = None,
     vectors: Annotated[
-        Path | None,
-        typer.Option(
-            help="Instead of --model: folder of vectors from scripts.encode --shards.", rich_help_panel=CORPUS
-        ),
+        Path | None, option("Instead of --model: folder of vectors from scripts.encode --shards.", panel=CORPUS)
     ] = None,
-    factory: Annotated[
-        str | None,
-        typer.Option(help=f"FAISS factory (default Flat). {factory_guidance()}.", rich_help_panel=INDEX),
-    ] = None,
-    smooth: Annotated[int, typer.Option(min=0, help=SMOOTH, rich_help_panel=INDEX)] = 0,
-    pooling: Annotated[str | None, typer.Option(help=POOLING, rich_help_panel=CORPUS)] = None,
-    family: Annotated[str | None, typer.Option(help=FAMILY, rich_help_panel=CORPUS)] = None,
-    column: Annotated[
-        str | None, typer.Option(help="Column of a table that holds the sentences.", rich_help_panel=CORPUS)
-    ] = None,
-    backend: Annotated[str, typer.Option(help=BACKEND, rich_help_panel=CORPUS)] = "auto",
+    factory: Annotated[str | None, option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX)] = None,
+    smooth: Annotated[int, option(SMOOTH, panel=INDEX, min=0)] = 0,
+    pooling: Annotated[str | None, option(POOLING, panel=CORPUS)] = None,
+    family: Annotated[str | None, option(FAMILY, panel=CORPUS)] = None,
+    column: Annotated[str | None, option("Column of a table that holds the sentences.", panel=CORPUS)] = None,
+    backend: Annotated[str, option(BACKEND, panel=CORPUS)] = "auto",
     batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length.", rich_help_panel=CORPUS),
+        int | None, option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1)
     ] = None,
     seed: Annotated[
-        int,
-        typer.Option(min=0, help="Seed of the IVF clustering and of the queries for recall@10.", rich_help_panel=INDEX),
+        int, option("Seed of the IVF clustering and of the queries for recall@10.", panel=INDEX, min=0)
     ] = 42,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index at --output.", rich_help_panel=RESULT)
-    ] = False,
+    overwrite: Annotated[bool, option("Replace an index at --output.", "--overwrite", panel=RESULT)] = False,
     append: Annotated[
-        bool,
-        typer.Option("--append", help="Add to the index at --output, built by the same model.", rich_help_panel=RESULT),
+        bool, option("Add to the index at --output, built by the same model.", "--append", panel=RESULT)
     ] = False,
     resume: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Continue an interrupted build; OUTPUT.partial keeps its vectors (1.5 kB each at 384 dimensions).",
             "--resume",
-            help="Continue an interrupted build; OUTPUT.partial keeps its vectors (1.5 kB each at 384 dimensions).",
-            rich_help_panel=RESULT,
+            panel=RESULT,
         ),
     ] = False,
-    json_output: Annotated[
-        bool, typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=RESULT)
-    ] = False,
+    json_output: Annotated[bool, option("Print the manifest as JSON.", "--json", panel=RESULT)] = False,
 ) -> None:
     """Encode a corpus, index its vectors with FAISS and store the sentences with them.
 

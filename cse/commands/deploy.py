@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import check_choice, command, log, print_json
+from cse.commands.options import option
 
 if TYPE_CHECKING:
     from cse.publishing.space import SpaceRequest, StagedSpace
@@ -23,24 +24,21 @@ def main(
     name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The Space; created if it does not exist.")],
     hardware: Annotated[
         str,
-        typer.Option(
-            help="zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt "
-            "unchanged)."
+        option(
+            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged)."
         ),
     ] = "zero-gpu",
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Another model column: a checkpoint or backbone folder, which is uploaded, or a hub id."),
+        option("Another model column: a checkpoint or backbone folder, which is uploaded, or a hub id."),
     ] = None,
     index: Annotated[
-        list[Path] | None, typer.Option(help="An index folder of scripts.build_index to search, which is uploaded.")
+        list[Path] | None, option("An index folder of scripts.build_index to search, which is uploaded.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Keep the staged folder here; default with --dry-run: ./NAME.")
-    ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Make a new Space private.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write the folder and upload nothing.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    output: Annotated[Path | None, option("Keep the staged folder here; default with --dry-run: ./NAME.")] = None,
+    private: Annotated[bool, option("Make a new Space private.", "--private")] = False,
+    dry_run: Annotated[bool, option("Write the folder and upload nothing.", "--dry-run")] = False,
+    json_output: Annotated[bool, option("Print the result as JSON.", "--json")] = False,
 ) -> None:
     """Stage the files that a Space needs in a folder and upload it.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from cse.commands.cli import check_choice, command, log, print_json, progress_options
-from cse.commands.options import MODEL, Family, Pooling
+from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,26 +28,20 @@ LARGE = 0.05  # share of all rows in one group that is reported
 
 def main(
     file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
-    model: Annotated[str, typer.Option(help=MODEL)],
-    output: Annotated[Path, typer.Option(help="The .csv file to write: the rows that are kept, with all columns.")],
-    groups: Annotated[
-        Path | None, typer.Option(help="A .csv file of every group: its rows, which one is kept, and why.")
-    ] = None,
+    model: Annotated[str, option(MODEL)],
+    output: Annotated[Path, option("The .csv file to write: the rows that are kept, with all columns.")],
+    groups: Annotated[Path | None, option("A .csv file of every group: its rows, which one is kept, and why.")] = None,
     percentile: Annotated[
         float | None,
-        typer.Option(
-            min=0, max=100, help="Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts."
-        ),
+        option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
     ] = None,
-    keep: Annotated[str, typer.Option(help=f"Row of a group that is kept: {', '.join(KEEP)}.")] = "first",
-    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
-    factory: Annotated[
-        str, typer.Option(help="FAISS factory; Flat finds every pair, others most, but faster.")
-    ] = "Flat",
-    seed: Annotated[int, typer.Option(min=0, help="Of the random pairs.")] = 42,
+    keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEEP)}.")] = "first",
+    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    factory: Annotated[str, option("FAISS factory; Flat finds every pair, others most, but faster.")] = "Flat",
+    seed: Annotated[int, option("Of the random pairs.", min=0)] = 42,
     pooling: Pooling = None,
     family: Family = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    json_output: Annotated[bool, option("Print the summary as JSON.", "--json")] = False,
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import check_choice, command, log, main_process, progress_options
-from cse.commands.options import Backend, Family, Model, Pooling
+from cse.commands.options import Backend, Family, Model, Pooling, option
 
 STDIN = "-"
 
@@ -24,28 +24,24 @@ if TYPE_CHECKING:
 
 def main(
     model: Model,
-    input: Annotated[str, typer.Option(help="Text file (.gz, .xz too), table or hub id; - reads standard input.")],
-    output: Annotated[Path, typer.Option(help="The .npy file to write, (N, d) float32; a folder with --shards.")],
+    input: Annotated[str, option("Text file (.gz, .xz too), table or hub id; - reads standard input.")],
+    output: Annotated[Path, option("The .npy file to write, (N, d) float32; a folder with --shards.")],
     pooling: Pooling = None,
     family: Family = None,
-    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
+    column: Annotated[str | None, option("Column of a table that holds the sentences.")] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most sentences per forward pass; default: chosen by length."),
+        int | None, option("Most sentences per forward pass; default: chosen by length.", min=1)
     ] = None,
     precision: Annotated[
         str,
-        typer.Option(
-            help="no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."
-        ),
+        option("no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."),
     ] = "no",
     backend: Backend = "auto",
-    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
+    normalize: Annotated[bool, option("Scale every vector to length 1.", "--normalize")] = False,
     shards: Annotated[
-        int | None,
-        typer.Option(min=1, help="Write this many parts to a folder, in bounded memory; works with torchrun."),
+        int | None, option("Write this many parts to a folder, in bounded memory; works with torchrun.", min=1)
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="With --shards: continue an interrupted run.")] = False,
+    resume: Annotated[bool, option("With --shards: continue an interrupted run.", "--resume")] = False,
 ) -> None:
     """Encode every non-empty line of a file; row i of the array is the i-th such line.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import check_choice, command, completing, log, print_json
-from cse.commands.options import BACKEND, FAMILY, POOLING, model_option
+from cse.commands.options import BACKEND, FAMILY, POOLING, model_option, option
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
 if TYPE_CHECKING:
@@ -31,104 +31,62 @@ def main(
     task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", autocompletion=completing(*TASKS))],
     model: Annotated[
         list[str],
-        model_option(
-            "A model or a file of word vectors; repeatable; published: all published ids.", rich_help_panel=MODELS
-        ),
+        model_option("A model or a file of word vectors; repeatable; published: all published ids.", panel=MODELS),
     ],
     data: Annotated[
-        Path,
-        typer.Option(
-            help="The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", rich_help_panel=SCORING
-        ),
+        Path, option("The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", panel=SCORING)
     ],
     pooling: Annotated[
         list[str] | None,
-        typer.Option(
-            help=f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeatable.",
-            rich_help_panel=MODELS,
-        ),
+        option(f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeatable.", panel=MODELS),
     ] = None,
-    family: Annotated[
-        str | None, typer.Option(help=f"{FAMILY} For every model not trained here.", rich_help_panel=MODELS)
-    ] = None,
-    postprocess: Annotated[
-        str | None, typer.Option(help="whitening or flow, fitted on --fit.", rich_help_panel=MODELS)
-    ] = None,
-    fit: Annotated[
-        Path | None, typer.Option(help="Sentences for --postprocess; the first 20,000.", rich_help_panel=MODELS)
-    ] = None,
-    backend: Annotated[str, typer.Option(help=BACKEND, rich_help_panel=MODELS)] = "auto",
-    bare: Annotated[
-        bool, typer.Option("--bare", help="Read checkpoints without head and denoising.", rich_help_panel=MODELS)
-    ] = False,
+    family: Annotated[str | None, option(f"{FAMILY} For every model not trained here.", panel=MODELS)] = None,
+    postprocess: Annotated[str | None, option("whitening or flow, fitted on --fit.", panel=MODELS)] = None,
+    fit: Annotated[Path | None, option("Sentences for --postprocess; the first 20,000.", panel=MODELS)] = None,
+    backend: Annotated[str, option(BACKEND, panel=MODELS)] = "auto",
+    bare: Annotated[bool, option("Read checkpoints without head and denoising.", "--bare", panel=MODELS)] = False,
     start: Annotated[
-        bool,
-        typer.Option("--start", help="Score each checkpoint's own start too: before training.", rich_help_panel=MODELS),
+        bool, option("Score each checkpoint's own start too: before training.", "--start", panel=MODELS)
     ] = False,
-    details: Annotated[
-        bool, typer.Option("--details", help="sts: Pearson and every subset too.", rich_help_panel=SCORING)
-    ] = False,
+    details: Annotated[bool, option("sts: Pearson and every subset too.", "--details", panel=SCORING)] = False,
     tokenised: Annotated[
-        Path | None, typer.Option(help="sts, geometry: folder with SentEval's tokenised text.", rich_help_panel=SCORING)
+        Path | None, option("sts, geometry: folder with SentEval's tokenised text.", panel=SCORING)
     ] = None,
     sentences: Annotated[
         Path | None,
-        typer.Option(
-            help="geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines.",
-            rich_help_panel=SCORING,
-        ),
+        option("geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines.", panel=SCORING),
     ] = None,
     classifier: Annotated[
-        str | None,
-        typer.Option(help="transfer: logistic (the default), or senteval for SentEval's own.", rich_help_panel=SCORING),
+        str | None, option("transfer: logistic (the default), or senteval for SentEval's own.", panel=SCORING)
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(
-            help="retrieval: search in a temporary milvus://HOST:PORT/COLLECTION, not in FAISS.",
-            rich_help_panel=SCORING,
-        ),
+        option("retrieval: search in a temporary milvus://HOST:PORT/COLLECTION, not in FAISS.", panel=SCORING),
     ] = None,
     smooth: Annotated[
-        int,
-        typer.Option(
-            min=0, help="retrieval: mix each document with its K nearest, as build_index.", rich_help_panel=SCORING
-        ),
+        int, option("retrieval: mix each document with its K nearest, as build_index.", panel=SCORING, min=0)
     ] = 0,
     expand: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help="retrieval: mix each query with its K nearest documents; default: as --smooth.",
-            rich_help_panel=SCORING,
-        ),
+        option("retrieval: mix each query with its K nearest documents; default: as --smooth.", panel=SCORING, min=0),
     ] = None,
     final_period: Annotated[
-        bool, typer.Option("--final-period", help="Append PromptBERT's final full stop.", rich_help_panel=SCORING)
+        bool, option("Append PromptBERT's final full stop.", "--final-period", panel=SCORING)
     ] = False,
     compare: Annotated[
         bool,
-        typer.Option(
+        option(
+            "sts: paired bootstrap of the first model against the others, and of each against its --start.",
             "--compare",
-            help="sts: paired bootstrap of the first model against the others, and of each against its --start.",
-            rich_help_panel=SCORING,
+            panel=SCORING,
         ),
     ] = False,
-    figures: Annotated[
-        Path | None, typer.Option(help="few-shot, geometry: folder for the figures.", rich_help_panel=RESULTS)
-    ] = None,
-    batch_size: Annotated[
-        int, typer.Option(min=1, help="Sentences in one pass of a model.", rich_help_panel=MODELS)
-    ] = 128,
+    figures: Annotated[Path | None, option("few-shot, geometry: folder for the figures.", panel=RESULTS)] = None,
+    batch_size: Annotated[int, option("Sentences in one pass of a model.", panel=MODELS, min=1)] = 128,
     json_output: Annotated[
-        str | None,
-        typer.Option(
-            "--json", help="Results file, saved after every set and continued; - prints it.", rich_help_panel=RESULTS
-        ),
+        str | None, option("Results file, saved after every set and continued; - prints it.", "--json", panel=RESULTS)
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start a new results file.", rich_help_panel=RESULTS)
-    ] = False,
+    overwrite: Annotated[bool, option("Start a new results file.", "--overwrite", panel=RESULTS)] = False,
 ) -> None:
     """Score models on a task and print a table, with published scores where there are any.
 
@@ -191,9 +149,9 @@ def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
 
 def _check_options(task: str, given: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
-    for option in given:
-        if option not in find_task(task).options:
-            flag, *names = f"--{option.replace('_', '-')}", *tasks_with(option)
+    for name in given:
+        if name not in find_task(task).options:
+            flag, *names = f"--{name.replace('_', '-')}", *tasks_with(name)
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
             raise typer.BadParameter(f"{flag}: only for {having}, not for {task}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import check_choice, command, completing, log
-from cse.commands.options import Family, Pooling
+from cse.commands.options import Family, Pooling, option
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -24,15 +24,14 @@ def main(
     model: Annotated[
         str,
         typer.Argument(
-            help="A model; an index folder for the last three forms of --to.",
-            autocompletion=completing(*BUNDLED_NAMES),
+            help="A model; an index folder for the last three forms of --to.", autocompletion=completing(*BUNDLED_NAMES)
         ),
     ],
-    to: Annotated[str, typer.Option(help=f"{', '.join(FORMS)}.", autocompletion=completing(*FORMS))],
-    output: Annotated[Path, typer.Option(help="Folder for the export.")],
+    to: Annotated[str, option(f"{', '.join(FORMS)}.", autocompletion=completing(*FORMS))],
+    output: Annotated[Path, option("Folder for the export.")],
     pooling: Pooling = None,
     family: Family = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an export at --output.")] = False,
+    overwrite: Annotated[bool, option("Replace an export at --output.", "--overwrite")] = False,
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import command, log
-from cse.commands.options import POOLING, Family
+from cse.commands.options import POOLING, Family, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,27 +27,21 @@ OWN = "own"  # the pooling that a model records
 def main(
     start: Annotated[str, typer.Argument(help="The model to compare with: a bundled name, folder or hub id.")],
     result: Annotated[str, typer.Argument(help="The model that may be better.")],
-    data: Annotated[str, typer.Option(help="Your texts: a text file, table or hub id.")],
-    votes: Annotated[int, typer.Option(min=0, help="Votes asked for; 20 to 40 are useful, 0 prints scores only.")] = 30,
-    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Column of labels; prints how well both models agree with them.")
-    ] = None,
+    data: Annotated[str, option("Your texts: a text file, table or hub id.")],
+    votes: Annotated[int, option("Votes asked for; 20 to 40 are useful, 0 prints scores only.", min=0)] = 30,
+    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    labels: Annotated[str | None, option("Column of labels; prints how well both models agree with them.")] = None,
     json_output: Annotated[
         Path | None,
-        typer.Option(
-            "--json", help="File that keeps the votes and is continued; default: RESULT.judge-ID.json of a run."
-        ),
+        option("File that keeps the votes and is continued; default: RESULT.judge-ID.json of a run.", "--json"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sample, the order, and which list is A.")] = 42,
+    seed: Annotated[int, option("Of the sample, the order, and which list is A.", min=0)] = 42,
     pooling: Annotated[
-        list[str] | None, typer.Option(help=f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
+        list[str] | None, option(f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
     ] = None,
     family: Family = None,
-    simulate: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The labels in this column vote, instead of you.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the votes in the file of --json.")] = False,
+    simulate: Annotated[str | None, option("The labels in this column vote, instead of you.", metavar="COLUMN")] = None,
+    overwrite: Annotated[bool, option("Drop the votes in the file of --json.", "--overwrite")] = False,
 ) -> None:
     """Show texts whose nearest neighbours differ most, blind, and count which model's neighbours you prefer.
 

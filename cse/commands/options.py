@@ -17,12 +17,17 @@ BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is in
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
 
 
-def model_option(help_text: str, **options: Any) -> Any:
+def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
+    """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def model_option(help_text: str, **rules: Any) -> Any:
     """An option that takes a model, with its bundled names completed by the shell."""
-    return typer.Option(help=help_text, autocompletion=completing(*BUNDLED_NAMES), **options)
+    return option(help_text, autocompletion=completing(*BUNDLED_NAMES), **rules)
 
 
 Model = Annotated[str, model_option(MODEL)]
-Pooling = Annotated[str | None, typer.Option(help=POOLING)]
-Family = Annotated[str | None, typer.Option(help=FAMILY)]
-Backend = Annotated[str, typer.Option(help=BACKEND)]
+Pooling = Annotated[str | None, option(POOLING)]
+Family = Annotated[str | None, option(FAMILY)]
+Backend = Annotated[str, option(BACKEND)]

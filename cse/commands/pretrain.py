@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
+from cse.commands.options import option
 
 if TYPE_CHECKING:
     from cse.pretraining.config import CurveEntry, ResumeNote
@@ -18,81 +19,56 @@ START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 def main(
     corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
-    output: Annotated[
-        Path, typer.Option(help="Folder for the tokenised text, the state and the model.", rich_help_panel=RUN)
-    ],
-    init: Annotated[
-        str | None, typer.Option(help="Continue from a model folder, a hub id or bundled.", rich_help_panel=START)
-    ] = None,
+    output: Annotated[Path, option("Folder for the tokenised text, the state and the model.", panel=RUN)],
+    init: Annotated[str | None, option("Continue from a model folder, a hub id or bundled.", panel=START)] = None,
     vocabulary: Annotated[
-        int | None,
-        typer.Option(
-            min=30,
-            help="Word pieces of a new model, default 12,000.",
-            rich_help_panel=START,
-        ),
+        int | None, option("Word pieces of a new model, default 12,000.", panel=START, min=30)
     ] = None,
-    layers: Annotated[int, typer.Option(min=1, rich_help_panel=SHAPE)] = 4,
-    hidden: Annotated[
-        int, typer.Option(min=16, help="Hidden size; a multiple of 64, one head per 64.", rich_help_panel=SHAPE)
-    ] = 256,
-    tokens: Annotated[
-        int, typer.Option(min=1, help="Tokens seen in the whole run.", rich_help_panel=LEARNING)
-    ] = 30_000_000,
-    batch_tokens: Annotated[int, typer.Option(min=16, rich_help_panel=LEARNING)] = 4096,
-    accumulate: Annotated[int, typer.Option(min=1, help="Micro-batches per step.", rich_help_panel=LEARNING)] = 1,
-    learning_rate: Annotated[float, typer.Option(min=1e-7, rich_help_panel=LEARNING)] = 1e-3,
+    layers: Annotated[int, option(None, panel=SHAPE, min=1)] = 4,
+    hidden: Annotated[int, option("Hidden size; a multiple of 64, one head per 64.", panel=SHAPE, min=16)] = 256,
+    tokens: Annotated[int, option("Tokens seen in the whole run.", panel=LEARNING, min=1)] = 30_000_000,
+    batch_tokens: Annotated[int, option(None, panel=LEARNING, min=16)] = 4096,
+    accumulate: Annotated[int, option("Micro-batches per step.", panel=LEARNING, min=1)] = 1,
+    learning_rate: Annotated[float, option(None, panel=LEARNING, min=1e-7)] = 1e-3,
     frozen_layers: Annotated[
         int,
-        typer.Option(
+        option(
+            "With --init: freeze the embeddings and this many lowest layers; all: only the head learns.",
+            panel=START,
             min=0,
-            help="With --init: freeze the embeddings and this many lowest layers; all: only the head learns.",
-            rich_help_panel=START,
         ),
     ] = 0,
     blend: Annotated[
-        str | None,
-        typer.Option(help="With --init: an encoder of the same shape, averaged with it first.", rich_help_panel=START),
+        str | None, option("With --init: an encoder of the same shape, averaged with it first.", panel=START)
     ] = None,
     blend_share: Annotated[
         str,
-        typer.Option(
-            help="Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
+        option(
+            "Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
+            panel=START,
             metavar="SHARE[,SHARE...]",
-            rich_help_panel=START,
         ),
     ] = "0.5",
     start_share: Annotated[
         float,
-        typer.Option(
+        option(
+            "With --init: weight of the initial encoder averaged into the result, without the head.",
+            panel=START,
             min=0,
             max=1,
-            help="With --init: weight of the initial encoder averaged into the result, without the head.",
-            rich_help_panel=START,
         ),
     ] = 0.0,
     untied: Annotated[
-        bool,
-        typer.Option(
-            "--untied", help="Do not tie the decoder to the embeddings (PromptBERT's Table 12).", rich_help_panel=SHAPE
-        ),
+        bool, option("Do not tie the decoder to the embeddings (PromptBERT's Table 12).", "--untied", panel=SHAPE)
     ] = False,
-    eval_every: Annotated[
-        int, typer.Option(min=1, help="Steps between evaluations and saved states.", rich_help_panel=RUN)
-    ] = 500,
+    eval_every: Annotated[int, option("Steps between evaluations and saved states.", panel=RUN, min=1)] = 500,
     precision: Annotated[
-        str, typer.Option(help="auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", rich_help_panel=LEARNING)
+        str, option("auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", panel=LEARNING)
     ] = "auto",
-    seed: Annotated[int, typer.Option(min=0, rich_help_panel=LEARNING)] = 42,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the last saved state.", rich_help_panel=RUN)
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run.", rich_help_panel=RUN)
-    ] = False,
-    json_output: Annotated[
-        bool, typer.Option("--json", help="Print the recipe and curve as JSON.", rich_help_panel=RUN)
-    ] = False,
+    seed: Annotated[int, option(None, panel=LEARNING, min=0)] = 42,
+    resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
+    overwrite: Annotated[bool, option("Replace an earlier run.", "--overwrite", panel=RUN)] = False,
+    json_output: Annotated[bool, option("Print the recipe and curve as JSON.", "--json", panel=RUN)] = False,
 ) -> None:
     """Pretrain a small uncased BERT on text files with masked language modelling.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import command, log, print_json
+from cse.commands.options import option
 
 if TYPE_CHECKING:
     from cse.models.card import CardFacts
@@ -21,18 +22,17 @@ def main(
     name: Annotated[
         str, typer.Argument(metavar="OWNER/NAME", help="Model repository, or data set for an index; created if new.")
     ],
-    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
-    revision: Annotated[str | None, typer.Option(help="Branch to write, created if new; default main.")] = None,
+    private: Annotated[bool, option("Make a new repository private.", "--private")] = False,
+    revision: Annotated[str | None, option("Branch to write, created if new; default main.")] = None,
     licence: Annotated[
-        str | None,
-        typer.Option(help="Licence of the upload, as a hub id; default apache-2.0 on the bundled backbone."),
+        str | None, option("Licence of the upload, as a hub id; default apache-2.0 on the bundled backbone.")
     ] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Hub id of the training data; repeatable.")] = None,
-    model: Annotated[str | None, typer.Option(help="Hub id of an index's model, if that was a local folder.")] = None,
+    dataset: Annotated[list[str] | None, option("Hub id of the training data; repeatable.")] = None,
+    model: Annotated[str | None, option("Hub id of an index's model, if that was a local folder.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the files that would be uploaded; needs no hub and no token.")
+        bool, option("List the files that would be uploaded; needs no hub and no token.", "--dry-run")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print address and commit as JSON.")] = False,
+    json_output: Annotated[bool, option("Print address and commit as JSON.", "--json")] = False,
 ) -> None:
     """Upload FOLDER to the hub; `cse.load` and `scripts.search` then open it by NAME or NAME@COMMIT.
 

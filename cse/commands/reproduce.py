@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import command, log
+from cse.commands.options import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,28 +45,23 @@ def _check_text(chosen: Sequence[PublishedRow], plan: Plan) -> None:
 def main(
     paper: Annotated[str, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")],
     table: Annotated[str, typer.Argument(help="A table's number, figure-N, or sts for published; see --list.")],
-    data: Annotated[Path | None, typer.Option(help="Folder that contains sts, transfer and clustering.")] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for checkpoints, results, figures and the ledger.")
-    ] = None,
-    train_data: Annotated[str | None, typer.Option(help="Sentences to train unsupervised rows on.")] = None,
+    data: Annotated[Path | None, option("Folder that contains sts, transfer and clustering.")] = None,
+    output: Annotated[Path | None, option("Folder for checkpoints, results, figures and the ledger.")] = None,
+    train_data: Annotated[str | None, option("Sentences to train unsupervised rows on.")] = None,
     triplets: Annotated[
-        str | None, typer.Option(help="Triplets to train supervised rows on: premise, entailed, contradicted.")
+        str | None, option("Triplets to train supervised rows on: premise, entailed, contradicted.")
     ] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="Instead of each row's own: bundled, a folder or a hub id.")
-    ] = None,
-    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Training seed; repeatable; default 42.")] = None,
-    train_options: Annotated[str, typer.Option(help="More options of scripts.train, in one string.")] = "",
+    backbone: Annotated[str | None, option("Instead of each row's own: bundled, a folder or a hub id.")] = None,
+    seeds: Annotated[list[int] | None, option("Training seed; repeatable; default 42.", "--seed")] = None,
+    train_options: Annotated[str, option("More options of scripts.train, in one string.")] = "",
     sentences: Annotated[
-        Path | None, typer.Option(help="Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
+        Path | None, option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Only rows whose name contains this.")] = None,
+    only: Annotated[str | None, option("Only rows whose name contains this.")] = None,
     listed: Annotated[
-        bool,
-        typer.Option("--list", is_eager=True, callback=_list, help="List every table and figure with its needs."),
+        bool, option("List every table and figure with its needs.", "--list", is_eager=True, callback=_list)
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")] = False,
+    dry_run: Annotated[bool, option("Print the commands and run nothing.", "--dry-run")] = False,
 ) -> None:
     """Reproduce a table or figure: per row the published score, the mean and deviation obtained, the difference.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import command, log, print_json
+from cse.commands.options import option
 
 if TYPE_CHECKING:
     from cse.runs.listing import RunRecord
@@ -23,12 +24,10 @@ def main(
     folder: Annotated[Path, typer.Argument(help="A folder of runs of scripts.train, at any depth.")],
     compare: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A B", help="Show what differs in the settings of two runs, by name or folder."),
+        option("Show what differs in the settings of two runs, by name or folder.", metavar="A B"),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw losses and dev scores to a .png or .svg file.")
-    ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")] = False,
+    plot: Annotated[Path | None, option("Draw losses and dev scores to a .png or .svg file.", metavar="FILE")] = None,
+    json_output: Annotated[bool, option("Print the runs as JSON.", "--json")] = False,
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cse.commands.cli import command, print_json
-from cse.commands.options import Backend, Family, Pooling, model_option
+from cse.commands.options import Backend, Family, Pooling, model_option, option
 
 EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
 
@@ -23,16 +23,16 @@ def main(
     ],
     query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
     store: Annotated[
-        str | None, typer.Option(help="Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
+        str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of answers.")] = 5,
+    k: Annotated[int, option("Number of answers.", "-k", min=1)] = 5,
     model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    expand: Annotated[int | None, typer.Option(min=0, help=EXPAND, show_default=False)] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Verify the checksums of a large index again.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print query, model and results as JSON.")] = False,
+    expand: Annotated[int | None, option(EXPAND, min=0, show_default=False)] = None,
+    verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
+    json_output: Annotated[bool, option("Print query, model and results as JSON.", "--json")] = False,
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, sentence.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import command, log
-from cse.commands.options import FAMILY
+from cse.commands.options import FAMILY, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,22 +17,19 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, typer.Option(help="Backbone: bundled, or a folder or hub id of a masked language model.")],
-    dev: Annotated[Path, typer.Option(help="Scored pairs, tab-separated: score, sentence, sentence (STS-B dev).")],
-    family: Annotated[str | None, typer.Option(help=f"{FAMILY} Only its backbone is used.")] = None,
-    templates: Annotated[
-        Path | None, typer.Option(help="Templates, one a line, instead of PromptBERT's greedy search.")
-    ] = None,
+    model: Annotated[str, option("Backbone: bundled, or a folder or hub id of a masked language model.")],
+    dev: Annotated[Path, option("Scored pairs, tab-separated: score, sentence, sentence (STS-B dev).")],
+    family: Annotated[str | None, option(f"{FAMILY} Only its backbone is used.")] = None,
+    templates: Annotated[Path | None, option("Templates, one a line, instead of PromptBERT's greedy search.")] = None,
     generate: Annotated[
-        str | None,
-        typer.Option(help="A T5 (folder or hub id) that writes candidate templates to --templates, a new file."),
+        str | None, option("A T5 (folder or hub id) that writes candidate templates to --templates, a new file.")
     ] = None,
-    denoise: Annotated[bool, typer.Option("--denoise", help="Subtract the template's bias.")] = False,
+    denoise: Annotated[bool, option("Subtract the template's bias.", "--denoise")] = False,
     final_period: Annotated[
-        bool, typer.Option("--final-period", help="End sentences without . ? \" or ' by a period, as PromptBERT does.")
+        bool, option("End sentences without . ? \" or ' by a period, as PromptBERT does.", "--final-period")
     ] = False,
     json_output: Annotated[
-        Path | None, typer.Option("--json", help="File for the scores, saved after each template and continued.")
+        Path | None, option("File for the scores, saved after each template and continued.", "--json")
     ] = None,
 ) -> None:
     """Find the best template for a backbone: Spearman x 100 of its vectors at [MASK], before any training.

@@ -9,24 +9,22 @@ from typing import Annotated
 import typer
 
 from cse.commands.cli import command, print_json
-from cse.commands.options import Backend, Family, Model, Pooling
+from cse.commands.options import Backend, Family, Model, Pooling, option
 
 
 def main(
     model: Model,
     sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="Read every line of a text file, before and after denoising.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of tokens.")] = 5,
+    file: Annotated[Path | None, option("Read every line of a text file, before and after denoising.")] = None,
+    k: Annotated[int, option("Number of tokens.", "-k", min=1)] = 5,
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
     template: Annotated[
-        str | None, typer.Option(help="Another prompt: text with [X] for the sentence and [MASK] for the token.")
+        str | None, option("Another prompt: text with [X] for the sentence and [MASK] for the token.")
     ] = None,
-    denoise: Annotated[bool, typer.Option(help="Subtract the template's bias.")] = True,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    denoise: Annotated[bool, option("Subtract the template's bias.")] = True,
+    json_output: Annotated[bool, option("Print JSON.", "--json")] = False,
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import command, log, print_json
-from cse.commands.options import MODEL, Family, Pooling
+from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,17 +25,17 @@ CSV_COLUMNS = ("row", "group", "words", "text", "label")
 
 def main(
     file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
-    model: Annotated[str, typer.Option(help=MODEL)],
+    model: Annotated[str, option(MODEL)],
     groups: Annotated[
-        int | None, typer.Option(min=2, help="Number of groups; default: the square root of half the texts, 2 to 100.")
+        int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
     ] = None,
-    column: Annotated[str | None, typer.Option(help="Column of the texts: a name, or a number without header.")] = None,
-    labels: Annotated[str | None, typer.Option(help="Column of labels; prints purity and NMI of the groups.")] = None,
+    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    labels: Annotated[str | None, option("Column of labels; prints purity and NMI of the groups.")] = None,
     json_output: Annotated[
-        str | None, typer.Option("--json", help="File of all groups, words, typical texts; - prints it.")
+        str | None, option("File of all groups, words, typical texts; - prints it.", "--json")
     ] = None,
-    csv_output: Annotated[Path | None, typer.Option("--csv", help="File of all rows with their groups.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of k-means.")] = 42,
+    csv_output: Annotated[Path | None, option("File of all rows with their groups.", "--csv")] = None,
+    seed: Annotated[int, option("Of k-means.", min=0)] = 42,
     pooling: Pooling = None,
     family: Family = None,
 ) -> None:

@@ -22,6 +22,7 @@ from cse.commands.cli import (
     print_json,
     with_flags,
 )
+from cse.commands.options import option
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
@@ -36,20 +37,13 @@ DATA, METHOD, RUN = "Data", "Method", "Run"
 PUBLISHED = "Settings, by default those published for the backbone"
 
 
-def _option(panel: str, help_text: str, *names: str, **options: Any) -> Any:
-    return typer.Option(*names, help=help_text, rich_help_panel=panel, **options)
-
-
 def _setting(setting: Setting) -> inspect.Parameter:
     panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
     chosen: dict[str, Any] = {"metavar": "|".join(setting.choices), "autocompletion": completing(*setting.choices)}
-    option = typer.Option(
-        None, help=setting.help, rich_help_panel=panel, min=least, max=most, **(chosen if setting.choices else {})
-    )
-    return inspect.Parameter(
-        setting.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=setting.kind | None
-    )
+    taken = option(setting.help, panel=panel, min=least, max=most, **(chosen if setting.choices else {}))
+    annotation = Annotated[setting.kind | None, taken]  # type: ignore[name-defined]
+    return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
@@ -63,63 +57,66 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 
 @_with_settings
 def main(
-    data: Annotated[str, _option(DATA, "Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.")],
-    output: Annotated[Path, _option(RUN, "The checkpoint folder to write.")],
+    data: Annotated[str, option("Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.", panel=DATA)],
+    output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
     method: Annotated[
         str | None,
         typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", autocompletion=completing(*METHODS)),
     ] = None,
     recipe: Annotated[
         str | None,
-        _option(
-            METHOD,
+        option(
             "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
             autocompletion=completing(*BUNDLED_NAMES),
+            panel=METHOD,
         ),
     ] = None,
     backbone: Annotated[
-        str | None, _option(METHOD, "Folder or hub id of a masked language model; default: the recipe's or bundled.")
+        str | None,
+        option("Folder or hub id of a masked language model; default: the recipe's or bundled.", panel=METHOD),
     ] = None,
     dev: Annotated[
         str,
-        _option(
-            DATA,
+        option(
             "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: hold out texts, end a run "
             "that collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
             metavar="FILE|auto|none",
+            panel=DATA,
         ),
     ] = "none",
     column: Annotated[
-        str | None, _option(DATA, "Column of a table that holds the sentences; needed where there are several.")
+        str | None, option("Column of a table that holds the sentences; needed where there are several.", panel=DATA)
     ] = None,
     supervised: Annotated[
-        bool, _option(METHOD, "Data has premise, entailed and contradicted columns.", "--supervised")
+        bool, option("Data has premise, entailed and contradicted columns.", "--supervised", panel=METHOD)
     ] = False,
-    limit: Annotated[int | None, _option(DATA, "Use the first N examples; default: all.", min=1)] = None,
+    limit: Annotated[int | None, option("Use the first N examples; default: all.", min=1, panel=DATA)] = None,
     storage: Annotated[
         str | None,
-        _option(
-            RUN,
+        option(
             "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
+            panel=RUN,
         ),
     ] = None,
-    precision: Annotated[str | None, _option(RUN, "auto (default), no or bf16.")] = None,
+    precision: Annotated[str | None, option("auto (default), no or bf16.", panel=RUN)] = None,
     report_to: Annotated[
         list[str] | None,
-        _option(
-            RUN, "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.", metavar="NAME"
+        option(
+            "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.",
+            metavar="NAME",
+            panel=RUN,
         ),
     ] = None,
-    resume: Annotated[bool, _option(RUN, "Continue a killed run.", "--resume")] = False,
-    overwrite: Annotated[bool, _option(RUN, "Replace an existing checkpoint.", "--overwrite")] = False,
+    resume: Annotated[bool, option("Continue a killed run.", "--resume", panel=RUN)] = False,
+    overwrite: Annotated[bool, option("Replace an existing checkpoint.", "--overwrite", panel=RUN)] = False,
     dry_run: Annotated[
-        bool, _option(RUN, "Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run")
+        bool, option("Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run", panel=RUN)
     ] = False,
     push_to_hub: Annotated[
-        str | None, _option(RUN, "Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME")
+        str | None, option("Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME", panel=RUN)
     ] = None,
-    json_output: Annotated[bool, _option(RUN, "Print the summary as JSON.", "--json")] = False,
+    json_output: Annotated[bool, option("Print the summary as JSON.", "--json", panel=RUN)] = False,
     **settings: Any,
 ) -> None:
     """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
