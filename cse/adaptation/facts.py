@@ -12,8 +12,7 @@ import numpy as np
 from cse.analysis.duplicates import default_percentile, groups_of, threshold
 from cse.analysis.links import strongest_links
 from cse.encoding.encoder import Encoder
-from cse.encoding.long_texts import beginning
-from cse.encoding.tokenising import plain_ids
+from cse.encoding.tokenising import plain_ids, shortened
 from cse.text.labelled import LabelledText
 from cse.vectors import unit_rows
 
@@ -78,7 +77,7 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
     Tokens are counted in the first `SAMPLE` texts.
     """
     sample, limit = texts[:SAMPLE], encoder.max_content
-    found = plain_ids(encoder.tokenizer, [beginning(text, encoder.tokenizer, limit + 1) for text in sample])
+    found = plain_ids(encoder.tokenizer, [shortened(text, encoder.tokenizer, limit + 1) for text in sample])
     lengths = [len(ids) for ids in found["input_ids"]]
     numbers, counts = np.unique(np.concatenate([np.array(ids, int) for ids in found["input_ids"]]), return_counts=True)
     pieces = encoder.tokenizer.convert_ids_to_tokens(numbers.tolist())

@@ -16,10 +16,9 @@ import numpy as np
 
 from cse.encoding.batches import WINDOW
 from cse.encoding.engine import Report
-from cse.encoding.long_texts import beginning
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
-from cse.encoding.tokenising import plain_ids, readable
+from cse.encoding.tokenising import plain_ids, readable, shortened
 from cse.methods.serialise import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 from cse.storage.digests import array_digest
@@ -96,9 +95,9 @@ class Encoder(SentenceModel):
         if not sentences:
             return []
         limit = min(self.max_content, max_length or self.max_content)
-        clean = map(readable, sentences)  # before `beginning`, which cuts where the tokenizer sees a space
+        clean = map(readable, sentences)  # before `shortened`, which counts characters
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        read = plain_ids(self.tokenizer, [beginning(text, self.tokenizer, limit) for text in spaced])["input_ids"]
+        read = plain_ids(self.tokenizer, [shortened(text, self.tokenizer, limit) for text in spaced])["input_ids"]
         keeps_end = self.tokenizer.truncation_side == "left"
         return [ids[-limit:] if keeps_end else ids[:limit] for ids in read]
 
