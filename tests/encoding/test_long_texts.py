@@ -26,9 +26,7 @@ def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(
-    backbone: str, kind: str, side: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone: str, kind: str, side: str) -> None:
     encoder = cse.load(backbone, backend="torch")
     encoder.tokenizer.truncation_side = side
     text = "".join(random.Random(20261123).choices(PIECES[kind], k=20_000))[:20_000]
