@@ -1,4 +1,4 @@
-"""The page: a heading, the models, seven tabs and the endpoints."""
+"""The page: a heading, the models, nine tabs and the endpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from starlette.middleware import Middleware
 
 from cse.app.api.download_section import take_section, takes_of
 from cse.app.api.endpoints import add_endpoints
+from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
+from cse.app.duplicates.duplicates_tab import duplicates_tab
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
@@ -72,8 +74,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> gr.Blocks:
                 linked["tokens"] = tab, [words, lab]
             with gr.Tab("Clusters", id="clusters") as tab:
                 linked["clusters"] = tab, [clusters_tab(state, opening.maps, tabs, hook, bar)]
+            with gr.Tab("Near-duplicates", id="duplicates") as tab:
+                linked["duplicates"] = tab, [duplicates_tab(state, tab, bar)]
             with gr.Tab("Probe", id="probe") as tab:
                 linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
+            with gr.Tab("Choose for my data", id="choose") as tab:
+                linked["choose"] = tab, [choose_tab(state, tab, bar)]
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, [results_tab(state)]
             with gr.Tab("Train", id="train") as tab:

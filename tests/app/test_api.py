@@ -11,6 +11,7 @@ from conftest import ROOT
 
 import cse
 from cse.app.models.corpora import Demo
+from cse.app.models.own_corpora import GONE
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 
@@ -20,6 +21,8 @@ SHOWN = (  # handlers of the page that run models
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
 LONG = ["a" * 50_001] * 2
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
+
+KEEP_ONE = "The text to keep is unknown; choose first or longest or central."
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,9 @@ def test_the_api_is_what_was_promised(client):
         "/changes": ["sentence"],
         "/disagreements": ["source", "lines"],
         "/xray": ["s1", "s2", "off"],
+        "/duplicates": ["model", "corpus", "nines", "keep", "page", "key"],
+        "/judge": ["first", "second", "corpus", "questions", "key"],
+        "/verdict": ["first", "second", "same"],
         "/models": [],
         "/add_model": ["name"],
         "/results": ["task"],
@@ -340,6 +346,18 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/map", ["lines", " \n ", 25, 0], "The list is empty; paste 1 to 2,000 sentences, one per line."),
         ("/map", ["lines", "a\n" * 2001, 25, 0], "The list has 2,001 sentences; paste 1 to 2,000, one per line."),
         ("/map", ["demo", "", 9, 0], "Sentences per topic must be a whole number from 10 to 100."),
+        ("/duplicates", ["broken"], "broken: "),
+        ("/duplicates", ["simcse", "own"], GONE),
+        ("/duplicates", ["simcse", "demo", 8], "The percentile must be a number from 3 to 7."),
+        (
+            "/duplicates",
+            ["simcse", "demo", 5, "best"],
+            KEEP_ONE,
+        ),
+        ("/judge", ["simcse", "broken"], "broken: "),
+        ("/judge", ["simcse", "simcse"], "Both models are simcse; choose two different ones."),
+        ("/judge", ["simcse", "dcpcse", "demo", 61], "The votes must be a whole number from 5 to 60."),
+        ("/verdict", [-1, 2], "The votes must be a whole number from 0 to 100000."),
         ("/results", ["glue"], f"The task is unknown; choose {' or '.join(TASKS)}."),
         ("/map", ["pairs", "", 25, -1], "The seed must be a whole number from 0 to 4294967295."),
     ],
@@ -421,12 +439,15 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
     compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map", "selection"}
-    assert public == probed | compared | {"models", "results", "ledger"}
-    lanes = {"maps": 1, "encode": 8}
+    assert public == probed | compared | {"models", "results", "ledger", "duplicates", "judge", "verdict"}
+    lanes = {"maps": 1, "encode": 8, "links": 1, "comparisons": 1}
+    alone = {
+        "map": "maps", "map_points": "maps", "duplicates": "links", "find_near": "links", "find_quickly": "links",
+        "judge": "comparisons", "begin": "comparisons",
+    }  # fmt: skip
     for function in functions:
-        if function.api_name in public - {"results", "ledger"} or function.name in SHOWN:
-            lane = {"map": "maps", "map_points": "maps"}.get(function.name, "encode")
-            lane = "maps" if function.api_name == "map" else lane
+        if function.api_name in public - {"results", "ledger"} or function.name in (*SHOWN, *alone):
+            lane = alone.get(str(function.api_name), alone.get(function.name, "encode"))
             assert (function.concurrency_id, function.concurrency_limit) == (lane, lanes[lane])
     finding = [function for function in functions if function.name == "find"]
     (again,) = [function for function in functions if function.name == "find_again"]
@@ -435,3 +456,26 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     # Nothing that is forgotten when many other sessions come; a restored state before them only repeats the address.
     kinds = {type(component).__name__ for function in finding for component in function.inputs[-5:]}
     assert kinds == {"Textbox", "Slider", "Dropdown"}
+
+
+def test_near_duplicates_are_numbered_by_the_rows_of_the_corpus(client):
+    found = client.predict("simcse", nines=3.5, api_name="/duplicates")
+    texts = Demo().sentences
+    members = [member for group in found["page"] for member in group]
+    assert [texts[member["row"]] for member in members] == [member["text"] for member in members]
+    assert found["groups"] == len(found["page"]) == sum(member["kept"] for member in members)
+    assert found["kept"] == len(texts) - sum(not member["kept"] for member in members)
+
+
+def test_two_models_are_compared_and_votes_get_a_verdict(client, encoders):
+    found = client.predict("simcse", "promptbert", questions=5, api_name="/judge")
+    texts = Demo().sentences
+    asked = found["questions"][0]
+    for side, name in (("first", "simcse"), ("second", "promptbert")):
+        vectors = encoders[name].encode(texts, normalize_embeddings=True)
+        cosines = vectors @ vectors[texts.index(asked["text"])]
+        best = [texts[row] for row in np.argsort(-cosines)[:6] if texts[row] != asked["text"]]
+        assert asked[side] == best[:5]
+    assert (found["compared"], len(found["questions"]), set(found["scores"])) == (len(texts), 5, {"first", "second"})
+    voted = client.predict(3, 14, 2, api_name="/verdict")
+    assert voted["sentence"] == "the second model is better: 14 of 17 votes, p = .013"

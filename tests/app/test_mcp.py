@@ -11,7 +11,7 @@ from cse.app import serving as app
 
 TOOLS = {
     "encode", "similarity", "words", "pairs", "search", "tokens", "template", "changes", "disagreements", "xray",
-    "models", "add_model", "map", "selection", "results", "ledger",
+    "duplicates", "judge", "verdict", "models", "add_model", "map", "selection", "results", "ledger",
 }  # fmt: skip
 
 

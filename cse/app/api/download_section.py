@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +13,7 @@ import gradio as gr
 from cse.app.api.download import FORMS, Taken, stem
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing.components import script
+from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.corpora import OWN_KEY
@@ -25,11 +25,6 @@ from cse.app.sections.similarity import placed
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
-TEMPLATE = (
-    '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
-    '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
-)
-NUMBERS = itertools.count(1)  # makes two equal files differ, since the page watches for a changed value
 UNUSED = ("results", "ledger")  # endpoints without models
 # Of each tab: the index of a part, the result's label, its endpoint, and the endpoint's inputs in the part's order.
 PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
@@ -81,7 +76,7 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
         return [*scored, Take("Reproduction ledger", "ledger", {}, BOARD % "ledger")] if scored else []
     return [
         Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES[endpoint])  # noqa: B905
-        for part, label, endpoint, names in PARTS[tab]
+        for part, label, endpoint, names in PARTS.get(tab, ())
     ]
 
 
@@ -137,7 +132,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             pictures = json.dumps({each.label: [each.picture, picture_name(each)] for each in takes})
             drawing = script("picture").replace("PICTURES", pictures).strip()
             gr.Button("PNG", size="sm", min_width=80).click(None, [chosen], None, js=drawing, **PRIVATE)
-        output = gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
+        output = saved_file()
 
     def handler(form: str) -> Callable[..., dict[str, Any]]:
         suffix, kind, make = FORMS[form]
@@ -150,7 +145,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             file = f"{stem(found.endpoint, found.inputs, found.models)}.{suffix}"
             text = make(found, address_of(request))
             lacking = found.missing if suffix == "csv" else []
-            return {"file": file, "type": kind, "text": text, "lacking": lacking, "number": next(NUMBERS)}
+            return file_value(file, kind, text, lacking)
 
         return guarded(taken)
 

@@ -14,9 +14,10 @@ import gradio as gr
 from cse.app import validation
 from cse.app.api.encode import encode_of
 from cse.app.api.map_api import maps_of, selection_of
+from cse.app.api.own_text import own_text_endpoints
 from cse.app.api.probe import probe_endpoints
 from cse.app.api.record_api import record_endpoints
-from cse.app.forms.events import ENCODE, MAPS, guarded
+from cse.app.forms.events import COMPARISONS, ENCODE, LINKS, MAPS, guarded
 from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import plain
 from cse.app.models.state import AppState
@@ -29,6 +30,8 @@ from cse.app.sections.template_lab import try_template
 from cse.app.sections.tokens import DEFAULT as DEFAULT_TOKENS
 from cse.app.sections.tokens import FULL, Reading, tokens
 from cse.app.sections.words import attributions, plain_words
+
+LANES = {"map": MAPS, "duplicates": LINKS, "judge": COMPARISONS}
 
 
 def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
@@ -116,10 +119,10 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         tokens_endpoint,
         template_endpoint,
     ]
-    quick += [*probe_endpoints(state), selection_of(state)]
+    quick += [*probe_endpoints(state), *own_text_endpoints(state), selection_of(state)]
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
     for name, function in found.items():
-        gr.api(called(name, function), api_name=name, **(MAPS if name == "map" else ENCODE))
+        gr.api(called(name, function), api_name=name, **LANES.get(name, ENCODE))
 
     for function in record_endpoints(state):
         name = function.__name__.removesuffix("_endpoint")

@@ -27,9 +27,14 @@ def shortened(text: str) -> str:
 
 def folded(text: str) -> str:
     """Return escaped `text`; a long one shows three lines until a click or a key opens it."""
-    if len(text) <= LONG:
-        return escape(text)
-    return f'<details class="cse-long"><summary><span>{escape(text)}</span></summary></details>'
+    return folding(escape(text), len(text))
+
+
+def folding(inside: str, length: int) -> str:
+    """Return HTML of a text of `length` characters, as `folded` does."""
+    if length <= LONG:
+        return inside
+    return f'<details class="cse-long"><summary><span>{inside}</span></summary></details>'
 
 
 def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.app.models.admission import Admission
+from cse.app.models.ballots import Ballots
 from cse.app.models.corpora import Corpus, Demo, indexed_corpora
 from cse.app.models.models import Failure, Models, error_line
 from cse.app.models.own_corpora import OwnCorpora
@@ -15,6 +16,7 @@ from cse.app.models.recent import Recent
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
+    from cse.app.duplicates.near_duplicates import NearDuplicates
     from cse.app.models.groups import Groups
     from cse.app.models.maps import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
@@ -23,6 +25,7 @@ RESULTS = BUNDLED / "results"
 
 MOST_MAPS = 64  # of a model each
 MOST_SPEEDS = 64
+MOST_NEAR = 16  # 1.3 MB each for 50,000 texts
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,9 @@ class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps` and `groups` are cached;
-    `own_corpora` are kept by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora` are indexes.
+    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups` and near-duplicates (`near`) are
+    cached; `own_corpora` and `ballots` are kept by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora`
+    are indexes.
     """
 
     models: Models
@@ -43,6 +47,8 @@ class AppState:
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS))
     groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS))
+    near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR))
+    ballots: Ballots = field(default_factory=Ballots)
 
 
 def open_state(

@@ -1,0 +1,1 @@
+"""The tab of blind votes: which of two models suits the chosen corpus better."""

@@ -1,0 +1,95 @@
+"""The tab Choose for my data: two models, blind votes by buttons or keys, and the verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import gradio as gr
+
+from cse.app.choice.comparison import LEAST_VOTES, MODELS, MOST_VOTES, VOTES, columns_of
+from cse.app.choice.voting import ASK, Voting, end, undo, vote
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import FIELD
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, script, submit
+from cse.app.drawing.saved_file import saved_file
+from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
+from cse.app.forms.links import COPY, Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.state import AppState
+
+MEANING = (
+    "You see a text and the five texts that two models find nearest to it, without knowing whose list is whose. You "
+    "vote where the models differ most, and the verdict says whether your votes can tell them apart."
+)
+BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
+TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'start'})"
+PICTURE = json.dumps({"verdict": ["#verdict", "verdict"]})
+
+
+class Buttons(NamedTuple):
+    """The buttons of a question by key, and those of a verdict."""
+
+    cast: dict[str, gr.Button]
+    end: gr.Button
+    picture: gr.Button
+    save: gr.Button
+    copy: gr.Button
+    back: gr.Button
+
+
+def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
+    """Add the tab's content. Returns its part of the address."""
+    heading("Which model suits these texts?")
+    gr.HTML(html.hint(MEANING), apply_default_css=False)
+    names = list(columns_of(state))
+    with gr.Row(equal_height=True):
+        first, second = (
+            gr.Dropdown(names, value=names[place], label=label, scale=3, min_width=160)
+            for place, label in ((0, "First model"), (-1, "Second model"))
+        )
+        votes = gr.Slider(LEAST_VOTES, MOST_VOTES, VOTES, step=1, label="Votes", scale=3, min_width=160)
+        start = submit("Start voting")
+    code = gr.Textbox("", label="Verdict", visible="hidden")
+    outputs, buttons = shown(code)
+    voting, chosen = Voting(state), {MODELS[0]: first, MODELS[1]: second, "The votes": votes}
+    begun = refusing(voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs)
+    resumed = refusing(voting.resume, {**chosen, "The verdict": code, "The key": bar.key}, outputs)
+    asked = start.click(begun.fn, list(begun.inputs), list(begun.outputs), **HIDDEN, **COMPARISONS)
+    asked.then(None, js=TO_QUESTION, **HIDDEN)
+    tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
+    tab.select(lambda: [gr.update(choices=list(columns_of(state)))] * 2, None, [first, second], **QUICK)
+    connect(voting, buttons, outputs, bar.key)
+    return Linked(("first", "second", "votes", "verdict"), resumed, (start.click,), QUICK, (code.change,))
+
+
+def shown(code: gr.Textbox) -> tuple[list[gr.components.Component], Buttons]:
+    """Add what a `View` fills, in its order with the `code` as the last, and the buttons."""
+    status = gr.HTML(html.hint(ASK), apply_default_css=False, elem_id="choose-status")
+    with gr.Column(visible=False, elem_id="voting") as asking:
+        question = gr.HTML("", apply_default_css=False, elem_id="ballot")
+        with gr.Row():
+            cast = {key: gr.Button(name, min_width=110, elem_id=f"vote-{key}") for key, name in BUTTONS.items()}
+            last = gr.Button("See the verdict", min_width=130)
+    verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
+    with gr.Row(visible=False) as after:
+        others = [
+            gr.Button(name, size="sm", scale=0, min_width=140)
+            for name in ("Verdict (PNG)", "Votes (JSON)", "Copy verdict link", "Undo last vote")
+        ]
+    place = gr.Number(0, precision=0, visible=False)
+    gr.HTML("", html_template="", js_on_load=script("vote_keys"), apply_default_css=False, visible="hidden")
+    return [status, question, verdict, asking, after, place, code], Buttons(cast, last, *others)
+
+
+def connect(voting: Voting, buttons: Buttons, outputs: list[gr.components.Component], key: gr.Textbox) -> None:
+    """Connect the buttons with their handlers."""
+    taken, place = saved_file(), outputs[-2]
+    changes = {button: undo if name == "u" else vote(name) for name, button in buttons.cast.items()}
+    for button, change in {**changes, buttons.end: end, buttons.back: undo}.items():
+        button.click(voting.changing(change), [place, key], outputs, **QUICK)
+    drawing = script("picture").replace("PICTURES", PICTURE).strip()
+    buttons.picture.click(None, None, None, js=f"() => ({drawing})('verdict')", **HIDDEN)
+    buttons.copy.click(None, None, buttons.copy, js=COPY, **HIDDEN)
+    buttons.save.click(guarded(voting.save), key, taken, **QUICK)

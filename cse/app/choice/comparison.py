@@ -1,0 +1,178 @@
+"""A comparison of two models on a corpus: blind questions, scores of labels, and what each model costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cse.app import validation
+from cse.app.corpus.chosen import FIELD, ChosenCorpus
+from cse.app.duplicates.near_duplicates import answer_of, vectors_of
+from cse.app.models.ballots import MOST_ASKED, TEXT, Ballot, Facts
+from cse.app.models.encodings import Encoding, encode_block
+from cse.app.models.models import Column
+from cse.app.models.remembered import fingerprint_of
+from cse.models.names import BACKBONE
+from cse.runs.progress import Report, silent
+
+if TYPE_CHECKING:
+    from cse.analysis.judgement import Setup
+    from cse.analysis.questions import Question
+    from cse.app.models.state import AppState
+    from cse.encoding.encoder import Encoder
+    from cse.text.labelled import LabelledText
+
+MODELS = ("The first model", "The second model")
+LEAST_VOTES, MOST_VOTES, VOTES = 5, 60, 20
+UNTRAINED = tuple(Column(f"untrained ({pooling})", BACKBONE, pooling) for pooling in ("mean", "cls"))
+TIMED, RUNS = 32, 3  # texts of a batch, and batches, whose time is measured
+GUARDED = 100  # texts of the guard
+SEED = 42
+
+
+def columns_of(state: AppState) -> dict[str, Column]:
+    """Return the models that can be compared by name: the visitor's columns, and the untrained start."""
+    known = {column.name: column for column in state.models.columns}
+    return {**{column.name: column for column in UNTRAINED}, **known}
+
+
+def compare(
+    state: AppState, chosen: ChosenCorpus, first: str, second: str, votes: int, report: Report = silent
+) -> Ballot:
+    """Return a ballot on two models: the texts of the corpus on whose neighbours they differ most.
+
+    Of more than 5,000 different texts a random sample is compared. Raises FieldError for too few texts, for twice the
+    same model, for a model without vectors, and if the models have the same neighbours everywhere.
+    """
+    from cse.analysis.judgement import Judgement
+    from cse.analysis.questions import questions
+
+    columns = _columns(state, first, second)
+    wanted = validation.whole(votes, "The votes", LEAST_VOTES, MOST_VOTES)
+    rows, places = sample(chosen)
+    vectors, facts = [], []
+    for step, (field, column) in enumerate(zip(MODELS, columns, strict=True)):
+        report(step, 3, f"reading the texts with {column.name}")
+        found, measured = _read(state, chosen, column, [row.text for row in rows], places, field)
+        vectors.append(found)
+        facts.append(measured)
+    report(2, 3, "comparing neighbours")
+    asked = questions(vectors[0], vectors[1], SEED)
+    if not asked:
+        reason = (
+            f"{first} and {second} have the same neighbours for all {len(rows):,} texts: there is nothing to vote on."
+        )
+        raise validation.FieldError(MODELS[1], reason)
+    judgement = Judgement(_setup(chosen, columns, facts, rows), wanted)
+    judgement.scores, note = _scored(vectors, [row.label for row in rows])
+    shown = tuple(asked[:MOST_ASKED])
+    return Ballot(judgement, shown, texts_of(shown, rows), (facts[0], facts[1]), len(asked) / len(rows), note)
+
+
+def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
+    """Return the different texts to compare with their labels, at most 5,000, and (n,) their rows in the corpus.
+
+    Raises FieldError for too few texts.
+    """
+    from cse.analysis.questions import LEAST_TEXTS, MOST_TEXTS
+    from cse.text.labelled import LabelledText, check_texts, distinct_sample
+
+    labels = chosen.labels or [""] * len(chosen.texts)
+    rows = [
+        LabelledText(text, label, (str(row),))
+        for row, (text, label) in enumerate(zip(chosen.texts, labels, strict=True))
+    ]
+    try:
+        check_texts("The corpus", chosen.texts, LEAST_TEXTS, "a comparison")
+    except ValueError as error:
+        raise validation.FieldError(FIELD, str(error)) from error
+    drawn = distinct_sample(rows, MOST_TEXTS, SEED)
+    return drawn, np.array([int(row.cells[0]) for row in drawn])
+
+
+def texts_of(asked: Sequence[Question], rows: Sequence[LabelledText]) -> dict[int, str]:
+    """Return the beginning of each text of the questions and their lists, by row."""
+    wanted = {row for question in asked for row in (question.row, *question.start, *question.result)}
+    return {row: _short(rows[row].text) for row in wanted}
+
+
+def _columns(state: AppState, first: str, second: str) -> tuple[Column, Column]:
+    known = columns_of(state)
+    one, other = (
+        known[validation.one_of(name, field, known)] for field, name in zip(MODELS, (first, second), strict=True)
+    )
+    if one == other:
+        raise validation.FieldError(MODELS[1], f"Both models are {first}; choose two different ones.")
+    return one, other
+
+
+def _read(
+    state: AppState, chosen: ChosenCorpus, column: Column, texts: Sequence[str], places: np.ndarray, field: str
+) -> tuple[np.ndarray, Facts]:
+    """The vectors (n, d) of the sample, and what is measured of the model. Raises FieldError if it fails."""
+    try:
+        if column in (chosen.columns or state.models.columns):
+            vectors = vectors_of(state, chosen, column)[places]
+        else:
+            vectors = _encoded(state, column, texts)
+        return vectors, answer_of(state, column, lambda _, encoder: facts_of(column.name, encoder, texts))
+    except ValueError as error:
+        raise validation.FieldError(field, str(error)) from error
+
+
+def _encoded(state: AppState, column: Column, texts: Sequence[str]) -> np.ndarray:
+    """The vectors (n, d) of texts by a model that is no column of the page, a block at a time."""
+    encoding = Encoding(column, len(texts))
+    while not encoding.complete:
+        encode_block(state.models, texts, encoding)
+    return encoding.vectors()
+
+
+def facts_of(name: str, encoder: Encoder, texts: Sequence[str]) -> Facts:
+    """Measure a model on texts: time, size and guard."""
+    from cse.training.held_out import LEAST, WORDS, held_out_score
+
+    timed = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        encoder.encode(texts[:TIMED])
+        timed.append(1000 * (time.perf_counter() - start) / len(texts[:TIMED]))
+    long = [text for text in texts if len(text.split()) >= WORDS][:GUARDED]
+    found = held_out_score(encoder.encode, long).found if len(long) >= LEAST else None
+    return Facts(
+        name, fingerprint_of(encoder), round(median(timed), 3), round(4 * encoder.parameter_count / 1e6, 1), found
+    )
+
+
+def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[str, dict[str, float]] | None, str]:
+    """The scores of labels by side, or None with the reason."""
+    from cse.analysis.judgement import scores_by_label
+
+    if not any(labels):
+        return None, "The corpus has no labels, so no score can tell which model is better."
+    try:
+        return scores_by_label(vectors, labels), ""
+    except ValueError as error:
+        return None, f"No scores of labels: {error}."
+
+
+def _setup(
+    chosen: ChosenCorpus, columns: Sequence[Column], facts: Sequence[Facts], rows: Sequence[LabelledText]
+) -> Setup:
+    from cse.analysis.judgement import Judged, Setup, texts_digest
+
+    one, other = (
+        Judged(column.name, column.pooling, fact.fingerprint) for column, fact in zip(columns, facts, strict=True)
+    )
+    labels = "label" if chosen.labels else None
+    digest = texts_digest(row.text for row in rows)
+    return Setup(one, other, chosen.label, None, labels, digest, len(rows), SEED)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT else f"{line[: TEXT - 1]}…"

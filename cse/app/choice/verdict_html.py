@@ -1,0 +1,72 @@
+"""The verdict of a vote as HTML: one sentence, votes with intervals, scores of labels, costs, and the guard."""
+
+from __future__ import annotations
+
+from cse.analysis.verdict import RESULT, SAME, SKIP, START, p_value
+from cse.app.choice.ballot_html import interval
+from cse.app.choice.record import Record
+from cse.app.drawing import html
+from cse.app.models.ballots import Facts
+
+LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
+GUARD = (
+    "Guard, no judge: {}. It only tells a model that has collapsed; of two sound models it cannot say which is better."
+)
+
+
+def verdict_html(record: Record, linked: bool = False) -> str:
+    """Return the page of a verdict; `linked` says that it comes from a link, which anyone can write."""
+    found = record.verdict
+    origin = "This verdict comes from a link; the page only draws what the link says. " if linked else ""
+    about = (
+        f"{origin}{html.escape(record.corpus)}: {record.compared:,} different texts were compared; the five "
+        f"nearest differ for {100 * record.differing:.0f} % of them. Votes for the same: {record.counts[SAME]}, "
+        f"skipped: {record.counts[SKIP]}. Sign test of the {found.decided} other votes: {p_value(found.p)}."
+    )
+    return (
+        f'<h3 class="cse-verdict">{html.escape(_capital(record.sentence))}</h3><p class="cse-note">{about}</p>'
+        f"{facts_table(record)}{notes(record)}"
+    )
+
+
+def facts_table(record: Record) -> str:
+    """Return a table with a row per measure and a column per model."""
+    names = "".join(f'<th scope="col">{html.escape(facts.name)}</th>' for facts in record.models)
+    votes = row("Votes", [votes_cell(record, side) for side in (START, RESULT)])
+    scored = "".join(
+        row(f"{LABELS.get(name, name)}, x 100", [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)])
+        for name in (record.scores or {}).get(START, {})
+    ) if record.scores else ""  # fmt: skip
+    costs = row("Milliseconds per text", [f"{facts.milliseconds:.3g}" for facts in record.models])
+    sizes = row("Weights, MB as float32", [f"{facts.megabytes:,.1f}" for facts in record.models])
+    inside = f"<thead><tr><td></td>{names}</tr></thead><tbody>{votes}{scored}{costs}{sizes}</tbody>"
+    return html.table(inside, "Both models, by votes, labels and cost", "cse-table cse-facts")
+
+
+def row(name: str, cells: list[str]) -> str:
+    """Return a row of a table from HTML cells."""
+    return f'<tr><th scope="row">{html.escape(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def votes_cell(record: Record, side: str) -> str:
+    """Return a model's votes, their share and its interval."""
+    found = record.verdict
+    share, low, high = found.interval(side) if found.decided else (0.0, 0.0, 1.0)
+    said = f"{100 * share:.0f} %, interval {100 * low:.0f} to {100 * high:.0f} %"
+    return f"<b>{record.counts[side]}</b> of {found.decided} <small>{said}</small>{interval(share, low, high)}"
+
+
+def notes(record: Record) -> str:
+    """Return why there are no scores of labels, and the guard."""
+    known = [f"{facts.name} {_found(facts)}" for facts in record.models if facts.found is not None]
+    lines = [record.note, GUARD.format("shortened texts found again: " + ", ".join(known)) if known else ""]
+    return "".join(f'<p class="cse-note">{html.escape(line)}</p>' for line in lines if line)
+
+
+def _found(facts: Facts) -> str:
+    return f"{facts.found:.0f} %"
+
+
+def _capital(sentence: str) -> str:
+    """A sentence that begins with "not distinguishable" begins with a capital; a model's name stays as it is."""
+    return f"Not{sentence[3:]}" if sentence.startswith("not distinguishable") else sentence

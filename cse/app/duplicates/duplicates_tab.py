@@ -1,0 +1,118 @@
+"""The tab Near-duplicates: a model, a slider of the percentile with live numbers, pages of groups, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from cse.app import validation
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import FIELD, chosen_corpus
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.saved_file import file_value, saved_file
+from cse.app.duplicates.groups_html import groups_html, numbers_html, pages
+from cse.app.duplicates.near_duplicates import (
+    DEFAULT,
+    KEPT,
+    LEAST,
+    LEAST_TEXTS,
+    MOST,
+    STEP,
+    column_of,
+    find,
+    groups_of_all,
+    kept,
+)  # fmt: skip
+from cse.app.duplicates.tables import TABLES
+from cse.app.forms.events import HIDDEN, LINKS, PRIVATE, PROGRESS, QUICK, guarded, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.state import AppState
+
+MEANING = (
+    "Texts are near-duplicates if their cosine is above a percentile of unrelated texts of the same corpus, so the "
+    "slider means the same in every model. It counts nines: 3 is 99.9, 5 is 99.999. Moving it searches nothing again."
+)
+MOST_AT_ONCE = 5000  # texts that are searched as soon as the tab is opened
+PAGE = "The page"
+ASK = "Press Find groups."
+
+
+def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
+    """Add the tab's content. Returns its part of the address."""
+    heading("Which texts say the same?")
+    gr.HTML(html.hint(MEANING), apply_default_css=False)
+    names = [column.name for column in state.models.columns]
+    with gr.Row(equal_height=True):
+        model = gr.Dropdown(names, value=names[0], label="Model", scale=2, min_width=160)
+        nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label="Percentile, in nines", scale=4, min_width=220)
+        keep = gr.Dropdown([(said, name) for name, said in KEPT.items()], value="first", label="Keep of a group",
+                           scale=2, min_width=150)  # fmt: skip
+        button = submit("Find groups")
+    numbers = result("duplicate-numbers", html.hint(ASK))
+    with gr.Row(visible=False) as tools:
+        page = gr.Number(1, label="Page", precision=0, minimum=1, scale=0, min_width=120)
+        buttons = [gr.Button(name, size="sm", scale=0, min_width=150, elem_classes="cse-submit") for name in TABLES]
+    output = result("duplicate-groups", "")
+    taken = saved_file()
+
+    def look(model: str, nines: float, keep: str, page: float, corpus: str, key: str) -> tuple[Any, ...]:
+        """Return the numbers, the groups of a page and the tools, if near-duplicates were found before."""
+        chosen, column = chosen_corpus(state, corpus, key), column_of(state, model)
+        found = kept(state, chosen, column)
+        if found is None:
+            return html.hint(ASK), "", gr.update(visible=False), gr.skip()
+        number = validation.whole(page or 1, PAGE, 1, len(chosen.texts))
+        groups = groups_of_all(state, chosen, column, nines, keep, number)
+        last = pages(groups.total)
+        return (
+            numbers_html(found, nines, column.name), groups_html(groups, chosen.texts), gr.update(visible=True),
+            gr.update(value=min(number, last), label=f"Page (of {last:,})"),
+        )  # fmt: skip
+
+    def find_near(
+        model: str, nines: float, keep: str, page: float, corpus: str, key: str, progress: gr.Progress = PROGRESS
+    ) -> tuple[Any, ...]:
+        find(state, chosen_corpus(state, corpus, key), column_of(state, model), reporter(progress))
+        return look(model, nines, keep, page, corpus, key)
+
+    def find_quickly(model: str, nines: float, keep: str, page: float, corpus: str, key: str) -> tuple[Any, ...]:
+        """Find near-duplicates where that is quick, as the tab is opened."""
+        chosen, column = chosen_corpus(state, corpus, key), column_of(state, model)
+        if LEAST_TEXTS <= len(chosen.texts) <= MOST_AT_ONCE and column in chosen.ready([column]):
+            find(state, chosen, column)
+        return look(model, nines, keep, page, corpus, key)
+
+    def count(model: str, nines: float, corpus: str, key: str) -> Any:
+        found = kept(state, chosen_corpus(state, corpus, key), column_of(state, model))
+        return gr.skip() if found is None else numbers_html(found, nines, model)
+
+    def table(name: str) -> Callable[..., dict[str, Any]]:
+        file, make = TABLES[name]
+
+        def made(model: str, nines: float, keep: str, corpus: str, key: str) -> dict[str, Any]:
+            chosen = chosen_corpus(state, corpus, key)
+            groups = groups_of_all(state, chosen, column_of(state, model), nines, keep).groups
+            return file_value(file, "text/csv", make(chosen, groups))
+
+        return guarded(made)
+
+    fields = {
+        "The model": model, "The percentile": nines, "The text to keep": keep, PAGE: page, FIELD: bar.corpus,
+        "The key": bar.key,
+    }  # fmt: skip
+    outputs = [numbers, output, tools, page]
+    run, looking, beginning = (refusing(function, fields, outputs) for function in (find_near, look, find_quickly))
+    button.click(run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **LINKS)
+    gr.on([tab.select, model.input, bar.changed.change], beginning.fn, list(run.inputs), list(beginning.outputs),
+          **HIDDEN, **LINKS)  # fmt: skip
+    nines.change(guarded(count), [model, nines, bar.corpus, bar.key], numbers, trigger_mode="always_last", **QUICK)
+    gr.on([nines.change, keep.input, page.input], looking.fn, list(run.inputs), list(looking.outputs),
+          trigger_mode="always_last", show_progress="hidden", **PRIVATE)  # fmt: skip
+    tab.select(lambda: gr.update(choices=[column.name for column in state.models.columns]), None, model, **QUICK)
+    for each in buttons:
+        each.click(table(str(each.value)), [model, nines, keep, bar.corpus, bar.key], taken, **PRIVATE)
+    return Linked(("model", "nines", "keep"), run, (button.click,), {**HIDDEN, **LINKS}, (nines.release, keep.input))

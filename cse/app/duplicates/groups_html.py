@@ -1,0 +1,112 @@
+"""Groups of near-duplicates as HTML: numbers at the slider's place, a curve, and texts with marked differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cse.analysis.words import MOST_COMPARED, Change, changes
+from cse.app.drawing import html
+from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, NearDuplicates, Page, Place
+
+if TYPE_CHECKING:
+    from cse.analysis.duplicates import Member
+
+SHOWN = 8  # members of a group
+WIDTH, HEIGHT = 600, 70  # of the curve
+MARKS = {"both": "{}", "first": "<del>{}</del>", "second": "<ins>{}</ins>"}
+READING = (
+    "The curve shows how many texts would go at each percentile. At the dashed line, the advised one, at most one text "
+    "in ten has an unrelated text that is as near."
+)
+
+
+def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
+    """Return the numbers at a place of the slider in words, and the curve over all places."""
+    place, count = found.at(nines), found.forest.count
+    least = found.places[0].nines
+    note = "" if nines >= least - 0.05 else f" With so many texts {least:g} is the least: below it all are one group."
+    return (
+        f'<p class="cse-count" role="status"><b>{count - place.kept:,}</b> of {count:,} texts would go, in '
+        f"<b>{place.groups:,}</b> {'group' if place.groups == 1 else 'groups'}; {place.kept:,} are kept."
+        f"{largest(place)}</p>"
+        f'<p class="cse-note">Percentile {place.percentile:.7g} of random pairs: a cosine of {place.cosine:.3f} or '
+        f"more in {html.escape(name)}.{note}</p>{curve(found, place)}"
+    )
+
+
+def largest(place: Place) -> str:
+    """Return a sentence about the largest group, empty without one."""
+    return f" The largest group has {place.largest:,}." if place.groups else ""
+
+
+def curve(found: NearDuplicates, place: Place) -> str:
+    """Return an SVG of the share of texts that would go by nines, with the slider's and the advised place."""
+    most = max(1, *(found.forest.count - each.kept for each in found.places))
+    points = " ".join(
+        f"{across(each.nines):.1f},{HEIGHT - (HEIGHT - 8) * (found.forest.count - each.kept) / most:.1f}"
+        for each in found.places
+    )
+    at, advised = across(place.nines), across(min(max(found.advised, LEAST), MOST))
+    said = f"{most:,} texts would go at the loosest place, {found.forest.count - place.kept:,} at the chosen one"
+    return (
+        f'<svg class="cse-curve" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{said}"><polyline points="{points}"/>'
+        f'<line class="cse-advised" x1="{advised:.1f}" x2="{advised:.1f}" y1="0" y2="{HEIGHT}"/>'
+        f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT}"/></svg>'
+        f'<p class="cse-note">{READING}</p>'
+    )
+
+
+def across(nines: float) -> float:
+    """Return the position of nines on the curve."""
+    return WIDTH * (nines - LEAST) / (MOST - LEAST)
+
+
+def groups_html(page: Page, texts: Sequence[str]) -> str:
+    """Return a page of groups with the row that is kept, why, and the words in which the others differ."""
+    if not page.total:
+        return html.hint("No near-duplicates at this percentile; move the slider to the left.")
+    last = page.first + len(page.groups)
+    cards = "".join(group_html(number, group, texts) for number, group in enumerate(page.groups, start=page.first + 1))
+    return f'<p class="cse-note">Groups {page.first + 1:,} to {last:,} of {page.total:,}</p>{cards}'
+
+
+def group_html(number: int, group: Sequence[Member], texts: Sequence[str]) -> str:
+    """Return a group as a card: the kept text first, then at most `SHOWN` - 1 others."""
+    keeper = next(member for member in group if member.kept)
+    others = [member for member in group if not member.kept]
+    lines = "".join(other_html(member, texts[keeper.row], texts[member.row]) for member in others[: SHOWN - 1])
+    more = len(others) - (SHOWN - 1)
+    rest = f'<li class="cse-note">{more:,} more; Groups CSV has them all.</li>' if more > 0 else ""
+    kept = (
+        f'<li><span class="cse-badge cse-keep">kept</span> {html.folded(texts[keeper.row])} '
+        f'<small class="cse-score">row {keeper.row + 1:,} · {html.escape(keeper.reason)}</small></li>'
+    )
+    return (
+        f'<section class="cse-card cse-group"><h3>Group {number:,} <small>{len(group):,} texts</small></h3>'
+        f"<ul>{kept}{lines}{rest}</ul></section>"
+    )
+
+
+def other_html(member: Member, kept: str, text: str) -> str:
+    """Return a text that would go, its differences from the kept one marked if the two share half of their words."""
+    found = changes(kept, text)
+    shared, others = (sum(len(each.words) for each in found if (each.kind == "both") is both) for both in (True, False))
+    cut = " …" if len(text.split()) > MOST_COMPARED else ""
+    marked = html.folding(" ".join(map(marked_html, found)) + cut, len(text))
+    shown = marked if shared >= others / 2 else html.folded(text)
+    return (
+        f"<li>{shown} "
+        f'<small class="cse-score">row {member.row + 1:,} · cosine {member.cosine:.3f}, {member.reason}</small></li>'
+    )
+
+
+def marked_html(change: Change) -> str:
+    """Return a run of words: struck through if only the kept text has it, underlined if only this one has."""
+    return MARKS[change.kind].format(html.escape(change.words))
+
+
+def pages(total: int) -> int:
+    """Return the number of pages of so many groups, at least one."""
+    return max(1, -(-total // PER_PAGE))

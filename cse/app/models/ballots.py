@@ -1,0 +1,101 @@
+"""The blind votes of visitors, by each visitor's secret key, bounded in number and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from cse.app.models.own_corpora import KEPT, KEY
+
+if TYPE_CHECKING:
+    from cse.analysis.judgement import Judgement
+    from cse.analysis.questions import Question
+
+MOST_VISITORS = 64
+MOST_ASKED = 120  # questions of a ballot
+TEXT = 300  # characters kept of a text: a ballot takes at most 400 kB
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is measured of a model on the compared texts.
+
+    `milliseconds` is the time of a text in batches, `megabytes` the size of the weights as float32, `found` the guard:
+    the percent of shortened texts that are found again, None for too few texts.
+    """
+
+    name: str
+    fingerprint: str
+    milliseconds: float
+    megabytes: float
+    found: float | None = None
+
+
+@dataclass
+class Ballot:
+    """Questions on two models with the votes so far; `texts` are those of the questions and lists, by row.
+
+    `differing` is the share of the compared texts whose neighbours differ, `note` why there are no scores of labels;
+    `ended` is true if the visitor asked for the verdict before the last vote.
+    """
+
+    judgement: Judgement
+    questions: tuple[Question, ...]
+    texts: Mapping[int, str]
+    models: tuple[Facts, Facts]
+    differing: float
+    note: str = ""
+    ended: bool = False
+
+    @property
+    def question(self) -> Question | None:
+        """The next question; None if the votes wanted are given, if there is no other, or if the visitor has ended."""
+        if self.ended or self.judgement.counted >= self.judgement.wanted:
+            return None
+        return next(self.judgement.open(self.questions, self.texts), None)
+
+
+class Ballots:
+    """A ballot per visitor key; the least recently used are dropped, and those unused for `KEPT` seconds.
+
+    Thread-safe; `lock` is held to change a ballot.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_VISITORS) -> None:
+        """`clock` returns seconds."""
+        self._clock, self._most, self.lock = clock, most, RLock()
+        self._kept: dict[str, tuple[float, Ballot]] = {}  # least recently used first
+
+    def get(self, key: Any) -> Ballot | None:
+        """Return the ballot of a key, or None."""
+        with self.lock:
+            self._sweep()
+            found = self._kept.pop(key, None) if isinstance(key, str) else None
+            if found is None:
+                return None
+            self._kept[key] = self._clock(), found[1]
+            return found[1]
+
+    def put(self, key: Any, ballot: Ballot) -> None:
+        """Keep the ballot of a key in place of an earlier one. Raises ValueError for an invalid key."""
+        if not isinstance(key, str) or not KEY.fullmatch(key):
+            raise ValueError("This page has no key to keep votes under; reload it.")
+        with self.lock:
+            self._kept.pop(key, None)
+            self._kept[key] = self._clock(), ballot
+            self._sweep()
+
+    def drop(self, key: Any) -> None:
+        """Forget the ballot of a key, if there is one."""
+        with self.lock:
+            self._kept.pop(str(key), None)
+
+    def _sweep(self) -> None:
+        due = self._clock() - KEPT
+        for key in [key for key, (used, _) in self._kept.items() if used < due]:
+            del self._kept[key]
+        while len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
