@@ -28,8 +28,9 @@ HEAVY = (
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
     ("errors", "vectors"), ("methods", "storage"), ("text", "backbones", "encoding"), ("engines", "evaluation"),
-    ("models",), ("training", "analysis"), ("runs", "pretraining", "publishing", "benchmark", "adapters"),
-    ("papers", "adaptation"), ("app",), ("commands",),
+    ("models",), ("training", "analysis", "judging"),
+    ("runs", "pretraining", "publishing", "benchmark", "adapters", "grouping"), ("papers", "adaptation"), ("app",),
+    ("commands",),
 )  # fmt: skip
 INDEX_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage"}
 EVALUATION_MAY_USE = {"cse.errors", "cse.vectors", "cse.storage", "cse.text"}

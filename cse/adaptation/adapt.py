@@ -15,7 +15,7 @@ from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
-from cse.analysis.judgement import texts_digest
+from cse.judging.judgement import texts_digest
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, ModelReference, resolve
 from cse.storage.reservation import reserved
@@ -69,9 +69,9 @@ def adapt(
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
-        asked = {name: value for name, value in asdict(request).items() if name != "minutes"}
+        settings = {name: value for name, value in asdict(request).items() if name != "minutes"}
         read = texts_digest(f"{row.text}\0{row.label}" for row in rows)
-        record = {**asked, "texts": read, "fingerprint": encoder.fingerprint}
+        record = {**settings, "texts": read, "fingerprint": encoder.fingerprint}
         held, fit = split(rows, request.seed)
         labels = [row.label for row in held] if request.label else []
         _check_labels(request, labels)

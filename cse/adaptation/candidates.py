@@ -36,7 +36,7 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Trial:
-    """What all candidates share: the start, the texts to fit on, the held-out texts, and their labels if they have any.
+    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
 
     `place` is the folder of the stages.
     """

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cse.analysis.duplicates import default_percentile, groups_of, threshold
-from cse.analysis.links import strongest_links
 from cse.encoding.encoder import Encoder
 from cse.encoding.tokenising import plain_ids, shortened
+from cse.grouping.duplicates import default_percentile, groups_of, threshold
+from cse.grouping.links import strongest_links
 from cse.text.labelled import LabelledText
 from cse.vectors import unit_rows
 

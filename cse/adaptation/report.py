@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.choice import CALLED, MEASURE
-from cse.analysis.questions import NEIGHBOURS, differences
+from cse.judging.questions import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
 SHOWN = 10  # texts whose neighbours changed most
@@ -72,7 +72,7 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def page(report: dict[str, Any]) -> str:
-    """Return the report as one HTML page: no script, no file beside it, every text of the user escaped."""
+    """Return the report as one HTML page: no script, no other file, every text of the user escaped."""
     header, *rows = table(report)
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)

@@ -29,7 +29,7 @@ def main(
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
     With labels a candidate has to beat your model on held-out texts. Without labels the projection is the result, and a
-    trained model is put beside it for you to judge. If nothing is better, you are told to keep your model.
+    trained model is saved too, for you to judge. If nothing is better, the report says to keep your model.
 
     Example: python -m scripts.adapt sentences.txt --output adapted
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
-    from cse.analysis.duplicates import Member
+    from cse.grouping.duplicates import Member
     from cse.text.labelled import LabelledTexts
     from index import VectorIndex
     from index.building import Batch
@@ -96,8 +96,8 @@ def _found(
     """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
     import numpy as np
 
-    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, threshold
-    from cse.analysis.links import strongest_links
+    from cse.grouping.duplicates import default_percentile, groups_of, members, numbered, threshold
+    from cse.grouping.links import strongest_links
 
     distinct, rows = numbered(texts)
     place = default_percentile(len(distinct)) if options.percentile is None else options.percentile
@@ -155,7 +155,7 @@ def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None
 
 
 def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str]) -> None:
-    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
+    from cse.grouping.duplicates import GROUP_COLUMNS, group_rows
     from cse.text.spreadsheet import csv_text
 
     opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts)))

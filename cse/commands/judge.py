@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
-    from cse.analysis.judgement import Judged, Judgement, Setup
-    from cse.analysis.questions import Question
+    from cse.judging.judgement import Judged, Judgement, Setup
+    from cse.judging.questions import Question
     from cse.text.labelled import LabelledText
 
 WIDTH = 160  # characters shown of a text
@@ -51,8 +51,8 @@ def main(
 
     Example: python -m scripts.judge simcse promptbert --data table.csv --labels topic --votes 0
     """
-    import cse.analysis.judgement as judging
-    from cse.analysis.questions import LEAST_TEXTS, MOST_TEXTS
+    import cse.judging.judgement as judging
+    from cse.judging.questions import LEAST_TEXTS, MOST_TEXTS
     from cse.storage.writing import check_regular
     from cse.text.labelled import check_texts, distinct_sample, labelled_texts
 
@@ -74,16 +74,16 @@ def main(
         check_regular(path)
     fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
     judgement = fresh if overwrite else judging.continued(fresh)
-    asked = _compare(judgement, encoders, rows)
-    if votes and not asked:
+    count = _compare(judgement, encoders, rows)
+    if votes and not count:
         typer.echo(f"not distinguishable: both models have the same neighbours for all {len(rows):,} texts")
     elif votes:
-        _report(judgement, asked)
+        _report(judgement, count)
 
 
 def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
-    """Print the scores of labels, ask for missing votes and save them; return how many texts can be asked."""
-    from cse.analysis.questions import questions, vote_by_label
+    """Print the scores of labels, ask for missing votes and save them; return the number of questions."""
+    from cse.judging.questions import questions, vote_by_label
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
     finished = judgement.counted >= judgement.wanted
@@ -95,23 +95,23 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     judgement.save()  # fails before a vote is given, if the file cannot be written
     if finished:
         return judgement.counted
-    asked = questions(vectors[0], vectors[1], setup.seed)
+    found = questions(vectors[0], vectors[1], setup.seed)
     if judgement.simulated:
-        known = [question for question in asked if labels[question.row]]
+        known = [question for question in found if labels[question.row]]
         judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
         return len(known)
-    log(f"{len(asked):,} of {len(texts):,} texts have different neighbours; the most different ones are asked")
+    log(f"{len(found):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
     if judgement.path is None:
         log("votes are not kept; --json FILE keeps them")
     else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
-    judgement.collect(asked, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
-    return len(asked)
+    judgement.collect(found, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
+    return len(found)
 
 
 def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
     """The answer of the person to a question: a vote, or None to stop."""
-    from cse.analysis.verdict import SAME, SKIP
+    from cse.judging.verdict import SAME, SKIP
 
     log(f"\n{place}   {_short(texts[question.row])}\n")
     for name, rows in zip("AB", question.lists, strict=True):
@@ -132,11 +132,11 @@ def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
         log(f"{answer!r} is no answer")
 
 
-def _report(judgement: Judgement, asked: int) -> None:
+def _report(judgement: Judgement, questions: int) -> None:
     if judgement.counted < judgement.wanted:
         more = "; the same command continues" if judgement.path else ""
         none = "; no other text has different neighbours"
-        log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= asked else more}")
+        log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= questions else more}")
     if not judgement.answers:
         if judgement.path is not None:
             judgement.path.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ def _report(judgement: Judgement, asked: int) -> None:
 
 def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """Print and return the scores of both models on the labelled texts."""
-    from cse.analysis.judgement import scores_by_label
+    from cse.judging.judgement import scores_by_label
 
     try:
         scores = scores_by_label(vectors, labels)
@@ -166,7 +166,7 @@ def _open(
     start: str, result: str, pooling: Sequence[str], family: str | None
 ) -> tuple[tuple[Encoder, ...], tuple[Judged, ...]]:
     """Both encoders, and what is recorded of them; `pooling` applies to plain backbones only."""
-    from cse.analysis.judgement import Judged
+    from cse.judging.judgement import Judged
     from cse.models.loading import open_model
     from cse.models.names import resolve
 

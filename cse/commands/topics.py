@@ -75,7 +75,7 @@ def _topics(
     """The groups and their scores as JSON values, and the group of each row (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import class_words, default_groups, grouped, typical
+    from cse.grouping.topics import class_words, default_groups, grouped, typical
 
     texts = list(dict.fromkeys(row.text for row in rows))
     log(f"encoding {len(texts):,} texts with {encoder.name}")
@@ -100,7 +100,7 @@ def _topics(
 
 def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
     """The most frequent label of a group and its share of the labelled members; empty without labels."""
-    from cse.analysis.topics import majority
+    from cse.grouping.topics import majority
 
     found = majority([rows[row].label or "" for row in members.tolist()])
     return {"label": found[0], "share": round(found[1], 4)} if found else {}

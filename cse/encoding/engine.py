@@ -1,4 +1,4 @@
-"""What an encoder needs of the engine that computes it: PyTorch or OpenVINO."""
+"""The interface of an engine, PyTorch or OpenVINO, which computes an encoder's vectors."""
 
 from __future__ import annotations
 

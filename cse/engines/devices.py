@@ -14,7 +14,7 @@ DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/proc/driver/nvidia")  # N
 
 
 def named_device(device: str | None) -> str | None:
-    """Return the device that was asked for, by an argument or by the variable CSE_DEVICE; None for the best one."""
+    """Return the requested device, given by an argument or by the variable CSE_DEVICE; None for the best one."""
     return device or os.environ.get("CSE_DEVICE") or None
 
 

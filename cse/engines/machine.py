@@ -25,7 +25,7 @@ def gpu_has_bf16() -> bool:
 
 
 def bound_kernels(most: int = 64) -> None:
-    """Let oneDNN keep at most `most` compiled kernels in this process, unless the environment sets a number.
+    """Limit oneDNN to `most` compiled kernels in this process, unless the environment sets a number.
 
     Both engines compile one for every new shape, of up to a megabyte, and would keep 1,024. Call it before either runs.
     """

@@ -22,7 +22,7 @@ def computes_in_bf16(precision: str, device: str) -> bool:
 
 
 def in_precision(encoder: Encoder, precision: str) -> Encoder:
-    """Let the encoder compute in bfloat16 if `computes_in_bf16`, or in int8; vectors are float32 in any case.
+    """Return the encoder, computing in bfloat16 if `computes_in_bf16`, or in int8; vectors are float32 in any case.
 
     PyTorch rounds the weights, which changes them and the fingerprint for good: do not save such an encoder.
     """

@@ -90,7 +90,7 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
 
 
 def _on_cpu(device: str | None) -> bool:
-    """True unless the model belongs on a GPU; PyTorch is asked only where there may be one."""
+    """True unless the model belongs on a GPU; PyTorch is imported only where there may be one."""
     if device is not None:
         return device == "cpu"
     if not gpu_is_possible():

@@ -20,7 +20,7 @@ from cse.models.pipeline import HEAD, SAVED, SPACE
 from cse.models.plain import PlainModel, ReadAt, bare_model, plain_model, reason_against
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
-# Word weight of the mask in a run's folder. Further training cannot give other tokens a share beside it: their
+# Word weight of the mask in a run's folder. Further training cannot give other tokens a share too: their
 # gradients are below the epsilon of Adam. In float16, which has no such number, vectors are NaN; an export has 1.
 ONLY = 2.0**40
 ACTIVATIONS = {
@@ -62,7 +62,7 @@ def write_pipeline(
 ) -> PlainModel:
     """Write an encoder to an empty folder for sentence-transformers, `config` into its `config.json`.
 
-    `weight` is the word weight of a template's mask; that of other tokens is 0. A prefix is written beside the bare
+    `weight` is the word weight of a template's mask; that of other tokens is 0. A prefix is written next to the bare
     backbone, whose `config` then has to name a class that reads it. Raises ValueError for an encoder that
     sentence-transformers cannot compute.
     """

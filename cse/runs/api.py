@@ -82,7 +82,7 @@ def train(
             `sentences_per_second`, `best` (the best dev score so far, or None) and, where it was evaluated, `dev`. An
             error that one raises ends the run, which `resume` then continues from its last evaluation.
         report_to: tensorboard, wandb or trackio, a tracker of accelerate, or several: they get the values that
-            callbacks get. TensorBoard's files are in the folder `tensorboard` beside `output`.
+            callbacks get. TensorBoard's files are in the folder `tensorboard` next to `output`.
         progress: Show a bar on stderr.
         settings: Any of those below; by default those published for the method and backbone, from the tables that
             `cse.methods.presets` names.

@@ -41,7 +41,7 @@ def check_trackers(trackers: Sequence[Tracker]) -> None:
 def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, Any]) -> Iterator[Callable[..., None]]:
     """Start the trackers for the block; the function that it gives sends them the entry of a step.
 
-    TensorBoard's files are in the folder `tensorboard/NAME` beside `output`; the others get a run of this name in the
+    TensorBoard's files are in the folder `tensorboard/NAME` next to `output`; the others get a run of this name in the
     project of WANDB_PROJECT or TRACKIO_PROJECT, by default `PROJECT`. Raises ValueError if one cannot be started.
     """
     with ExitStack() as stack:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cse.analysis.questions import questions, vote_by_label
-from cse.analysis.verdict import RESULT, START, verdict
 from cse.evaluation.clustering import same_label_neighbours
+from cse.judging.questions import questions, vote_by_label
+from cse.judging.verdict import RESULT, START, verdict
 from cse.text.labelled import distinct_sample, labelled_texts
 
 MODELS = {

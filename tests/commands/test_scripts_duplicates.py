@@ -11,7 +11,7 @@ from conftest import WORDS
 from test_scripts import refused, run
 
 import cse
-from cse.analysis.duplicates import threshold
+from cse.grouping.duplicates import threshold
 
 
 def made_texts() -> list[str]:

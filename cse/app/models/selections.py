@@ -14,9 +14,9 @@ from cse.app.models.models import Column, divided
 from cse.app.models.remembered import fingerprint_of
 
 if TYPE_CHECKING:
-    from cse.analysis.topics import Selection
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
+    from cse.grouping.topics import Selection
 
 MOST = 5  # typical texts, and odd ones
 WORDS = 8
@@ -48,7 +48,7 @@ def groups_by_model(
 
 def describe(state: AppState, points: Points, rows: np.ndarray, model: str, groups: int) -> Selection:
     """Describe a set of points by a model's vectors and all models' `groups`. Raises ValueError without vectors."""
-    from cse.analysis.topics import selection
+    from cse.grouping.topics import selection
 
     known, vectors = groups_by_model(state, points, groups, model)
     if vectors is None:

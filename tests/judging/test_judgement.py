@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cse.analysis.judgement import Judged, Judgement, Setup, continued, texts_digest
-from cse.analysis.questions import Question
 from cse.errors import ArtefactError
+from cse.judging.judgement import Judged, Judgement, Setup, continued, texts_digest
+from cse.judging.questions import Question
 
 TEXTS = [f"text {number}" for number in range(9)]
 QUESTIONS = [Question(row, (0, 1), (2, 3), swapped=bool(row % 2)) for row in range(4, 9)]

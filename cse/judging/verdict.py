@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def better(self) -> str | None:
-        """The model that is better by the sign test at 5 %, None if they cannot be told apart."""
+        """The model that is better by the sign test at 5 %, None if the votes do not distinguish them."""
         return self.ahead if self.p < SIGNIFICANT else None
 
     @property

@@ -4,7 +4,7 @@ from math import comb, sqrt
 
 import pytest
 
-from cse.analysis.verdict import verdict
+from cse.judging.verdict import verdict
 
 
 def sign_test(first: int, second: int) -> float:

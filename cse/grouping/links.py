@@ -70,7 +70,7 @@ def strongest_links(
     """Return the forest of the links with cosines of `least` or more among the rows of `vectors` (N, d).
 
     `search` finds the nearest of the same N rows for unit rows; `vectors` may be memory-mapped. Rows whose last answer
-    is still a link are asked for more, so the forest of an exact search is exact. Memory holds two blocks of answers
+    is still a link are searched further, so the forest of an exact search is exact. Memory holds two blocks of answers
     and three numbers for each row.
     """
     found = [(np.empty((0, 2), np.int64), np.empty(0))]
@@ -86,17 +86,17 @@ def strongest_links(
 
 def _links(block: np.ndarray, search: Search, least: float, count: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yield all links of the unit rows `block` (q, d): their positions in it, the rows they are linked to, cosines."""
-    asked, k = np.arange(len(block)), min(NEAREST, count)
-    while len(asked):
+    searched, k = np.arange(len(block)), min(NEAREST, count)
+    while len(searched):
         unfinished = []
         step = max(1, ANSWERS // k)
-        for start in range(0, len(asked), step):
-            part = asked[start : start + step]
+        for start in range(0, len(searched), step):
+            part = searched[start : start + step]
             cosines, rows = search(block[part], k)
             near = cosines >= least
             yield np.repeat(part, near.sum(axis=1)), rows[near], cosines[near]
             unfinished.append(part[near[:, -1]])
-        asked = np.concatenate(unfinished) if k < count else asked[:0]
+        searched = np.concatenate(unfinished) if k < count else searched[:0]
         k = min(k * GROWTH, count)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import cse.analysis.questions as asking
-from cse.analysis.questions import Question, questions, vote_by_label
-from cse.analysis.verdict import verdict
+import cse.judging.questions as asking
 from cse.evaluation.clustering import same_label_neighbours
+from cse.judging.questions import Question, questions, vote_by_label
+from cse.judging.verdict import verdict
 
 
 def by_hand(vectors: np.ndarray, row: int) -> list[int]:

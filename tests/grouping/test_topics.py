@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, default_groups, grouped, majority, selection, typical
 from cse.evaluation.label_scores import nmi
+from cse.grouping.topics import class_words, default_groups, grouped, majority, selection, typical
 
 
 def test_separable_groups_are_found_the_largest_first() -> None:

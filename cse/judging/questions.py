@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cse.analysis.verdict import RESULT, SAME, START
+from cse.judging.verdict import RESULT, SAME, START
 from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
 
 NEIGHBOURS = 5
 LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones to compare; more are sampled
-FIRST, FEWEST = 0.1, 60  # share and least number of texts that are asked in random order
+FIRST, FEWEST = 0.1, 60  # share and least number of texts that are shown in random order
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.analysis.questions import Question
-from cse.analysis.verdict import RESULT, SKIP, START, VOTES, Verdict, verdict
 from cse.errors import ArtefactError
+from cse.judging.questions import Question
+from cse.judging.verdict import RESULT, SKIP, START, VOTES, Verdict, verdict
 from cse.storage.writing import digest, write_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Setup:
-    """What votes depend on: both models, the texts (file, columns, sha256, number that was compared) and the seed."""
+    """The data behind votes: both models, the texts (file, columns, sha256, number that was compared) and the seed."""
 
     start: Judged
     result: Judged

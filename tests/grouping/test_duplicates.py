@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import cse.analysis.duplicates as finding
-import cse.analysis.links as linking
+import cse.grouping.duplicates as finding
+import cse.grouping.links as linking
 from cse.analysis.calibration import cosine_at, random_cosines, tail_cosine, unrelated_cosines
-from cse.analysis.duplicates import default_percentile, groups_of, loosest_percentile, members, threshold
-from cse.analysis.links import Level, Search, strongest_links
 from cse.analysis.words import changes
+from cse.grouping.duplicates import default_percentile, groups_of, loosest_percentile, members, threshold
+from cse.grouping.links import Level, Search, strongest_links
 
 
 def exact(vectors: np.ndarray) -> Search:

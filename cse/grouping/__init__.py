@@ -1,0 +1,1 @@
+"""Groups of texts: links of near neighbours, near-duplicates, topics."""

@@ -1,0 +1,1 @@
+"""Which of two models suits a text better: questions, blind votes, verdict."""
