@@ -77,10 +77,6 @@ class StoredTokenizer:
         """Return the ids by token, added tokens included."""
         return self.backend_tokenizer.get_vocab(with_added_tokens=True)
 
-    def get_added_vocab(self) -> dict[str, int]:
-        """Return the ids of the added tokens, special ones included."""
-        return {token.content: number for number, token in self.backend_tokenizer.get_added_tokens_decoder().items()}
-
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""
         return self.backend_tokenizer.decode(list(ids), skip_special_tokens=False)

@@ -10,8 +10,6 @@ from app_models import write_model
 from given_corpus import GivenCorpus
 
 import cse
-from cse.analysis.questions import questions
-from cse.analysis.verdict import verdict
 from cse.app.choice.ballot_html import ballot_html, so_far
 from cse.app.choice.comparison import MODELS, UNTRAINED, compare, sample
 from cse.app.choice.record import LONGEST, Record, code_of, record_from, record_of
@@ -22,6 +20,8 @@ from cse.app.models.own_corpora import KEPT
 from cse.app.models.state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.evaluation.label_scores import label_scores
+from cse.judging.questions import questions
+from cse.judging.verdict import verdict
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}

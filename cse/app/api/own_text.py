@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from cse.analysis.verdict import RESULT, SAME, START, verdict
 from cse.app import validation
 from cse.app.choice.comparison import VOTES, compare
 from cse.app.choice.record import MOST_COUNTED
@@ -15,6 +14,7 @@ from cse.app.duplicates.near_duplicates import DEFAULT, column_of, find, groups_
 from cse.app.models.ballots import MOST_ASKED
 from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.state import AppState
+from cse.judging.verdict import RESULT, SAME, START, verdict
 
 GROUPS = 100  # of an answer
 

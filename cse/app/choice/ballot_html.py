@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cse.analysis.verdict import RESULT, Verdict
 from cse.app.drawing import html
 from cse.app.models.ballots import Ballot
+from cse.judging.verdict import RESULT, Verdict
 
 WIDE, HIGH = 600, 26  # of an interval's drawing
 

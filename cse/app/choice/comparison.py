@@ -20,10 +20,10 @@ from cse.models.names import BACKBONE
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.analysis.judgement import Setup
-    from cse.analysis.questions import Question
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
+    from cse.judging.judgement import Setup
+    from cse.judging.questions import Question
     from cse.text.labelled import LabelledText
 
 MODELS = ("The first model", "The second model")
@@ -48,8 +48,8 @@ def compare(
     Of more than 5,000 different texts a random sample is compared. Raises FieldError for too few texts, for twice the
     same model, for a model without vectors, and if the models have the same neighbours everywhere.
     """
-    from cse.analysis.judgement import Judgement
-    from cse.analysis.questions import questions
+    from cse.judging.judgement import Judgement
+    from cse.judging.questions import questions
 
     columns = _columns(state, first, second)
     wanted = validation.whole(votes, "The votes", LEAST_VOTES, MOST_VOTES)
@@ -78,7 +78,7 @@ def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
 
     Raises FieldError for too few texts.
     """
-    from cse.analysis.questions import LEAST_TEXTS, MOST_TEXTS
+    from cse.judging.questions import LEAST_TEXTS, MOST_TEXTS
     from cse.text.labelled import LabelledText, check_texts, distinct_sample
 
     labels = chosen.labels or [""] * len(chosen.texts)
@@ -150,7 +150,7 @@ def facts_of(name: str, encoder: Encoder, texts: Sequence[str]) -> Facts:
 
 def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[str, dict[str, float]] | None, str]:
     """The scores of labels by side, or None with the reason."""
-    from cse.analysis.judgement import scores_by_label
+    from cse.judging.judgement import scores_by_label
 
     if not any(labels):
         return None, "The corpus has no labels, so no score can tell which model is better."
@@ -163,7 +163,7 @@ def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[
 def _setup(
     chosen: ChosenCorpus, columns: Sequence[Column], facts: Sequence[Facts], rows: Sequence[LabelledText]
 ) -> Setup:
-    from cse.analysis.judgement import Judged, Setup, texts_digest
+    from cse.judging.judgement import Judged, Setup, texts_digest
 
     one, other = (
         Judged(column.name, column.pooling, fact.fingerprint) for column, fact in zip(columns, facts, strict=True)

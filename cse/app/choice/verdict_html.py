@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cse.analysis.verdict import RESULT, SAME, SKIP, START, p_value
 from cse.app.choice.ballot_html import interval
 from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.models.ballots import Facts
+from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
 GUARD = (

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.analysis.verdict import SAME, SKIP
 from cse.app.choice.ballot_html import ballot_html
 from cse.app.choice.comparison import compare
 from cse.app.choice.record import code_of, record_from, record_json, record_of
@@ -19,6 +18,7 @@ from cse.app.forms.events import PROGRESS, reporter
 from cse.app.models.ballots import Ballot
 from cse.app.models.own_corpora import KEPT
 from cse.app.models.state import AppState
+from cse.judging.verdict import SAME, SKIP
 
 ASK = (
     f"Choose two models and press Start voting. Your votes are kept for {KEPT // 3600} hours after the last one, under "

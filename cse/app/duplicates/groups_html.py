@@ -10,7 +10,7 @@ from cse.app.drawing import html
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, NearDuplicates, Page, Place
 
 if TYPE_CHECKING:
-    from cse.analysis.duplicates import Member
+    from cse.grouping.duplicates import Member
 
 SHOWN = 8  # members of a group
 WIDTH, HEIGHT = 600, 70  # of the curve

@@ -17,10 +17,10 @@ from cse.app.models.visitors import client_left
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.analysis.duplicates import Member
-    from cse.analysis.links import Forest
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
+    from cse.grouping.duplicates import Member
+    from cse.grouping.links import Forest
 
 T = TypeVar("T")
 
@@ -117,8 +117,8 @@ def find(state: AppState, chosen: ChosenCorpus, column: Column, report: Report =
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report = silent) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.analysis.duplicates import default_percentile, loosest_percentile, numbered, thresholds
-    from cse.analysis.links import strongest_links
+    from cse.grouping.duplicates import default_percentile, loosest_percentile, numbered, thresholds
+    from cse.grouping.links import strongest_links
     from index import BuildSettings, VectorIndex
 
     distinct, rows = numbered(texts)
@@ -155,7 +155,7 @@ def groups_of_all(
 
     Raises FieldError for wrong values, and if the near-duplicates were not found yet.
     """
-    from cse.analysis.duplicates import groups_of, members
+    from cse.grouping.duplicates import groups_of, members
 
     chosen_row = validation.one_of(keep, "The text to keep", KEPT)
     found = kept(state, chosen, column)
@@ -174,6 +174,6 @@ def groups_of_all(
 
 
 def _key(chosen: ChosenCorpus, column: Column) -> tuple[str, ...]:
-    from cse.analysis.judgement import texts_digest
+    from cse.judging.judgement import texts_digest
 
     return (texts_digest(chosen.texts), *map(str, column.opened_by))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cse.analysis.duplicates import GROUP_COLUMNS, Member, group_rows
 from cse.app.corpus.chosen import ChosenCorpus
+from cse.grouping.duplicates import GROUP_COLUMNS, Member, group_rows
 from cse.text.spreadsheet import csv_text
 
 

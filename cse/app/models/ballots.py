@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cse.app.models.own_corpora import KEPT, KEY
 
 if TYPE_CHECKING:
-    from cse.analysis.judgement import Judgement
-    from cse.analysis.questions import Question
+    from cse.judging.judgement import Judgement
+    from cse.judging.questions import Question
 
 MOST_VISITORS = 64
 MOST_ASKED = 120  # questions of a ballot
