@@ -19,7 +19,6 @@ SHOWN = (  # handlers of the page that run models
     "compare draw find show describe map_points change find_pairs look put take explain try_it"
 ).split()
 PAIR = ["the dog was running in the park", "a man is playing guitar"]
-LONG = ["a" * 50_001] * 2
 CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big and red", "they mean it", "a dog"]
 
 KEEP_ONE = "The text to keep is unknown; choose first or longest or central."
