@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-MAX_CHARACTERS, MAX_FILE_BYTES = 100_000, 5 * 2**20
+MAX_CHARACTERS, MAX_FILE_BYTES = 100_000, 16 * 2**20
 PAIR = ("Sentence A", "Sentence B")
 LIST = "The list"
 

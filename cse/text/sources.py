@@ -1,6 +1,7 @@
 """Sources of text: a text file, a table, or a dataset on the hub, with the rows of the last two.
 
-Text, .csv, .tsv and .jsonl files are streamed with the standard library, other tables and hub ids through `datasets`.
+Text, .csv, .tsv and .jsonl files are streamed with the standard library, .parquet files with pyarrow, .json files and
+hub ids through `datasets`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 from cse.storage import hub
 from cse.storage.writing import check_regular
 from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
+from cse.text.parquet import parquet_rows
 from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered
 
-LOADERS = {".json": "json", ".parquet": "parquet"}  # of `datasets`
-TABLES = (*DELIMITED, JSON_LINES, *LOADERS)
+JSON, PARQUET = ".json", ".parquet"
+TABLES = (*DELIMITED, JSON_LINES, JSON, PARQUET)
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,13 @@ class Table:
             return delimited(path, self.suffix, text_lines(path, keep_ends=True), has_header)
         if self.suffix == JSON_LINES:
             return json_lines(path, text_lines(path))
-        if self.suffix == ".json" and not begins_with_text(path):
+        if self.suffix == JSON and not begins_with_text(path):
             raise ValueError(f"{self.name}: holds NUL bytes; give a text table, not a binary file")
         if not path.stat().st_size:
             return [], iter(())
-        return _loaded(self.name, LOADERS[self.suffix], data_files=self.name)
+        return _columns(
+            self.name, parquet_rows(path) if self.suffix == PARQUET else _streamed("json", {"data_files": self.name})
+        )
 
     def numbered_rows(self) -> tuple[list[str], Rows]:
         """Return the column numbers from "1" and the rows of a .csv or .tsv without a header. Raises ValueError."""
@@ -70,7 +74,7 @@ class HubDataset:
         """Return the column names and the rows of its training split. Raises ValueError if it cannot be read."""
         if not hub.reachable():
             raise ValueError(f"{self.name}: no such file, and the data hub cannot be reached")
-        return _loaded(self.name, self.name)
+        return _columns(self.name, _streamed(self.name, {}))
 
 
 Source = TextFile | Table | HubDataset
@@ -90,9 +94,9 @@ def source_of(text: str | Path) -> Source:
     return HubDataset(name)
 
 
-def _loaded(name: str, loader: str, **options: str) -> tuple[list[str], Rows]:
-    """Return the column names and the rows that `datasets` reads with `loader`."""
-    rows = _readable(name, _streamed(loader, options))
+def _columns(name: str, loaded: Iterator[dict[str, Any]]) -> tuple[list[str], Rows]:
+    """Return the column names and the rows of a source that a library reads."""
+    rows = _readable(name, loaded)
     first = next(rows, None)
     if first is None:
         return [], iter(())
@@ -110,15 +114,14 @@ def _streamed(loader: str, options: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 def _readable(name: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield `rows`; turn any failure of `datasets` and the libraries below it into one line that names the source."""
-    from datasets.exceptions import DatasetGenerationError
-
     try:
         yield from rows
     except (
         OSError,
         ValueError,  # those of pandas and Arrow, too
         KeyError,
-        DatasetGenerationError,
+        NotImplementedError,
+        RuntimeError,  # of `datasets`
         *DAMAGED,
     ) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

@@ -45,7 +45,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     changed, timer = gr.State(0), gr.Timer(POLL, active=False)
     shown = [status, number, timer, remove]
 
-    def show(corpus: str, key: str) -> tuple[Any, ...]:
+    def follow(corpus: str, key: str) -> tuple[Any, ...]:
         """Return updates of what depends on the choice."""
         own = state.own_corpora.corpus(key) if corpus == OWN_KEY else None
         running = own is not None and own.current is not None
@@ -63,9 +63,9 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
 
     number.change(lambda number: number, number, changed, show_progress="hidden", **HIDDEN, **CHANGES)
-    corpus.change(show, [corpus, key], shown, **QUICK)
-    timer.tick(show, [corpus, key], shown, **QUICK)
-    used.success(show, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
+    corpus.change(follow, [corpus, key], shown, **QUICK)
+    timer.tick(follow, [corpus, key], shown, **QUICK)
+    used.success(follow, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
     removed = remove.click(forget, key, corpus, **QUICK)
 
     def resume_after(event: Any) -> Any:

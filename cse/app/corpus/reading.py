@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from cse.app import validation
-from cse.text.sources import TABLES
+from cse.text.parquet import unpacked_bytes
+from cse.text.sources import PARQUET, TABLES
 
-MOST_TEXTS = 50_000
+MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
+MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
 SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 SEEN = 5  # rows of a file shown for the choice of its columns
 
@@ -52,6 +54,8 @@ def check(file: Path) -> None:
         raise ValueError(f"{file}: give a file of the kind {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
     if file.stat().st_size > validation.MAX_FILE_BYTES:
         raise ValueError(f"{file}: has more than {validation.MAX_FILE_BYTES // 2**20} MB; give a part of it.")
+    if file.suffix.lower() == PARQUET and unpacked_bytes(file) > MOST_UNPACKED:
+        raise ValueError(f"{file}: unpacks to more than {MOST_UNPACKED // 2**20} MB; give a part of it.")
 
 
 def file_texts(path: str, column: str | None, labels: str | None) -> tuple[list[str], list[str] | None]:
@@ -67,12 +71,23 @@ def file_texts(path: str, column: str | None, labels: str | None) -> tuple[list[
         if seen.columns and chosen not in seen.columns:
             raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
         read = labelled_texts(file, chosen if seen.columns else None, labels if seen.columns and labels else None)
-        rows = list(islice(read.rows, MOST_TEXTS + 1))
+        rows = bounded((row.text, row.label) for row in read.rows)
         if not rows:
             raise ValueError(f"{file}: no text in it; give a text a line.")
-        if len(rows) > MOST_TEXTS:
-            raise ValueError(f"{file}: more than {MOST_TEXTS:,} texts; give a part of it.")
-    return [row.text for row in rows], [row.label for row in rows] if labels else None
+    return [text for text, _ in rows], [label for _, label in rows] if labels else None
+
+
+def bounded(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return texts with their labels. Raises ValueError for too many or too long ones."""
+    found, characters = [], 0
+    for text, label in rows:
+        found.append((text, label))
+        characters += len(text) + len(label)
+        if len(found) > MOST_TEXTS:
+            raise ValueError(f"The file has more than {MOST_TEXTS:,} texts; give a part of it.")
+        if characters > MOST_CHARACTERS:
+            raise ValueError(f"The file has more than {MOST_CHARACTERS:,} characters of text; give a part of it.")
+    return found
 
 
 def column_question(names: list[str], chosen: str | None) -> str:

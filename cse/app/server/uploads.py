@@ -24,7 +24,7 @@ from cse.app.validation import MAX_FILE_BYTES
 PATH, PROGRESS = "upload", "upload_progress"  # follow `cse.app.server.calls.API`
 FORM = 2**16  # bytes of a multipart form around its file
 MOST_UPLOAD = MAX_FILE_BYTES + FORM
-MOST_KEPT = 8 * MOST_UPLOAD, 64 * MOST_UPLOAD  # bytes, of a client and of all
+MOST_KEPT = 4 * MOST_UPLOAD, 32 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
 AGE = 3600  # seconds that an unread file is kept
 BAD = 400
@@ -71,7 +71,7 @@ class Uploads:
         expected = announced or self.most
         if (status := self.budget.exceeded(client, expected)) is not None:
             whose = "your address" if status == TOO_MANY else "all visitors"
-            raise HTTPException(status, f"The other uploads of {whose} leave no room; index them, or try later.")
+            raise HTTPException(status, f"The other uploads of {whose} leave no room; use them, or try later.")
         with self.budget.held(client, expected):
             file = await received(scope, receive, folder, self.largest)
         self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
