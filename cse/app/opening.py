@@ -30,7 +30,7 @@ from cse.app.sections.clusters import demo_points
 from cse.app.sections.prefix import FIRST as XRAYED
 from cse.app.sections.prefix import XRay, opened_xray, plain_xray, xrays
 from cse.app.sections.probe import SENTENCES as CHANGED
-from cse.app.sections.probe import SHOWN, Moved, disagreeing, pairs_of, perturbed
+from cse.app.sections.probe import SHOWN, Moved, disagreeing, graded_pairs, perturbed
 from cse.app.sections.search import DEFAULT as HITS
 from cse.app.sections.search import QUERIES, find_all
 from cse.app.sections.similarity import PAIRS, placed
@@ -104,7 +104,7 @@ def keep_maps(state: AppState, opening: Opening) -> None:
 def compute_opening(state: AppState) -> dict[str, Any]:
     """Return the first results of every tab as JSON values, by tab and model. Raises ValueError if a model fails."""
     moved, _ = perturbed(state, CHANGED[0])
-    differing, _ = disagreeing(state, pairs_of("graded", ""))
+    differing, _ = disagreeing(state, graded_pairs())
     pair, _ = placed(state, *PAIRS["paraphrase"])
     _, matrices = all_pairs(state, LIST)
     *_, maps = draw_maps(state, demo_points(state), SEED, GROUPS)

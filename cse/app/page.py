@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from cse.app.api.corpus_files import file_route
 from cse.app.api.download_section import take_section, takes_of
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
@@ -48,14 +49,21 @@ CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 STATIC = Path(__file__).parent / "static"
 
 
-def page(state: AppState, trainings: Trainings | None = None) -> gr.Blocks:
+class Page(gr.Blocks):
+    """The app's blocks, with the state that its HTTP routes need."""
+
+    app_state: AppState
+
+
+def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening.
 
     Visitors may train where `trainings` are given that allow it.
     """
     opening = read_opening(state.models)
     keep_maps(state, opening)
-    with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
+    with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
+        blocks.app_state = state
         gr.Markdown(HEADING.format(title=TITLE))
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
@@ -64,7 +72,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> gr.Blocks:
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
-                pair, matrices = similarity_tab(state, opening.similarity, opening.all_pairs)
+                pair, matrices = similarity_tab(state, bar, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
                 linked["search"] = tab, [search_tab(state, bar, opening.hits)]
@@ -77,11 +85,11 @@ def page(state: AppState, trainings: Trainings | None = None) -> gr.Blocks:
             with gr.Tab("Near-duplicates", id="duplicates") as tab:
                 linked["duplicates"] = tab, [duplicates_tab(state, tab, bar)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, opening.changes, opening.disagreements, opening.xrays)
+                linked["probe"] = tab, probe_tab(state, bar, opening.changes, opening.disagreements, opening.xrays)
             with gr.Tab("Choose for my data", id="choose") as tab:
                 linked["choose"] = tab, [choose_tab(state, tab, bar)]
             with gr.Tab("Results", id="results") as tab:
-                linked["results"] = tab, [results_tab(state)]
+                linked["results"] = tab, [results_tab(state, bar)]
             with gr.Tab("Train", id="train") as tab:
                 training = train_tab(state, trainings or Trainings(), bar, strip)
                 linked["train"] = tab, training.linked
@@ -133,11 +141,14 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
     `largest` is the size in bytes of the largest file that a visitor may upload.
     """
     return {
-        "app_kwargs": {"middleware": [Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest))]},
+        "app_kwargs": {
+            "middleware": [Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest))],
+            "routes": [file_route()],
+        },
         "max_file_size": largest,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
-        "css_paths": [STATIC / name for name in ("style.css", "train.css", "map/map.css")],
+        "css_paths": [STATIC / name for name in ("style.css", "corpus.css", "train.css", "map/map.css")],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

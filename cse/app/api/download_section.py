@@ -17,9 +17,8 @@ from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.corpora import OWN_KEY
-from cse.app.models.models import Failure, divided, plain
+from cse.app.models.models import Failure, divided
 from cse.app.models.remembered import fingerprint_of
-from cse.app.sections.search import ranking, search
 from cse.app.sections.similarity import placed
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
     "clusters": ((0, "The maps", "map", ("source", "most", "groups", "seed", "pin", "number", "corpus", "key")),),
     "probe": (
         (0, "What the changes move", "changes", ("sentence",)),
-        (1, "The disagreements", "disagreements", ("source", "lines")),
+        (1, "The disagreements", "disagreements", ("source", "lines", "corpus", "key")),
         (2, "The X-ray", "xray", ("s1", "s2", "off")),
     ),
 }
@@ -87,8 +86,7 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}
     read = given.get("corpus") if given.get("source", "corpus") == "corpus" else None  # None: no corpus is read
     key = inputs.get("key") if read == OWN_KEY else None
-    found = endpoint == "search" and key
-    answer = plain(search(state, **given, key=key), ranking) if found else answers[endpoint](**given)
+    answer = answers[endpoint](**given)
     given.pop("key", None)  # a secret, which the file does not tell
     if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
         *_, answer = answer

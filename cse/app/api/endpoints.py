@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from cse.app import validation
+from cse.app.api.corpus_api import corpus_endpoints
 from cse.app.api.encode import encode_of
 from cse.app.api.map_api import maps_of, selection_of
 from cse.app.api.own_text import own_text_endpoints
@@ -72,17 +73,18 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         return {"sentences": sentences, "models": plain(answers, plain_pairs)}
 
     def search_endpoint(
-        query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0
+        query: str, k: int = DEFAULT_HITS, corpus: str = DEMO_KEY, threshold: float = 0.0, key: str = ""
     ) -> dict[str, Any]:
         """The k sentences of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.
 
         Args:
             query: what to look for.
             k: how many sentences, 1 to 50.
-            corpus: "demo" or the name of a corpus the app was started with.
+            corpus: "demo", the name of a corpus the app was started with, or "own" for the texts under the key.
             threshold: the percentile among random pairs of the model, 0 to 100, that a sentence has to reach.
+            key: for "own" the key that /texts answers.
         """
-        return plain(search(state, query, k, corpus, threshold), ranking)
+        return plain(search(state, query, k, corpus, threshold, key), ranking)
 
     def tokens_endpoint(sentence: str, k: int = DEFAULT_TOKENS, share: float = FULL) -> dict[str, Any]:
         """The k likeliest tokens at [MASK]: {"simcse": {"before": [["cat", 0.1], ...], "alone": [], "after": []}}.
@@ -119,7 +121,7 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         tokens_endpoint,
         template_endpoint,
     ]
-    quick += [*probe_endpoints(state), *own_text_endpoints(state), selection_of(state)]
+    quick += [*probe_endpoints(state), *corpus_endpoints(state), *own_text_endpoints(state), selection_of(state)]
     found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
     for name, function in found.items():
         gr.api(called(name, function), api_name=name, **LANES.get(name, ENCODE))

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import Failure, plain
 from cse.app.models.state import AppState
 from cse.app.scoreboard.add_model import add_column
@@ -28,16 +29,20 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         rows, failures = perturbed(state, sentence)
         return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
 
-    def disagreements_endpoint(source: str = "graded", lines: str = "") -> dict[str, Any]:
+    def disagreements_endpoint(
+        source: str = "graded", lines: str = "", corpus: str = DEMO_KEY, key: str = ""
+    ) -> dict[str, Any]:
         """Pairs by the models' disagreement on rank: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}.
 
         A place is 0 (least alike of all pairs) to 1 (most alike).
 
         Args:
-            source: "graded", the demo's pairs, or "lines", yours.
+            source: "graded", the demo's pairs; "corpus", near pairs of a corpus; or "lines", yours.
             lines: for "lines" your pairs, "first | second" a line.
+            corpus: for "corpus" the name of a corpus, "own" for the texts under the key.
+            key: for "own" the key that /texts answers.
         """
-        pairs = pairs_of(source, lines)
+        pairs = pairs_of(state, source, lines, corpus, key)
         rows, failures = disagreeing(state, pairs)
         found = [{"s1": pairs[row.pair][0], "s2": pairs[row.pair][1], "places": row.places} for row in rows]
         return {"pairs": found, "errors": reasons(failures)}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from cse.app.corpus.chosen import choices_of
+from cse.app.corpus.export import export_form
 from cse.app.corpus.status import status_html, version
 from cse.app.corpus.texts_form import texts_form
 from cse.app.forms.events import HIDDEN, QUICK
@@ -15,6 +16,7 @@ from cse.app.models.corpora import DEMO_KEY, OWN_KEY
 from cse.app.models.state import AppState
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
+BUTTONS = ("Upload", "Paste", "Export")
 POLL = 1.0  # seconds between looks at an encoding
 
 
@@ -33,14 +35,15 @@ class CorpusBar(NamedTuple):
 
 def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     """Add the bar and the forms that it opens."""
-    with gr.Row(elem_id="corpus-bar", equal_height=True):
-        corpus = gr.Dropdown(
-            choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus", scale=0, min_width=230
-        )
-        upload, paste = (gr.Button(name, size="sm", scale=0, min_width=80) for name in ("Upload", "Paste"))
-        remove = gr.Button("Remove", size="sm", scale=0, min_width=80, visible=False)
+    with gr.Row(elem_id="corpus-bar"):
+        corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus", scale=0)
+        upload, paste, save = (gr.Button(name, size="sm", scale=0, min_width=76) for name in BUTTONS)
+        remove = gr.Button("Remove", size="sm", scale=0, min_width=76, visible=False)
         status = gr.HTML("", apply_default_css=False, elem_id="corpus-status")
-    used = texts_form(state, corpus, key, (upload, paste))
+    form, used = texts_form(state, corpus, key, (upload, paste))
+    export = export_form(state, corpus, key, save)
+    for button, other in ((upload, export), (paste, export), (save, form)):
+        button.click(lambda: gr.update(visible=False), None, other, **QUICK)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
     changed, timer = gr.State(0), gr.Timer(POLL, active=False)
     shown = [status, number, timer, remove]

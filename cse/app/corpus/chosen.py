@@ -9,9 +9,10 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
-from cse.app.models.models import Column
+from cse.app.models.models import Column, Failure
 from cse.app.models.own_corpora import GONE, OwnCorpus
 from cse.app.models.remembered import fingerprint_of
+from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
@@ -41,6 +42,7 @@ class ChosenCorpus:
     label: str
     columns: Sequence[Column] | None = None
     note: str = ""
+    encoded: Sequence[Column] = ()  # further columns with vectors
 
     @property
     def texts(self) -> Sequence[str]:
@@ -97,7 +99,7 @@ class VisitorCorpus(ChosenCorpus):
 
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
-        self.key, self.label = OWN_KEY, own.label
+        self.key, self.label, self.encoded = OWN_KEY, own.label, list(own.encodings)
 
     @property
     def texts(self) -> Sequence[str]:
@@ -163,6 +165,16 @@ def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus
     if own is None:
         raise validation.FieldError(FIELD, GONE)
     return VisitorCorpus(state, own)
+
+
+def vectors_by_model(
+    state: AppState, corpus: ChosenCorpus, columns: Sequence[Column] | None = None, report: Report = silent
+) -> dict[str, np.ndarray | Failure]:
+    """Return each column's vectors (N, d) of a corpus, by default those of all columns that can have some.
+
+    What is computed from them afterwards does not keep others from the models.
+    """
+    return state.models.apply(corpus.vectors, corpus.columns if columns is None else columns, report)
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:

@@ -19,23 +19,28 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
 
 
 def status_html(corpus: str, own: OwnCorpus | None) -> str:
-    """Return a line for a visitor's own corpus, empty for others."""
+    """Return the models' progress with a visitor's own corpus, empty for other corpora."""
     if corpus != OWN_KEY:
         return ""
     if own is None:
         return html.alert(GONE)
-    said = [each for each in map(in_words, own.encodings.values()) if each]
-    return f'<p class="cse-note" role="status">{html.escape(" · ".join(said) or "All models have encoded them.")}</p>'
+    encodings, current = own.encodings.values(), own.current
+    failed = "".join(html.alert(f"{each.column.name}: {each.failure}") for each in encodings if each.failure)
+    if current is None:
+        return failed
+    ready = ", ".join(html.escape(each.column.name) for each in encodings if each.complete)
+    waiting = sum(not each.ended for each in encodings) - 1
+    parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
+    return failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
 
 
-def in_words(encoding: Encoding) -> str:
-    """Return a model's progress; empty if it is complete."""
-    name = encoding.column.name
-    if encoding.failure:
-        return f"{name}: {encoding.failure}"
-    if encoding.complete:
-        return ""
-    left = encoding.seconds_left()
-    if left is None:
-        return f"{name} waits"
-    return f"{name} {encoding.done:,} of {encoding.total:,}, {max(1, round(left))} s to go"
+def progress(encoding: Encoding) -> str:
+    """Return a model's progress as a bar and in words."""
+    left, name = encoding.seconds_left(), html.escape(encoding.column.name)
+    when = "" if left is None else f", {duration(left)} to go"
+    return f"{name} {html.bar(encoding.done / encoding.total)} {encoding.done:,} of {encoding.total:,}{when}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

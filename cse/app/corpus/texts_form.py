@@ -14,29 +14,37 @@ from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, file_texts, preview
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.models.corpora import OWN_KEY
-from cse.app.models.own_corpora import PROMISE, OwnCorpus
+from cse.app.models.own_corpora import PROMISE, SUMMARY, OwnCorpus
 from cse.app.models.state import AppState
 from cse.app.validation import MAX_FILE_BYTES
 
 EXPLANATION = (
     f"Up to {MOST_TEXTS:,} texts: a {SUFFIXES[0]} file with a text a line, or a table ({', '.join(SUFFIXES[1:])}), of "
-    f"at most {MAX_FILE_BYTES // 2**20} MB. Every model encodes them. "
+    f"at most {MAX_FILE_BYTES // 2**20} MB. Every model encodes them."
 )
+KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
 NO_LABELS = "none"
 CELL = 120  # characters shown of a cell
 
 
-def texts_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: Sequence[gr.Button]) -> Any:
-    """Add the form; the first button opens it for a file, the second for lines. Returns the event of its end."""
-    with gr.Group(visible=False, elem_id="corpus-form") as form:
-        gr.HTML(html.hint(EXPLANATION + PROMISE), apply_default_css=False)
-        file = gr.File(label="File", height=140)
-        # Custom values are allowed because the server forgets the choices of a page; `file_texts` checks them.
+def texts_form(
+    state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: Sequence[gr.Button]
+) -> tuple[gr.Column, Any]:
+    """Add the form; the first button opens it for a file, the second for lines. Returns it and the event of its end."""
+    with gr.Column(visible=False, elem_classes="cse-sheet", elem_id="corpus-form") as form:
         with gr.Row():
-            column = gr.Dropdown([], label="Column of the texts", visible=False, allow_custom_value=True)
-            labels = gr.Dropdown([], label="Column of labels", visible=False, allow_custom_value=True)
-        rows = gr.HTML("", apply_default_css=False, visible=False)
-        lines = gr.Textbox(label="Lines, one text each", lines=6, max_lines=10, visible=False)
+            with gr.Column(scale=2, min_width=260):
+                file = gr.File(label="File", height=120)
+                lines = gr.Textbox(label="Lines, one text each", lines=5, max_lines=8, visible=False)
+                # Custom values are allowed because the server forgets a page's choices; `file_texts` checks them.
+                with gr.Row():
+                    column, labels = (
+                        gr.Dropdown([], label=name, visible=False, allow_custom_value=True, min_width=120)
+                        for name in ("Column of the texts", "Column of labels")
+                    )
+            with gr.Column(scale=3, min_width=260):
+                rows = gr.HTML("", apply_default_css=False, visible=False)
+                gr.HTML(html.hint(EXPLANATION) + KEEPING, apply_default_css=False)
         said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
         with gr.Row():
             use = gr.Button("Use these texts", variant="primary", scale=0, min_width=200)
@@ -60,7 +68,7 @@ def texts_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, buttons: S
     close.click(lambda: gr.update(visible=False), None, form, **QUICK)
     file.change(described, file, [column, labels, rows, said], **QUICK)
     inputs = [pasting, file, lines, column, labels, key]
-    return use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
+    return form, use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
 
 
 def read(

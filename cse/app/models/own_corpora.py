@@ -24,6 +24,7 @@ MOST_BYTES_EACH = 256 * 2**20  # texts and vectors of one visitor
 TEXT_BYTES = 60  # of a text in memory besides its characters
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
+SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
 PROMISE = (
     f"The server keeps them for {KEPT // 3600} hours after their last use, under a key that only this browser has: you "
     f"find them in other tabs and after a reload, and no one else can. It keeps those of {MOST_KEPT} visitors, "

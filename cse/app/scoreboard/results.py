@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.scores import label_scores, scores_html
 from cse.app.drawing import html
-from cse.app.drawing.components import script
-from cse.app.forms.events import Run
+from cse.app.drawing.components import heading as heading_of
+from cse.app.drawing.components import result, script
+from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
 from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.scoreboard.ledger import ledger_html
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
     from cse.benchmark.tables import Column as Score
 
+ASK = (
+    "The models' neighbours and k-means groups against the label column of the corpus above: the demo's topics, yours."
+)
 READING = (
     "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
     "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. Before: the same model before "
@@ -156,8 +164,19 @@ def cell_html(figure: Figure | None, places: int, kind: str, before: Figure | No
     )
 
 
-def results_tab(state: AppState) -> Linked:
-    """Add the tab's content, which is complete when the page opens."""
+def results_tab(state: AppState, bar: CorpusBar) -> Linked:
+    """Add the scores on the labels of the corpus, on request, and the shipped ones, complete when the page opens."""
+    heading_of("Scores on your labels")
+    with gr.Row(elem_classes="cse-draw"):
+        button = gr.Button("Score the corpus", size="sm", scale=0, min_width=160)
+    output = result("label-scores", html.hint(ASK))
     gr.HTML(html.hint(READING), apply_default_css=False)
     gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
+
+    def score(corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
+        chosen = chosen_corpus(state, corpus, key)
+        return scores_html(chosen, label_scores(state, chosen, reporter(progress)))
+
+    run = refusing(score, {"The corpus": bar.corpus, "The key": bar.key}, [output])
+    gr.on([button.click], run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **MAPS)
     return Linked((), Run(lambda: None, (), ()), ())

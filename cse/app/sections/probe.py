@@ -11,6 +11,9 @@ import numpy as np
 from cse.analysis.perturbations import PERTURBATIONS, Perturbation
 from cse.analysis.rankings import Disagreement, disagreements
 from cse.app import validation
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.pairs import near_pairs
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
@@ -31,7 +34,7 @@ SENTENCES = [
     "The new phone is cheaper than the old one.",
 ]
 LEAST_PAIRS, MOST_PAIRS, SHOWN = 3, 200, 10
-SOURCES = {"graded": "The demo's graded pairs", "lines": "Your pairs"}
+SOURCES = {"graded": "The demo's graded pairs", "corpus": "Near pairs of the corpus", "lines": "Your pairs"}
 PAIRS = """The shop is open. | The shop is closed.
 The dog bites the man. | The man bites the dog.
 He arrived before noon. | He came in the morning.
@@ -126,12 +129,25 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
     )
 
 
-def pairs_of(source: str, lines: str) -> list[tuple[str, str]]:
-    """Return the pairs to compare: the graded ones, or those in `lines`, one per line, separated by "|" or a tab."""
-    if validation.one_of(source, "The source", SOURCES) == "graded":
-        from cse.text.sentences import scored_pairs
+def pairs_of(state: AppState, source: str, lines: str, corpus: str, key: str | None = None) -> list[tuple[str, str]]:
+    """Return the pairs to compare: the graded ones, near ones of the corpus, or those in `lines` (`lined_pairs`)."""
+    match validation.one_of(source, "The source", SOURCES):
+        case "graded":
+            return graded_pairs()
+        case "corpus":
+            return near_pairs(state, chosen_corpus(state, corpus, key))
+    return lined_pairs(lines)
 
-        return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
+
+def graded_pairs() -> list[tuple[str, str]]:
+    """Return the demo's graded pairs."""
+    from cse.text.sentences import scored_pairs
+
+    return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
+
+
+def lined_pairs(lines: str) -> list[tuple[str, str]]:
+    """Return the pairs in `lines`, one per line, separated by "|" or a tab."""
     found = []
     for line in validation.lines(lines, LEAST_PAIRS, MOST_PAIRS):
         parts = [part.strip() for part in line.replace("\t", "|").split("|")]
@@ -176,12 +192,13 @@ def disagreements_html(
 
 def probe_tab(
     state: AppState,
+    bar: CorpusBar,
     moved: list[Moved] | None = None,
     differing: list[Disagreement] | None = None,
     xrayed: dict[str, XRay] | None = None,
 ) -> list[Linked]:
     """Add the tab's content, with first results if given. Returns its parts of the address."""
-    return [changes_section(state, moved), pairs_section(state, differing), xray_section(state, xrayed)]
+    return [changes_section(state, moved), pairs_section(state, bar, differing), xray_section(state, xrayed)]
 
 
 def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
@@ -203,7 +220,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     return Linked(("sentence",), run, triggers, examples=examples)
 
 
-def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
+def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
     """Add a list of pairs, and those on which the models disagree most."""
     heading("Where do the models disagree?")
     gr.HTML(html.hint(PLACES), apply_default_css=False)
@@ -212,13 +229,14 @@ def pairs_section(state: AppState, first: list[Disagreement] | None) -> Linked:
         button = submit("Find them")
     lines = gr.Textbox(PAIRS, label=f"Your pairs ({LEAST_PAIRS} to {MOST_PAIRS}), | between", lines=6, visible=False)
     hint = html.hint("Press Find them.")
-    output = result("disagreements", disagreements_html(pairs_of("graded", ""), first, {}) if first else hint)
+    output = result("disagreements", disagreements_html(graded_pairs(), first, {}) if first else hint)
 
-    def find_pairs(source: str, lines: str, progress: gr.Progress = PROGRESS) -> str:
-        pairs = pairs_of(source, lines)
+    def find_pairs(source: str, lines: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
+        pairs = pairs_of(state, source, lines, corpus, key)
         return disagreements_html(pairs, *disagreeing(state, pairs, reporter(progress)))
 
-    run = refusing(find_pairs, {"The source": source, validation.LIST: lines}, [output])
+    fields = {"The source": source, validation.LIST: lines, "The corpus": bar.corpus, "The key": bar.key}
+    run = refusing(find_pairs, fields, [output])
     triggers = (button.click, source.change)
     private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)

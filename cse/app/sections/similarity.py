@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from cse.analysis.notes import input_notes
 from cse.app import validation
+from cse.app.corpus.bar import CorpusBar
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.pairs import DRAWN, drawn_pair
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.distribution import Placed, placed_html
-from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, Models, divided
@@ -78,14 +83,17 @@ def cosine(vectors: np.ndarray) -> float:
 
 
 def similarity_tab(
-    state: AppState, pair: dict[str, Placed] | None = None, matrices: dict[str, AllPairs] | None = None
+    state: AppState,
+    bar: CorpusBar,
+    pair: dict[str, Placed] | None = None,
+    matrices: dict[str, AllPairs] | None = None,
 ) -> tuple[Linked, Linked]:
     """Add the tab's content, with first results if given. Returns the address parts of its two sections."""
-    return pair_section(state, pair), list_section(state, matrices)
+    return pair_section(state, bar, pair), list_section(state, matrices)
 
 
-def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
-    """Add two sentences, a row per model on one axis, and the attribution to words."""
+def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | None) -> Linked:
+    """Add two sentences, typed or drawn from the corpus, a row per model on one axis, and the attribution to words."""
     heading("Two sentences")
     with gr.Row(equal_height=True):
         one, other = (
@@ -95,6 +103,11 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
         button = submit("Compare")
     pairs = [list(pair) for pair in PAIRS.values()]
     examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
+    with gr.Row(elem_classes="cse-draw"):
+        buttons = {
+            kind: gr.Button(f"{label} of the corpus", size="sm", scale=0, min_width=180)
+            for kind, label in DRAWN.items()
+        }
     hint = html.hint("The cosine of each model appears here.")
     output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
     words = words_section(state.models, [one, other])
@@ -104,7 +117,13 @@ def pair_section(state: AppState, first: dict[str, Placed] | None) -> Linked:
         # `ASK` replaces the words of the previous pair.
         return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK
 
+    def draw(kind: str, corpus: str, key: str) -> tuple[str, str]:
+        return drawn_pair(state, chosen_corpus(state, corpus, key), kind, Random())
+
     run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
-    triggers = (button.click, one.submit, other.submit)
+    triggers = [button.click, one.submit, other.submit]
     private(triggers, run, examples)
+    for kind, draw_button in buttons.items():
+        drawn = draw_button.click(guarded(partial(draw, kind)), [bar.corpus, bar.key], [one, other], **PRIVATE)
+        drawn = drawn.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
     return Linked(("a", "b"), run, triggers, examples=examples)

@@ -1,0 +1,40 @@
+"""The form that saves the chosen corpus: the choice of a model, and a button for each kind of file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.files import FILES, columns_of
+from cse.app.drawing.components import script
+from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.models.state import AppState
+
+PATH = "/corpus/files"
+SAID = '<p class="cse-note" role="status"></p>'
+SAY = "watch('value', () => { element.querySelector('p').textContent = props.value.said || ''; });"
+
+
+def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: gr.Button) -> gr.Column:
+    """Add the form, which the button opens."""
+    with gr.Column(visible=False, elem_classes="cse-sheet", elem_id="corpus-export") as form:
+        with gr.Row(equal_height=True):
+            model = gr.Dropdown([], label="Model", scale=0, min_width=200, allow_custom_value=True)
+            saves = {kind: gr.Button(label, size="sm", scale=0, min_width=130) for kind, (label, _) in FILES.items()}
+            close = gr.Button("Close", size="sm", scale=0, min_width=80)
+        said = gr.HTML({}, html_template=SAID, js_on_load=SAY, apply_default_css=False)
+
+    def opened(corpus: str, key: str) -> tuple[Any, Any, Any]:
+        try:
+            names = [column.name for column in columns_of(state, chosen_corpus(state, corpus, key))]
+        except ValueError as error:
+            return gr.update(visible=True), gr.update(choices=[], value=None), {"said": str(error)}
+        return gr.update(visible=True), gr.update(choices=names, value=names[0]), {}
+
+    button.click(opened, [corpus, key], [form, model, said], **QUICK)
+    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
+    for kind, save in saves.items():
+        save.click(None, [corpus, key, model], said, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
+    return form
