@@ -333,10 +333,10 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", "5", "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 2.5, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", True, "demo"], "k must be a whole number from 1 to 50."),
-        ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or pets.txt."),
-        ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or pets.txt."),
+        ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or own or pets.txt."),
+        ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or own or pets.txt."),
         ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
-        ("/search", ["a", 5, "own", 0], "The corpus of your own sentences is on your page alone; choose another one."),
+        ("/search", ["a", 5, "own", 0], "There are no texts of yours on this server."),
         ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("/tokens", ["", 5], "The sentence is empty; write a few words."),
@@ -438,7 +438,8 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
     public = {function.api_name for function in functions if function.api_visibility == "public"}
     probed = {"changes", "disagreements", "xray", "add_model"}
     compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map", "selection"}
-    assert public == probed | compared | {"models", "results", "ledger", "duplicates", "judge", "verdict"}
+    kept = {"texts", "vectors", "forget"}
+    assert public == probed | compared | kept | {"models", "results", "ledger", "duplicates", "judge", "verdict"}
     lanes = {"maps": 1, "encode": 8, "links": 1, "comparisons": 1}
     alone = {
         "map": "maps", "map_points": "maps", "duplicates": "links", "find_near": "links", "find_quickly": "links",

@@ -1,28 +1,43 @@
 """The chosen corpus: what is read from files and lines, what is refused, vectors, exact search, nothing left behind."""
 
+import base64
+import io
 import json
 import time
+import zipfile
 from pathlib import Path
+from random import Random
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from app_models import write_model
 from conftest import SENTENCES
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
 
 import cse
 from cse.app import validation
+from cse.app.api.corpus_api import corpus_endpoints
 from cse.app.api.download import as_csv, as_json, curl_code, python_code
 from cse.app.api.download_section import take
+from cse.app.corpus import reading
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus
+from cse.app.corpus.files import taken
+from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
+from cse.app.corpus.scores import label_scores, scores_html
 from cse.app.corpus.texts_form import described, keep
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY
+from cse.app.models.models import Failure, plain
 from cse.app.models.own_corpora import GONE
 from cse.app.models.state import AppState, open_state
 from cse.app.sections.clusters import MOST_LINES
-from cse.app.sections.search import find_all
+from cse.app.sections.search import find_all, ranking, search
 from cse.app.server.bodies import MOST_BODY
 from cse.vectors import unit_rows
+from index import BuildSettings, VectorIndex
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +180,11 @@ def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_i
     secret = "a" * 32
     kept(state, ["the cat", "a sad dog"], secret)
     inputs = {"query": "a sad dog", "k": 1, "corpus": OWN_KEY, "threshold": 0.0, "key": secret}
-    answers = {"search": lambda query, k=5, corpus="demo", threshold=0.0: {}}
+
+    def found(query, k=5, corpus="demo", threshold=0.0, key=""):
+        return plain(search(state, query, k, corpus, threshold, key), ranking)
+
+    answers = {"search": found}
     taken = take(state, answers, "search", inputs)
     assert "error" in taken.answer.pop("broken")
     assert {name: rows[0]["text"] for name, rows in taken.answer.items()} == dict.fromkeys(taken.models, "a sad dog")
@@ -190,3 +209,130 @@ def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state
     with pytest.raises(ValueError, match="The corpus is unknown; choose demo or own"):
         chosen_corpus(state, "etc", key)
     assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.topics
+
+
+def test_pairs_are_drawn_from_a_corpus_near_ones_by_its_vectors(state) -> None:
+    corpus = kept(state, SENTENCES, "1" * 32)
+    column = state.models.columns[0]
+    unit = unit_rows(corpus.vectors(column, state.models.encoder(column)))
+    cosines = unit @ unit.T - 2 * np.eye(7)
+    for seed in range(7):
+        first, near = drawn_pair(state, corpus, "near", Random(seed))
+        assert near == SENTENCES[cosines[SENTENCES.index(first)].argmax()]
+        first, other = drawn_pair(state, corpus, "random", Random(seed))
+        assert first != other
+    pairs = near_pairs(state, corpus)
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+    wanted = {frozenset((SENTENCES[row], SENTENCES[near])) for row, near in enumerate(cosines.argmax(axis=1))}
+    assert wanted <= {frozenset(pair) for pair in pairs}
+    with pytest.raises(ValueError, match=r"pets\.txt \(1\) has one text; a pair needs two"):
+        near_pairs(state, kept(state, ["a cat"], "2" * 32))
+    assert near_pairs(state, kept(state, ["a cat"] * 5, "3" * 32)) == []
+
+
+def test_models_are_scored_on_the_labels_of_a_corpus_as_the_evaluation_scores_them(state, tmp_path) -> None:
+    labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
+    corpus = kept(state, SENTENCES * 2, "4" * 32, labels * 2)
+    answers = label_scores(state, corpus)
+    assert isinstance(answers.pop("broken"), Failure)
+    for column in state.models.columns[:2]:
+        vectors = corpus.vectors(column, state.models.encoder(column))
+        gold = np.array([label == "y" for label in labels * 2], int)
+        unit = unit_rows(vectors)
+        near = np.argsort(-(unit @ unit.T) + 9 * np.eye(14), axis=1, kind="stable")[:, :5]
+        assert answers[column.name].neighbours == pytest.approx(100 * (gold[near] == gold[:, None]).mean())
+        nmi = [
+            normalized_mutual_info_score(gold, KMeans(2, random_state=seed).fit_predict(vectors)) for seed in range(3)
+        ]
+        assert answers[column.name].nmi == pytest.approx(100 * np.mean(nmi))
+    shown = scores_html(corpus, answers)
+    assert f"{max(score.nmi for score in answers.values()):.1f}" in shown
+    with pytest.raises(ValueError, match=r"has no labels\. Upload a table and choose its column of labels"):
+        label_scores(state, kept(state, SENTENCES, "5" * 32))
+    with pytest.raises(ValueError, match="has 7 labels for 7 texts; 2 to 200 can be scored"):
+        label_scores(state, kept(state, SENTENCES, "6" * 32, SENTENCES))
+
+
+def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:
+    key, column = "7" * 32, state.models.columns[0]
+    texts = ["=1+1 says the cat", "<script>alert(1)</script>", "a sad dog"]
+    corpus = kept(state, texts, key, ["a", "b", "c"])
+    encoder = state.models.encoder(column)
+
+    def file(kind: str, model: str = "simcse") -> tuple[str, bytes]:
+        sent = taken(state, kind, OWN_KEY, key, model)
+        return sent.name, b"".join(sent.parts)
+
+    name, content = file("npy")
+    assert name == "pets-simcse.npy"
+    np.testing.assert_array_equal(np.load(io.BytesIO(content)), corpus.vectors(column, encoder))
+    name, content = file("csv")
+    assert (name, content.decode().splitlines()[:2]) == ("pets.csv", ['"text","label"', '"\'=1+1 says the cat","a"'])
+    name, content = file("zip")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.extractall(tmp_path)
+    index = VectorIndex.load(tmp_path / "pets", encoder.fingerprint)
+    assert [hit.text for hit in index.hits(encoder.encode("a sad dog"), 1)] == ["a sad dog"]
+    assert index.manifest.model == "simcse"  # without the server's folder
+    assert str(Path(column.model).parent) not in (tmp_path / "pets" / "manifest.json").read_text()
+    for kind, model, wrong in (("exe", "simcse", "The file is unknown"), ("npy", "etc", "The model is unknown")):
+        with pytest.raises(ValueError, match=wrong):
+            file(kind, model)
+    with pytest.raises(ValueError, match="damaged"):
+        file("npy", "broken")
+    with pytest.raises(ValueError, match="There are no texts of yours"):
+        taken(state, "npy", OWN_KEY, "0" * 32, "simcse")
+
+
+def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
+    column = state.models.columns[0]
+    encoder = state.models.encoder(column)
+    settings = BuildSettings(model=column.model, fingerprint=encoder.fingerprint, corpus="pets.txt")
+    VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
+    opened = open_state([each.model for each in state.models.columns[:2]], [tmp_path / "index"])
+    corpus = chosen_corpus(opened, "pets.txt", None)
+    assert (list(corpus.texts), corpus.labels, corpus.ready(opened.models.columns)) == (SENTENCES, None, [column])
+    np.testing.assert_allclose(corpus.vectors(column, encoder), unit_rows(encoder.encode(SENTENCES)), atol=1e-6)
+    with pytest.raises(ValueError, match="promptbert has no index of these sentences"):
+        corpus.vectors(opened.models.columns[1], encoder)
+    assert [key for _, key in choices_of(opened)] == ["demo", "pets.txt", "own"]
+
+
+def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch) -> None:
+    table = pa.table({"text": ["the cat " * 1000] * 500, "n": range(500)})
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    assert len(file_texts(str(tmp_path / "a.parquet"), None, "n")[0]) == 500
+    monkeypatch.setattr(reading, "MOST_CHARACTERS", 3_000_000)  # a dictionary may hold a text once
+    with pytest.raises(ValueError, match=r"more than 3,000,000 characters of text; give a part of it"):
+        file_texts(str(tmp_path / "a.parquet"), None, None)
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 2**20)
+    with pytest.raises(ValueError, match=r"^a\.parquet: unpacks to more than 1 MB; give a part of it\.$"):
+        preview(str(tmp_path / "a.parquet"))
+
+
+def test_a_program_keeps_texts_takes_their_vectors_and_deletes_them(state) -> None:
+    texts, vectors, forget = corpus_endpoints(state)
+    answer = texts(SENTENCES, ["x"] * 7)
+    key = answer["key"]
+    while any(each["done"] < 7 and not each["error"] for each in texts([], key=key)["models"].values()):
+        time.sleep(0.01)
+    assert (len(key), answer["texts"], list(answer["models"])) == (32, 7, ["simcse", "promptbert", "broken"])
+    column = state.models.columns[0]
+    found = vectors("simcse", key=key, start=2)
+    rows = np.frombuffer(base64.b64decode(found["float32"]), "<f4").reshape(found["shape"])
+    encoder = state.models.encoder(column)
+    np.testing.assert_array_equal(rows, chosen_corpus(state, OWN_KEY, key).vectors(column, encoder)[2:])
+    assert (found["total"], found["start"], found["fingerprint"]) == (7, 2, encoder.fingerprint)
+    assert (forget(key), forget(key)) == ({"deleted": True}, {"deleted": False})
+    for wrong, cure in (
+        ((SENTENCES, ["x"]), "Send a label for each of the 7 texts"),
+        (("a cat",), "The texts are not a list"),
+        ((["a", " "],), "Text 2 is empty"),
+        ((["a"] * 50_001,), "The texts are 50,001; send a list of 1 to 50,000"),
+        ((["a"], None, "guess"), "no key to keep texts under"),
+        (([], None, key), "There are no texts of yours"),
+    ):
+        with pytest.raises(ValueError, match=cure):
+            texts(*wrong)
+    with pytest.raises(ValueError, match="The start must be a whole number from 0 to 1199"):
+        vectors("simcse", "demo", start=1200)

@@ -9,7 +9,7 @@ from cse.analysis.calibration import random_cosines
 from cse.analysis.rankings import Disagreement
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState, open_state
-from cse.app.sections.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, pairs_of, perturbed
+from cse.app.sections.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, perturbed
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]
@@ -47,15 +47,15 @@ def test_the_models_places_of_pairs_are_those_of_their_cosines(state):
 
 
 def test_pairs_are_read_line_by_line_and_a_wrong_one_is_named():
-    assert pairs_of("lines", "a | b\n\nc\td\n e|f ") == [("a", "b"), ("c", "d"), ("e", "f")]
-    assert len(pairs_of("graded", "")) == 60
+    assert lined_pairs("a | b\n\nc\td\n e|f ") == [("a", "b"), ("c", "d"), ("e", "f")]
+    assert len(graded_pairs()) == 60
     for lines, message in (
         ("a | b\nc\nd | e", "is not a pair; write"),
         ("a | b\nc | d | e\nf | g", "is not a pair"),
         ("a|b", "3 to"),
     ):
         with pytest.raises(ValueError, match=message):
-            pairs_of("lines", lines)
+            lined_pairs(lines)
 
 
 def test_rows_show_shares_means_and_nothing_as_markup():

@@ -15,7 +15,7 @@ from cse.app.corpus.files import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.corpus.texts_form import keep
 from cse.app.models.corpora import OWN_KEY
-from cse.app.models.own_corpora import OwnCorpus
+from cse.app.models.own_corpora import GONE, OwnCorpus
 from cse.app.models.state import AppState
 
 MOST_ROWS = 2048  # vectors in one answer
@@ -38,14 +38,14 @@ def corpus_endpoints(state: AppState) -> list[Callable[..., Any]]:
         """
         if texts:
             key = key or secrets.token_hex(16)
-            own = keep(state, key, LABEL, *checked(texts, labels))
-        else:
-            chosen_corpus(state, OWN_KEY, key)  # raises if there are none
-            own = state.own_corpora.corpus(key)
+            keep(state, key, LABEL, *checked(texts, labels))
+        own = state.own_corpora.corpus(key)
+        if own is None:
+            raise ValueError(GONE)
         return {"key": key, "texts": len(own.texts), "models": progress(own)}
 
     def vectors_endpoint(model: str, corpus: str = OWN_KEY, key: str = "", start: int = 0) -> dict[str, Any]:
-        """Up to 2,048 vectors of a corpus: {"model", "fingerprint", "total", "start", "shape": [n, d], "float32": "..."}.
+        """Up to 2,048 vectors of a corpus: {"model", "fingerprint", "total", "start", "shape": [n, d], "float32": ""}.
 
         "float32" is base64 of little-endian numbers, row by row. An error says how far a model is that still encodes.
 

@@ -55,7 +55,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         mine = gr.update(visible=own is not None)
         return status_html(corpus, own), version(state, corpus, own), gr.Timer(active=running), mine
 
-    def forget(key: str) -> Any:
+    def drop(key: str) -> Any:
         state.own_corpora.remove(key)
         return gr.update(choices=choices_of(state), value=DEMO_KEY)
 
@@ -69,7 +69,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     corpus.change(follow, [corpus, key], shown, **QUICK)
     timer.tick(follow, [corpus, key], shown, **QUICK)
     used.success(follow, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
-    removed = remove.click(forget, key, corpus, **QUICK)
+    removed = remove.click(drop, key, corpus, **QUICK)
 
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)

@@ -15,7 +15,7 @@ from cse.app.models.models import Column, divided
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
-DRAWN = {"near": "Near pair", "random": "Random pair"}
+DRAWN = {"near": "Near pair of the corpus", "random": "Random pair of the corpus"}
 ASKED = 60  # texts whose nearest other one is looked up, spread over the corpus
 
 
