@@ -9,7 +9,16 @@ from cse.analysis.calibration import random_cosines
 from cse.analysis.rankings import Disagreement
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState, open_state
-from cse.app.sections.probe import Moved, changes_of, disagreeing, disagreements_html, moved_html, perturbed
+from cse.app.sections.probe import (
+    Moved,
+    changes_of,
+    disagreeing,
+    disagreements_html,
+    graded_pairs,
+    lined_pairs,
+    moved_html,
+    perturbed,
+)
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]

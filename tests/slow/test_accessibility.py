@@ -104,7 +104,11 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
                 page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
                 page.locator(".cse-taken pre:visible").wait_for()
             if tab == "Search":
-                page.get_by_role("button", name="Your own sentences").click()
+                page.get_by_role("button", name="Upload", exact=True).click()
+                page.locator("#corpus-form").wait_for()
+            if tab == "Tokens":
+                page.get_by_role("button", name="Export", exact=True).click()
+                page.locator("#corpus-export").wait_for()
             assert violations(page) == [], tab
             assert page.locator("h1:visible").count() == 1
             assert page.locator("h2:visible").count() >= 1
@@ -143,8 +147,8 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
             page.get_by_role("button", name="Take it away").locator("visible=true").click()
             page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
             if tab == "Search":
-                page.get_by_role("button", name="Your own sentences").click()
-                page.get_by_role("button", name="Index these sentences").wait_for()
+                page.get_by_role("button", name="Paste", exact=True).click()
+                page.get_by_role("button", name="Use these texts").wait_for()
             if tab == "Clusters":
                 page.locator("#maps .cse-small").nth(3).wait_for()
             page.keyboard.press("Shift")  # whoever uses keys sees where they are

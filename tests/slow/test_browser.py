@@ -16,8 +16,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from cse.app.drawing.distribution import in_words
+from cse.app.models import encodings, own_corpora
 from cse.app.models.corpora import Demo
-from cse.app.sections import own_corpus
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
@@ -43,7 +43,7 @@ def choose_file(page, name, content, listed=True):
 
     Its name is a label there: the text is cut before the suffix, and whole only while the upload lasts.
     """
-    own = page.locator(".cse-own")
+    own = page.locator("#corpus-form")
     with page.expect_file_chooser() as opened:
         own.get_by_role("button", name="Click to upload or drop files").click()
     opened.value.set_files({"name": name, "mimeType": "text/plain", "buffer": content})
@@ -157,94 +157,93 @@ def test_search_lists_hits_of_every_model(browser, url):
         expect(columns).to_have_count(0)  # they were another query's
 
 
-def test_a_visitors_own_sentences_are_searched_and_a_bad_file_is_refused_where_it_was_given(browser, url):
+def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(browser, url):
     with watched(browser, url) as page:
         open_tab(page, "Search")
-        page.get_by_role("button", name="Your own sentences").click()
-        status, index = page.locator("#own-corpus"), page.get_by_role("button", name="Index these sentences")
-        choose_file(page, "x.exe", b"MZ", listed=False)
-        expect(status.get_by_role("alert")).to_have_text("x.exe: give a file of the kind .txt, .csv or .tsv.")
-        assert page.get_by_text("x.exe").count() == 1
-        choose_file(page, "a.txt", b"caf\xe9 au lait", listed=False)
-        expect(status.get_by_role("alert")).to_contain_text("a.txt: line 1 is not UTF-8")
-        choose_file(page, "b.txt", "\n".join(LINES).encode())
-        index.click()
-        expect(status).to_contain_text("Your sentences (5)")
-        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(5)  # the query is asked again by itself
+        page.get_by_role("button", name="Upload", exact=True).click()
+        form, said, use = page.locator("#corpus-form"), page.locator("#corpus-said"), "Use these texts"
+        choose_file(page, "x.exe", b"MZ")
+        expect(said.get_by_role("alert")).to_contain_text("x.exe: give a file of the kind .txt, .csv, .tsv")
+        form.get_by_label("Clear").click()
+        choose_file(page, "pets.csv", f"id,body,kind\n1,the cat is eating,pet\n2,{HOSTILE},tool\n".encode())
+        cells = ["1", "the cat is eating", "pet", "2", HOSTILE, "tool"]
+        expect(form.locator(".cse-table tbody td")).to_have_text(cells)
+        page.get_by_role("button", name=use).click()
+        expect(said).to_contain_text("pets.csv: choose the column of the texts: id, body or kind.")
+        form.get_by_label("Column of the texts").click()
+        page.get_by_role("option", name="body").click()
+        form.get_by_label("Column of labels").click()
+        page.get_by_role("option", name="kind").last.click()
+        page.get_by_role("button", name=use).click()  # the file is still there
+        expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(2)  # the query is asked again by itself
+        expect(page.locator("#hits tbody th", has_text=HOSTILE)).to_have_count(1)
         assert page.locator("#hits .cse-on-map").count() == 0
-        expect(page.locator("#hits tbody th", has_text=LINES[1])).to_have_count(1)
+        open_tab(page, "Similarity")
+        page.get_by_role("button", name="Random pair of the corpus").click()
+        expect(page.get_by_label("Sentence A")).to_have_value(re.compile("eating|alert"))
+        page.get_by_role("button", name="Export", exact=True).click()
+        for kind, name in (("Vectors (.npy)", "pets-simcse.npy"), ("Table (.csv)", "pets.csv")):
+            with page.expect_download() as saved:
+                page.get_by_role("button", name=kind).click()
+            assert saved.value.suggested_filename == name
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page.get_by_label("Corpus")).to_have_value(f"Demo ({len(Demo().sentences):,})")
 
 
-def test_own_sentences_outlive_back_a_reload_and_another_tab(browser, url):
+def test_own_texts_outlive_back_a_reload_and_another_tab(browser, url):
     context = browser.new_context()
     page, rows = context.new_page(), "#hits .cse-ranks tbody tr"  # not watched: pages are left
     page.set_default_timeout(WAIT)
     page.goto(f"{url}?tab=search&q=a+sad+dog&corpus=demo")
     expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(5)
     page.evaluate("window.stayed = true")
-    page.get_by_role("button", name="Your own sentences").click()
-    own, index = page.locator(".cse-own"), page.get_by_role("button", name="Index these sentences")
-    choose_file(page, "pets.csv", b"id,body\n1,the cat is eating\n2,a sad dog\n")
-    expect(own.locator(".cse-table tbody td")).to_have_text(["1", "the cat is eating", "2", "a sad dog"])
-    index.click()
-    expect(own.get_by_role("alert")).to_have_text("pets.csv: choose the column of the sentences: id or body.")
-    own.get_by_label("Column of the sentences").click()
-    own.get_by_role("option", name="body").click()
-    index.click()  # the file is still there
+    page.get_by_role("button", name="Paste", exact=True).click()
+    page.get_by_label("Lines, one text each").fill("the cat is eating\na sad dog")
+    page.get_by_role("button", name="Use these texts").click()
     expect(page.locator(rows)).to_have_count(2)
     page.wait_for_url("**corpus=own**")
     page.go_back()
-    expect(page.get_by_label("Corpus")).to_have_value(f"Demo corpus ({len(Demo().sentences):,} sentences)")
+    expect(page.get_by_label("Corpus")).to_have_value(f"Demo ({len(Demo().sentences):,})")
     expect(page.locator("#hits tbody th", has_text="the cat is eating")).to_have_count(0)
     page.go_forward()
     expect(page.locator(rows)).to_have_count(2)
     assert page.evaluate("window.stayed")
     page.reload()
     expect(page.locator(rows)).to_have_count(2)
-    expect(page.get_by_label("Corpus")).to_have_value("Your sentences (2)")
+    expect(page.get_by_label("Corpus")).to_have_value("Pasted (2)")
     other = context.new_page()
-    other.goto(page.url)
-    expect(other.locator(rows)).to_have_count(2)
+    other.goto(url)
+    expect(other.get_by_label("Corpus")).to_have_value("Pasted (2)")
     stranger = browser.new_page()
     stranger.goto(page.url)
-    expect(stranger.locator("#hits")).to_contain_text("There are no sentences of yours on this server")
+    expect(stranger.get_by_role("alert").first).to_contain_text("There are no texts of yours on this server")
     expect(stranger.locator("#hits .cse-found")).to_have_count(0)
     stranger.close()
     context.close()
 
 
-def test_an_indexing_is_found_again_after_a_reload_and_can_be_stopped(browser, url, monkeypatch):
-    arrived, go_on, encoded = threading.Semaphore(0), threading.Semaphore(0), own_corpus.encoded
+def test_an_encoding_is_found_again_after_a_reload(browser, url, monkeypatch):
+    arrived, go_on, block = threading.Semaphore(0), threading.Semaphore(0), own_corpora.encode_block
 
     def held(*given):
         arrived.release()
         assert go_on.acquire(timeout=60)
-        return encoded(*given)
+        block(*given)
 
-    monkeypatch.setattr(own_corpus, "BLOCK", 1)
-    monkeypatch.setattr(own_corpus, "encoded", held)
+    monkeypatch.setattr(own_corpora, "encode_block", held)
+    monkeypatch.setattr(encodings, "BLOCK", 1)
     page = browser.new_page()
     page.set_default_timeout(WAIT)
     page.goto(f"{url}?tab=search")
-    for stops in (True, False):
-        page.get_by_role("button", name="Your own sentences").click()
-        page.get_by_label("Or lines, one sentence each").fill("\n".join(LINES))
-        page.get_by_role("button", name="Index these sentences").click()
-        assert arrived.acquire(timeout=60)
-        go_on.release()  # one sentence of the first model
-        status = page.locator("#own-corpus")
-        expect(status).to_contain_text(f"Encoding with {GOOD[0]}: 1 of {6 * len(LINES)}")
-        page.reload()
-        page.get_by_role("button", name="Your own sentences").click()
-        expect(status).to_contain_text(f"Encoding with {GOOD[0]}: 1 of {6 * len(LINES)}")
-        if stops:
-            page.get_by_role("button", name="Stop", exact=True).click()
-            expect(status).to_contain_text("Stopping")
-            go_on.release()
-            expect(status).to_contain_text("Stopped")
-            page.reload()
-            while arrived.acquire(blocking=False):
-                pass
+    page.get_by_role("button", name="Paste", exact=True).click()
+    page.get_by_label("Lines, one text each").fill("\n".join(LINES))
+    page.get_by_role("button", name="Use these texts").click()
+    assert arrived.acquire(timeout=60)
+    go_on.release()  # one text of the first model
+    expect(page.locator("#corpus-status")).to_contain_text(f"{GOOD[0]} 1 of 5")
+    expect(page.locator("#hits")).to_contain_text(f"{GOOD[0]} has encoded 20 % of your texts; try again in")
+    page.reload()
+    expect(page.locator("#corpus-status")).to_contain_text(f"{GOOD[0]} 1 of 5")
     go_on.release(6 * len(LINES))
     expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(len(LINES))
     page.close()
