@@ -135,6 +135,28 @@ def bench_load(
         raise typer.Exit(1)
 
 
+def bench_uploads(
+    visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
+    texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of each.")] = 200,
+    json_output: Json = False,
+) -> None:
+    """Start the app and let visitors upload, search and map texts of their own at once, while another compares.
+
+    Prints times by kind, errors, and the server's memory before they came and after they left. Exit code 1 for errors.
+
+    Example: python -m tests.bench uploads --visitors 16
+    """
+    from tests.bench.app import started_app
+    from tests.bench.app_texts import measure_uploads
+
+    with started_app(ROOT) as (url, page, process):
+        log(f"first page after {page:.1f} s; {visitors} visitors with {texts:,} texts each")
+        found = measure_uploads(url, visitors, texts, process)
+    _print(json_output, found.to_json())
+    if found.mixed.errors:
+        raise typer.Exit(1)
+
+
 def bench_train(
     data: Annotated[str, typer.Option(help="Sentences: a text file, table or hub id.")],
     method: Annotated[list[str] | None, typer.Option(help="Methods, the four bundled ones unless named.")] = None,
@@ -377,6 +399,7 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
+        "uploads": bench_uploads,
         "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip

@@ -11,6 +11,7 @@ from tests.bench import app as app_load
 from tests.bench import app_mix
 from tests.bench.app import Load, call, measure
 from tests.bench.app_mix import Mixed, bear, timed, to_json
+from tests.bench.app_texts import measure_uploads
 from tests.bench.machine import processor_seconds, resident_memory
 
 
@@ -34,6 +35,7 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
         with pytest.raises(ValueError, match="/similarity answered"):
             call(url, "similarity", ["", "b"])
         found = bear(url, clients=4, seconds=4, process=os.getpid())
+        uploaded = measure_uploads(url, visitors=3, texts=70, process=os.getpid()).to_json()
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]
     assert [load.count >= least for load, least in zip(loads, (1, 3, 1), strict=True)] == [True] * 3
     assert all(0 < load.median <= load.p95 <= load.worst for load in loads)
@@ -43,6 +45,11 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
     assert all(size > 50 * 2**20 for _, size in found.memory)
     assert 0 < found.computed < os.cpu_count() * (found.seconds + 1)
     assert to_json(found)["calls"] == found.calls
+    assert uploaded["errors"] == {}
+    kinds = {"upload to first search", "first search", "map", "all models", "own search", "vectors", "deletion"}
+    assert {load["what"] for load in uploaded["loads"]} == kinds | {"comparison"}
+    assert {load["count"] for load in uploaded["loads"] if load["what"] in kinds} == {3}
+    assert min(uploaded["memory_mb"]) > 50
 
 
 def test_what_goes_wrong_under_load_is_counted_by_its_reason():
