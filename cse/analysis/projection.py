@@ -60,19 +60,25 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
     components = principal(rows)
     if len(rows) < 4:
         return components[:, :2]
+    start = components[:, :2] if start is None else start
+    noise = np.random.default_rng(seed).normal(scale=START_NOISE, size=start.shape)
+    return t_sne(components.astype(np.float32), start / start.std() + noise)
+
+
+def t_sne(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """(N, 2) float64 t-SNE map of (N, d) float32 rows from a start (N, 2) with a spread of 1; one thread."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    start = components[:, :2] if start is None else start
-    noise = np.random.default_rng(seed).normal(scale=START_NOISE, size=start.shape)
-    tsne = TSNE(
-        perplexity=min(PERPLEXITY, (len(rows) - 1) / 3),
-        init=((start / start.std() + noise) * START_SPREAD).astype(np.float32),
-        max_iter=ITERATIONS,
-        angle=ANGLE,
-    )
+    init = (start * START_SPREAD).astype(np.float32)
+    tsne = TSNE(perplexity=perplexity(len(rows)), init=init, max_iter=ITERATIONS, angle=ANGLE)
     with threadpool_limits(1):  # threads sum in varying order, and t-SNE amplifies the rounding differences
-        return tsne.fit_transform(components.astype(np.float32)).astype(np.float64)
+        return tsne.fit_transform(rows).astype(np.float64)
+
+
+def perplexity(count: int) -> float:
+    """Return t-SNE's perplexity for a number of points."""
+    return min(PERPLEXITY, (count - 1) / 3)
 
 
 def principal(rows: np.ndarray) -> np.ndarray:

@@ -157,6 +157,35 @@ def bench_uploads(
         raise typer.Exit(1)
 
 
+def bench_maps(
+    file: Annotated[str, typer.Argument(help="Texts: a text file, table or hub id.")],
+    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
+    column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Column of labels.")] = None,
+    texts: Annotated[int, typer.Option(min=20, help="The most of them, sampled evenly.")] = 10_000,
+    peer: Annotated[
+        list[str] | None, typer.Option(help="Other methods, where installed: openTSNE, umap-learn; repeatable.")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Draw one model's map by several methods: processor seconds of one thread, and how faithful each map is.
+
+    Example: python -m tests.bench maps tickets.tsv --column text --labels label --peer openTSNE
+    """
+    import cse
+    from cse.analysis.projection import evenly
+    from cse.text.labelled import labelled_texts
+    from tests.bench.maps import PEERS, measure_maps
+
+    for each in peer or ():
+        check_choice("peer", each, PEERS)
+    rows = list(labelled_texts(file, column, labels).rows)
+    chosen = [rows[place] for place in evenly(len(rows), texts)]
+    vectors = cse.load(model).encode([row.text for row in chosen])
+    known = [row.label or "" for row in chosen] if labels else None
+    _print(json_output, {"texts": len(chosen), "methods": measure_maps(vectors, known, peer or ())})
+
+
 def bench_train(
     data: Annotated[str, typer.Option(help="Sentences: a text file, table or hub id.")],
     method: Annotated[list[str] | None, typer.Option(help="Methods, the four bundled ones unless named.")] = None,
@@ -401,6 +430,9 @@ app = commands(
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
         "uploads": bench_uploads,
         "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+
+
+        "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip
 

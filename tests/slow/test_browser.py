@@ -5,7 +5,6 @@ import csv
 import json
 import re
 import threading
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -290,102 +289,6 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         expect(first.locator(".cse-note")).to_have_text(
             "This method reads no [MASK] itself; it is asked with this one."
         )
-
-
-def spot(page, xy):
-    """Where a point of the large map is on the page while all of it is seen."""
-    page.locator("#maps .cse-frame").scroll_into_view_if_needed()
-    box = page.locator("#maps .cse-frame canvas").bounding_box()
-    return box["x"] + xy[0] * box["width"], box["y"] + xy[1] * box["height"]
-
-
-def test_a_map_is_read_pinned_zoomed_searched_and_circled(browser, url):
-    expected = Client(url, verbose=False).predict("lines", "\n".join(LINES), api_name="/map")["maps"]
-    one, other = (expected[name]["xy"] for name in GOOD[:2])
-    with watched(browser, url, has_touch=True) as page:
-        open_tab(page, "Clusters")
-        page.get_by_label("Your lines", exact=True).check()
-        expect(page.locator("#maps")).to_have_text("Draw maps shows these sentences.")
-        page.get_by_label("Your lines (at most 2,000)").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw maps").click()
-        small, tip, pinned = (page.locator(f"#maps {each}") for each in (".cse-small", ".cse-tip span", ".cse-near"))
-        expect(small).to_have_text([*GOOD, MARKUP])
-        assert "damaged" in page.locator("#maps .cse-failure").inner_text()
-        expect(page.locator("#maps .cse-scores-part")).to_contain_text("No scores of fewer than ten points")
-        page.mouse.move(*spot(page, one[0]))
-        expect(tip).to_have_text(HOSTILE)
-        page.mouse.wheel(0, -600)  # the point under the pointer stays there
-        expect(page.get_by_role("button", name="Show all")).to_be_enabled()
-        expect(tip).to_have_text(HOSTILE)
-        page.mouse.click(*spot(page, one[0]))
-        page.keyboard.press("0")
-        expect(page.get_by_role("button", name="Show all")).to_be_disabled()
-        page.mouse.move(5, 5)
-        expect(tip).to_be_hidden()
-        expect(pinned.locator("tbody th")).to_have_count(4)  # all others, in an order of each model's own
-        ranks = [row.locator("td").all_text_contents() for row in pinned.locator("tbody tr").all()]
-        near = [expected[name]["near"][0] for name in (*GOOD, MARKUP)]
-        shown = pinned.locator("tbody th button").all_text_contents()
-        places = [int(text.split()[0]) - 1 for text in shown]  # own lines have numbers
-        assert ranks == [[str(list_.index(place) + 1) for list_ in near] for place in places]
-        page.evaluate("""() => { window.glided = 0; new MutationObserver(() => window.glided += 1).observe(
-          document.querySelector('#maps .cse-maps'), {attributes: true, attributeFilter: ['data-gliding']}); }""")
-        small.nth(1).click()
-        expect(small.nth(1)).to_have_attribute("aria-pressed", "true")
-        page.wait_for_function("window.glided && !document.querySelector('[data-gliding]')")
-        page.mouse.move(*spot(page, other[0]))
-        expect(tip).to_have_text(HOSTILE)
-        page.locator("#maps .cse-frame canvas").focus()
-        page.keyboard.press("Escape")
-        expect(pinned).to_have_count(0)
-        page.mouse.move(5, 5)
-        page.mouse.move(*spot(page, other[0]))
-        expect(tip).to_have_text(HOSTILE)
-        right = [(x - other[0][0], abs(y - other[0][1]), place) for place, (x, y) in enumerate(other)]
-        ahead = [(x * x + y * y + 9 * (y > x), place) for x, y, place in right if x > 0]
-        page.keyboard.press("ArrowRight")
-        expect(tip).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
-        page.keyboard.press("Enter")
-        expect(page.locator("#maps .cse-quote")).to_have_text(LINES[min(ahead)[1]] if ahead else HOSTILE)
-        page.touchscreen.tap(*spot(page, other[1]))  # a finger that is lifted unpins nothing
-        expect(page.locator("#maps .cse-quote")).to_have_text(LINES[1])
-        page.get_by_role("searchbox").fill("the EATING")
-        expect(page.locator("#maps .cse-tools [role=status]")).to_have_text("1 found")
-        page.get_by_role("button", name="Lasso").click()
-        page.mouse.move(*spot(page, (0.001, 0.001)))
-        page.mouse.down()
-        for corner in ((0.999, 0.001), (0.999, 0.999), (0.001, 0.999)):
-            page.mouse.move(*spot(page, corner))
-        page.mouse.up()
-        expect(page.locator("#maps .cse-circled li")).to_have_count(len(LINES))
-
-
-def test_topics_have_names_and_an_address_or_another_tab_pins_a_sentence(browser, url):
-    sentences = Demo().sentences
-    with watched(browser, f"{url}?tab=clusters&per_topic=10&pin=57", reduced_motion="reduce") as page:
-        legend, quote = page.locator("#maps .cse-legend button"), page.locator("#maps .cse-quote")
-        expect(page.locator("#maps .cse-faithful tbody tr")).to_have_count(5)  # one after the other
-        expect(quote).to_have_text(sentences[57])
-        expect(legend).to_have_count(12)
-        names = [name.bounding_box() for name in page.locator("#maps .cse-name:visible").all()]
-        assert len(names) >= 6
-        for one, other in combinations(names, 2):
-            left, right = sorted((one, other), key=lambda name: name["x"])
-            assert left["x"] + left["width"] <= right["x"] + 1 or abs(one["y"] - other["y"]) >= one["height"] - 1
-        assert "only " in page.locator("#maps .cse-near").inner_text()
-        page.locator("#maps .cse-near button").first.click()
-        expect(quote).not_to_have_text(sentences[57])
-        page.wait_for_url(lambda address: "pin=57" not in address and "pin=" in address)
-        page.locator("#maps .cse-small").nth(1).click()
-        assert page.locator("[data-gliding]").count() == 0  # nothing glides for who asks for that
-        open_tab(page, "Search")
-        page.evaluate("cseShowOnMap(3)")
-        expect(quote).to_have_text(sentences[3])
-        page.wait_for_url("**tab=clusters**pin=3**")
-        page.get_by_label("Graded pairs, joined").check()
-        expect(quote).to_have_count(0)
-        page.get_by_role("button", name="Draw maps").click()
-        expect(legend).to_have_text(["0 unrelated", "3 close", "5 the same"])
 
 
 @pytest.mark.parametrize("width", [320, 360])  # WCAG's narrowest: 1280 at 400 %

@@ -16,6 +16,7 @@ from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
+from cse.app.models.groups import Groups
 from cse.app.models.maps import ModelMap
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.probe import Moved, disagreements_html, moved_html
@@ -32,7 +33,8 @@ CONTENT</main></body></html>"""
 COMPONENT = """([value, scripts, place, ramps]) => {
   const element = document.querySelector('main'), props = {value, ramps};
   element.appendChild(document.createElement('div')).className = place;
-  new Function('element', 'props', 'watch', 'trigger', scripts)(element, props, () => {}, () => {});
+  const sent = (event, data) => { window.sent = data; };
+  new Function('element', 'props', 'watch', 'trigger', scripts)(element, props, () => {}, sent);
 }"""
 
 
@@ -88,65 +90,73 @@ def test_search_and_probe_show_three_lines_of_a_long_sentence(browser, width):
 def drawn(seed, count):
     draw = np.random.default_rng(seed)
     near = np.array([[other for other in range(count) if other != place][:5] for place in range(count)])
-    return ModelMap(draw.random((count, 2), np.float32), near, draw.random(count))
+    groups = Groups(np.zeros(count, np.uint8), [["dog"]], [None])
+    return ModelMap(draw.random((count, 2), np.float32), near, draw.random(count), groups=groups)
+
+
+def circle_all(page):
+    page.get_by_role("button", name="Lasso").click()
+    page.evaluate("document.querySelector('.cse-frame canvas').scrollIntoView()")
+    box = page.locator(".cse-frame canvas").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 1)
+    page.mouse.down()
+    for across, below in ((0.999, 0.001), (0.999, 0.999), (0.001, 0.999)):
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + below * box["height"])
+    page.mouse.up()
+
+
+def options(count, pin):
+    return {"joined": False, "rows": [*range(count)], "note": f"{count} texts", "pin": pin, "request": 1}
+
+
+ANSWER = """size => {
+  const spread = {simcse: [[0, size]]}, labels = [['pets', size]];
+  const selection = {size, words: ['dog'], typical: [0], odd: [1], labels, spread};
+  window.dispatchEvent(new CustomEvent('cse-selection', {detail: {answers: window.sent.number, selection}}));
+}"""
 
 
 @WIDTHS
 def test_the_maps_details_show_three_lines_and_a_long_sentence_is_pinned_from_there(browser, width):
     texts = [LONG, SHORT, *(f"A dog {number}." for number in range(4))]
-    value = canvas_value(texts, ["pets"] * 6, {"simcse": drawn(0, 6)}, joined=False, numbered=False, rows=[*range(6)],
-                         pin=1, request=1)  # fmt: skip
+    value = canvas_value(texts, ["pets"] * 6, {"simcse": drawn(0, 6)}, **options(6, 1))
     with shown(browser, width) as page:
         mount(page, value, "cse-maps", *SCRIPTS)
-        folded(page, ".cse-near")
-        page.locator(".cse-near summary").press("Enter")
-        page.locator(".cse-near").get_by_role("button", name="Pin it").click()
+        folded(page, ".cse-texts")
+        page.locator(".cse-texts summary").press("Enter")
+        page.locator(".cse-texts").get_by_role("button", name="Pin it").click()
         folded(page, ".cse-quote")
-        page.get_by_role("button", name="Lasso").click()
-        page.evaluate("document.querySelector('.cse-frame canvas').scrollIntoView()")
-        box = page.locator(".cse-frame canvas").bounding_box()
-        page.mouse.move(box["x"] + 1, box["y"] + 1)
-        page.mouse.down()
-        for across, below in ((0.999, 0.001), (0.999, 0.999), (0.001, 0.999)):
-            page.mouse.move(box["x"] + across * box["width"], box["y"] + below * box["height"])
-        page.mouse.up()
-        expect(page.locator(".cse-circled li")).to_have_count(6)
-        folded(page, ".cse-circled")
+        page.get_by_role("button", name="Unpin").click()
+        circle_all(page)
+        page.wait_for_function("window.sent && window.sent.points")
+        assert page.evaluate("window.sent.points") == [*range(6)]
+        page.evaluate(ANSWER, 6)
+        expect(page.locator(".cse-marking")).to_have_text("dog")
+        folded(page, ".cse-texts")
 
 
-def test_what_find_counts_follows_the_topic_and_the_lasso(browser):
+def test_filters_add_up_and_are_undone_one_by_one(browser):
     texts = [f"{animal} {number}" for animal in ("dog", "cat") for number in range(4)]
-    topics = ["pets", "food"] * 4
-    value = canvas_value(texts, topics, {"simcse": drawn(0, 8)}, joined=False, numbered=False, rows=[*range(8)],
-                         pin=-1, request=1)  # fmt: skip
+    value = canvas_value(texts, ["pets", "food"] * 4, {"simcse": drawn(0, 8)}, **options(8, -1))
     with shown(browser, 1400) as page:
         mount(page, value, "cse-maps", *SCRIPTS)
-        count, pets = page.locator(".cse-tools [role=status]"), page.get_by_role("button", name="pets")
-        page.get_by_role("searchbox").fill("dog")
-        expect(count).to_have_text("4 found")
-        pets.click()
-        expect(count).to_have_text("2 found (pets)")
-        page.get_by_role("searchbox").fill("cat 1")
-        expect(count).to_have_text("0 found (pets)")
-        pets.click()
-        expect(count).to_have_text("1 found")
-        page.get_by_role("searchbox").fill("dog")
-        box = page.locator(".cse-frame canvas").bounding_box()
-        x, y = map(float, drawn(0, 8).xy[0])
-        corners = [(-0.01, -0.01), (0.01, -0.01), (0.01, 0.01), (-0.01, 0.01)]
-        page.keyboard.down("Shift")
-        for place, (across, below) in enumerate(corners):
-            page.mouse.move(box["x"] + (x + across) * box["width"], box["y"] + (y + below) * box["height"])
-            if place == 0:
-                page.mouse.down()
-        page.mouse.up()
-        page.keyboard.up("Shift")
-        expect(page.locator(".cse-circled li")).to_have_count(1)
-        expect(count).to_have_text("1 found (lasso)")
-        page.get_by_role("button", name="Clear").click()
-        expect(count).to_have_text("4 found")
-        page.get_by_role("searchbox").fill(" ")
-        expect(count).to_have_text("")
+        said, words = page.locator(".cse-tools [role=status]"), page.get_by_role("searchbox")
+        page.locator("select").select_option("label")
+        words.fill("dog")
+        expect(said).to_have_text("4 of 8: “dog”")
+        words.press("Enter")
+        page.get_by_role("button", name="pets").click()
+        expect(said).to_have_text("2 of 8: “dog” + pets")
+        words.fill("2")
+        expect(said).to_have_text("1 of 8: “dog” + pets + “2”")
+        circle_all(page)
+        expect(said).to_have_text("1 of 8: “dog” + pets + “2” + lasso of 8")
+        for left in ("1 of 8: “dog” + pets + “2”", "2 of 8: “dog” + pets", "4 of 8: “dog”", ""):
+            page.get_by_role("button", name="Undo").click()
+            expect(said).to_have_text(left)
+        expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+        words.fill("nothing has this")
+        expect(page.locator(".cse-details-part")).to_contain_text("No text passes all filters")
 
 
 @WIDTHS
