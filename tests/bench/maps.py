@@ -27,8 +27,8 @@ def methods(peers: Sequence[str]) -> dict[str, Method]:
     def open_tsne(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
         from openTSNE import TSNE as OpenTSNE
 
-        made = OpenTSNE(wide(rows), initialization=small(start).astype(float), n_jobs=1, random_state=0)
-        return np.asarray(made.fit(rows))
+        options = {"initialization": small(start).astype(float), "negative_gradient_method": "fft", "random_state": 0}
+        return np.asarray(OpenTSNE(wide(rows), **options).fit(rows))
 
     def umap(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
         from umap import UMAP
