@@ -428,11 +428,7 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads,
-        "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
-
-
-        "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+        "uploads": bench_uploads, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip
 
