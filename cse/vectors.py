@@ -41,39 +41,32 @@ def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:
     return found
 
 
-def mixed(
-    rows: np.ndarray, near: np.ndarray, scores: np.ndarray, *, share: float = OWN_SHARE, alpha: float = ALPHA
-) -> np.ndarray:
-    """Return unit rows (q, d): unit(share * row + (1 - share) * weighted mean of its neighbours).
+def mixed(rows: np.ndarray, near: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return unit rows (q, d): unit(`OWN_SHARE` * row + the rest * weighted mean of its neighbours).
 
     `rows` (q, d) have length 1, `near` (q, k, d) are their neighbours, and `scores` (q, k) the cosines, whose power
-    `alpha` weighs a neighbour; neighbours with a cosine of 0 or less are left out. A row with no others stays as it is.
+    `ALPHA` weighs a neighbour; neighbours with a cosine of 0 or less are left out. A row with no others stays as it is.
     """
-    weights = np.where(scores > 0, scores, 0) ** alpha * (scores > 0)
+    weights = np.where(scores > 0, scores, 0) ** ALPHA * (scores > 0)
     totals = weights.sum(axis=1, keepdims=True)
     means = np.einsum("qk,qkd->qd", weights / np.where(totals > 0, totals, 1), near)
-    return unit_rows(share * rows + (1 - share) * means)
+    return unit_rows(OWN_SHARE * rows + (1 - OWN_SHARE) * means)
 
 
-def smoothed(rows: np.ndarray, count: int, *, share: float = OWN_SHARE, alpha: float = ALPHA) -> np.ndarray:
+def smoothed(rows: np.ndarray, count: int) -> np.ndarray:
     """Return (N, d) unit rows, each mixed with its `count` nearest others by cosine (`mixed`); 0 only normalises.
 
-    Database-side augmentation of image retrieval (Arandjelović and Zisserman 2012); `alpha` weighs as in alpha query
-    expansion (Radenović et al. 2018). Compares all pairs, a block of rows at a time. Raises ValueError for a `count`
-    below 0 and a `share` outside (0, 1].
+    Database-side augmentation of image retrieval (Arandjelović and Zisserman 2012), weighed as in alpha query expansion
+    (Radenović et al. 2018). Compares all pairs, a block of rows at a time. Raises ValueError for a `count` below 0.
     """
     if count < 0:
         raise ValueError(f"`count` is {count}; give 0 or more neighbours")
-    if not 0 < share <= 1:
-        raise ValueError(f"`share` is {share}; give a number above 0, at most 1")
     unit = unit_rows(rows)
     nearest, out = nearest_others(unit, count), np.empty_like(unit)
     for start in range(0, len(unit), MIXED_AT_ONCE):
         block = unit[start : start + MIXED_AT_ONCE]
         near = unit[nearest[start : start + MIXED_AT_ONCE]]  # (block, k, d)
-        out[start : start + len(block)] = mixed(
-            block, near, np.einsum("qd,qkd->qk", block, near), share=share, alpha=alpha
-        )
+        out[start : start + len(block)] = mixed(block, near, np.einsum("qd,qkd->qk", block, near))
     return out
 
 

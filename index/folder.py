@@ -18,33 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import IndexFolderError
-from cse.storage.replace import Replacement, followed, recover
-from cse.storage.writing import feed
+from cse.storage.replace import Replacement, followed
+from cse.storage.writing import FolderKind, feed
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
+INDEX = FolderKind("an index", MANIFEST_FILE, ("format", "factory", "corpus_sha256"), FILES)
 STAMPED = 64 << 20  # bytes: larger files get a stamp and are not read again while it is valid
 CACHE_VARIABLE = "CSE_CACHE"
 MOST_STAMPS = 1000  # the oldest ones are deleted
 SETTLED = 2.0  # seconds; a file changed more recently may change again without a new time
-
-
-def check_replaceable(folder: Path) -> None:
-    """Raise ValueError unless `folder` is absent, empty, or holds an index and nothing else."""
-    recover(folder)
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; give the index another folder")
-    names = {path.name for path in folder.iterdir()}
-    foreign = sorted(names - set(FILES))
-    if foreign:
-        raise ValueError(f"{folder}: holds {foreign[0]}, which is not part of an index; give the index another folder")
-    if names and not _is_marked_as_index(folder):
-        raise ValueError(f"{folder}: is not an index folder; give the index another folder or delete this one yourself")
 
 
 @contextmanager
@@ -52,17 +38,17 @@ def replacing(folder: Path) -> Iterator[Path]:
     """Yield a new sibling folder that replaces `folder` when the block succeeds.
 
     If the block raises, `folder` is unchanged and the new folder is removed. Raises ValueError, before and after the
-    block, where `check_replaceable` does.
+    block, unless `folder` is absent, empty, or holds an index and nothing else.
     """
     folder = Path(os.path.realpath(followed(folder)))
-    check_replaceable(folder)
+    INDEX.check_replaceable(folder)
     if above := next((path for path in folder.parents if path.is_file()), None):
-        raise ValueError(f"{above}: is a file; give the index another folder")
+        raise ValueError(f"{above}: is a file; give an index another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     replacement = Replacement.begin(folder)
     try:
         yield replacement.fresh
-        check_replaceable(folder)
+        INDEX.check_replaceable(folder)
         replacement.swap()
     finally:
         replacement.clear()
@@ -93,14 +79,6 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {CURE}")
         if large:
             stamp(path, state, str(expected))
-
-
-def _is_marked_as_index(folder: Path) -> bool:
-    try:
-        values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(values, dict) and values.get("format") == Manifest.format
 
 
 def _sha256(path: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.folder import check_replaceable
+from index.folder import INDEX
 from index.manifest import BuildSettings, Manifest, read_manifest
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def holds_index(place: Place) -> bool:
     Raises ValueError if something else is there, or the address is bad.
     """
     if isinstance(place, Path):
-        check_replaceable(place)
+        INDEX.check_replaceable(place)
         return place.exists() and any(place.iterdir())
     from index import milvus_building
     from index.milvus_server import connect, parse_address

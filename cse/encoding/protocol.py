@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.card_data import ModelCardData
 from cse.encoding.encode_options import also_sentences, by_name, check_options
 from cse.encoding.engine import Engine
 from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
@@ -163,3 +162,18 @@ def _tensor(vectors: np.ndarray) -> torch.Tensor:
     import torch
 
     return torch.from_numpy(vectors)
+
+
+class ModelCardData:
+    """The model's name, for tools of sentence-transformers that store it. Scores that evaluators add are dropped."""
+
+    def __init__(self, model: SentenceModel) -> None:
+        self._model = model
+
+    @property
+    def base_model(self) -> str:
+        """Return name and fingerprint of the model: `mine_hard_negatives` uses them as a key of its cache."""
+        return f"{self._model.name} {self._model.fingerprint}"
+
+    def set_evaluation_metrics(self, evaluator: Any, metrics: dict[str, float], epoch: int, step: int) -> None:
+        """Do nothing: the evaluator returns the same scores to its caller."""

@@ -200,7 +200,7 @@ def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_pat
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     for output in (tmp_path / "mine", corpus):
-        assert_refused(run_build(*arguments, output, "--overwrite"), 3, "give the index another folder")
+        assert_refused(run_build(*arguments, output, "--overwrite"), 3, "another folder")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 

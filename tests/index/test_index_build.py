@@ -179,7 +179,7 @@ def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str
 
 def test_a_folder_below_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="file: is a file; give the index another folder"):
+    with pytest.raises(ValueError, match="file: is a file; give an index another folder"):
         build(tmp_path / "file" / "index")
 
 
