@@ -136,6 +136,8 @@ def test_a_link_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voti
     opened = voting.resume("", "", 5, ended.code, OTHER)
     assert "comes from a link" in opened.verdict
     assert opened.verdict.startswith(ended.verdict[:60])
+    broken = voting.resume("", "", 5, ended.code[:-9], OTHER)
+    assert (broken.verdict, "This link holds no verdict" in broken.status) == ("", True)
 
 
 RECORD = Record(

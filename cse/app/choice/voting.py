@@ -71,10 +71,13 @@ class Voting:
         yield view(ballot)
 
     def resume(self, first: str, second: str, votes: int, code: str, key: str) -> View:
-        """Show the verdict of a link, or else the visitor's ballot. Raises ValueError for a link without a verdict."""
+        """Show the verdict of a link, or else the visitor's ballot."""
         ballot = self._ballots.get(key)
         if code and (ballot is None or code_of(record_of(ballot)) != code):
-            return View(verdict=verdict_html(record_from(code), linked=True), code=gr.skip())
+            try:
+                return View(verdict=verdict_html(record_from(code), linked=True), code=gr.skip())
+            except ValueError as error:
+                return View(html.alert(str(error)), code=gr.skip())
         return View(html.hint(ASK)) if ballot is None else view(ballot)
 
     def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:

@@ -105,7 +105,9 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         "The key": bar.key,
     }  # fmt: skip
     outputs = [numbers, output, tools, page]
-    run, looking, beginning = (refusing(function, fields, outputs) for function in (find_near, look, find_quickly))
+    run, looking, beginning = (
+        refusing(function, fields, outputs, {FIELD: model}) for function in (find_near, look, find_quickly)
+    )
     button.click(run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **LINKS)
     gr.on([tab.select, model.input, bar.changed.change], beginning.fn, list(run.inputs), list(beginning.outputs),
           **HIDDEN, **LINKS)  # fmt: skip

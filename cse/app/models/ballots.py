@@ -9,6 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from cse.app.models.own_corpora import KEPT, KEY
+from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
     from cse.judging.judgement import Judgement
@@ -80,9 +81,9 @@ class Ballots:
             return found[1]
 
     def put(self, key: Any, ballot: Ballot) -> None:
-        """Keep the ballot of a key in place of an earlier one. Raises ValueError for an invalid key."""
+        """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep votes under; reload it.")
+            raise FieldError("The key", "This page has no key to keep votes under; reload it.")
         with self.lock:
             self._kept.pop(key, None)
             self._kept[key] = self._clock(), ballot
