@@ -119,6 +119,8 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_agai
     assert back(5, KEY).verdict == ""
     assert stop(4, KEY).verdict.startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
+    state.ballots.drop(OTHER)
+    assert state.ballots.get(KEY) is not None
     assert voting.resume("", "", 5, "", OTHER).verdict == ""
     with pytest.raises(ValueError, match="no votes of yours"):
         voting.save(OTHER)
@@ -126,6 +128,8 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_agai
     assert [each["vote"] for each in saved["votes"]] == [a.vote for a in state.ballots.get(KEY).judgement.answers]
     assert saved["verdict"]["sentence"] == record_of(state.ballots.get(KEY)).verdict.sentence()
     assert [facts["name"] for facts in saved["models"]] == ["simcse", "promptbert"]
+    state.ballots.drop(KEY)
+    assert LOST in give(4, KEY).status
 
 
 def test_a_link_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voting, state) -> None:

@@ -57,6 +57,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
 
     def drop(key: str) -> Any:
         state.own_corpora.remove(key)
+        state.ballots.drop(key)  # it holds texts
         return gr.update(choices=choices_of(state), value=DEMO_KEY)
 
     def resume(key: str, request: gr.Request) -> Any:
