@@ -53,13 +53,6 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(gold))
 
 
-def mutual_information(gold: np.ndarray, clusters: np.ndarray) -> float:
-    """Normalised mutual information in [0, 1] of labels (N,) and clusters (N,), integers."""
-    from sklearn.metrics import normalized_mutual_info_score
-
-    return float(normalized_mutual_info_score(gold, clusters))
-
-
 def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
     """Share in [0, 1] of each row's five nearest other rows of `vectors` (N, d), by cosine, with its label (N,).
 
@@ -77,6 +70,8 @@ def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def _score(path: Path, encode: Encode) -> Scores:
+    from sklearn.metrics import normalized_mutual_info_score
+
     rows = labelled_rows(path)
     names, gold = np.unique(labels(rows), return_inverse=True)
     if len(names) >= (texts := len({text for _, text in rows})):
@@ -87,7 +82,7 @@ def _score(path: Path, encode: Encode) -> Scores:
     runs = []
     for seed in SEEDS:
         clusters = k_means(vectors, len(names), seed)
-        runs.append((hungarian_accuracy(gold, clusters), mutual_information(gold, clusters)))
+        runs.append((hungarian_accuracy(gold, clusters), normalized_mutual_info_score(gold, clusters)))
     (accuracy, nmi), deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {
         "accuracy": round(float(accuracy), 2),

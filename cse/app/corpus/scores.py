@@ -1,8 +1,9 @@
-"""Scores of the chosen corpus's vectors by its labels: same-label neighbours, and k-means against the labels."""
+"""Scores of the chosen corpus's vectors by its labels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,66 +17,58 @@ if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
 MOST_SCORED, MOST_LABELS = 5000, 200
-SEEDS = range(3)  # of k-means
-HEADS = ("Model", "Neighbours (%)", "NMI (× 100)")
-READING = (
-    "{}: {:,} texts with {} labels. Neighbours: the share of each text's five nearest that have its label. NMI: k-means"
-    f" with as many groups as labels, mean of {len(SEEDS)} seeds. One run without a test of significance."
-)
 NO_LABELS = "{} has no labels. Upload a table and choose its column of labels to score the models on it."
+HEADS = {"neighbours": "Neighbours (%)", "purity": "Purity (%)", "nmi": "NMI (× 100)", "ndcg@10": "nDCG@10 (× 100)"}
+READING = (
+    "{}: {:,} texts with {} labels. Neighbours: the share of each text's five nearest that have its label. Purity and "
+    "NMI: k-means with as many groups as labels, means of three seeds. nDCG@10: the nearest with a text's label are "
+    "relevant. Higher is better. One sample without a test of significance."
+)
 
 
-class LabelScores(NamedTuple):
-    """In percent: each text's five nearest with its label, and the mean NMI of k-means with the labels."""
-
-    neighbours: float
-    nmi: float
-
-
-def label_scores(state: AppState, corpus: ChosenCorpus, report: Report = silent) -> dict[str, LabelScores | Failure]:
-    """Return each model's scores, of more than `MOST_SCORED` texts those of an even sample.
+def corpus_scores(
+    state: AppState, corpus: ChosenCorpus, report: Report = silent
+) -> dict[str, dict[str, float] | Failure]:
+    """Return each model's scores (`cse.evaluation.label_scores`), of an even sample of more than `MOST_SCORED` texts.
 
     Raises FieldError for a corpus without labels, or with labels that cannot be scored.
     """
-    gold, rows = gold_of(corpus)
+    from cse.evaluation.label_scores import label_scores
+
+    rows, labels = sample(corpus)
     answers = vectors_by_model(state, corpus, report=report)
-    return {name: found if isinstance(found, Failure) else score(found[rows], gold) for name, found in answers.items()}
+    return {
+        name: found if isinstance(found, Failure) else label_scores(found[rows], labels)
+        for name, found in answers.items()
+    }
 
 
-def score(vectors: np.ndarray, gold: np.ndarray) -> LabelScores:
-    """Return the scores of vectors (n, d) against integer labels (n,)."""
-    from cse.evaluation.clustering import k_means, mutual_information, same_label_neighbours
-
-    shared = [mutual_information(gold, k_means(vectors, gold.max() + 1, seed)) for seed in SEEDS]
-    return LabelScores(100 * same_label_neighbours(vectors, gold), 100 * float(np.mean(shared)))
-
-
-def gold_of(corpus: ChosenCorpus) -> tuple[np.ndarray, np.ndarray]:
-    """Return the (n,) labels as integers from 0, and the (n,) rows of the texts that are scored. Raises FieldError."""
+def sample(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
+    """Return the (n,) rows of the texts that are scored, and their labels. Raises FieldError."""
     if corpus.labels is None:
         raise validation.FieldError(FIELD, NO_LABELS.format(corpus.label))
     rows = np.unique(np.linspace(0, len(corpus.texts) - 1, min(MOST_SCORED, len(corpus.texts))).astype(int))
-    names, gold = np.unique([corpus.labels[row] for row in rows], return_inverse=True)
-    if not 2 <= len(names) <= min(MOST_LABELS, len(rows) // 2):
-        reason = f"{corpus.label} has {len(names):,} labels for {len(rows):,} texts; 2 to {MOST_LABELS} can be scored."
+    labels = [corpus.labels[row] for row in rows]
+    if not 2 <= (count := len(set(labels))) <= min(MOST_LABELS, len(rows) // 2):
+        reason = f"{corpus.label} has {count:,} labels for {len(rows):,} texts; 2 to {MOST_LABELS} can be scored."
         raise validation.FieldError(FIELD, reason)
-    return gold, rows
+    return rows, labels
 
 
-def scores_html(corpus: ChosenCorpus, answers: dict[str, LabelScores | Failure]) -> str:
+def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | Failure]) -> str:
     """Return a row per model, the best figure of each column in bold, and how they were computed."""
     known, failed = divided(answers)
-    best = [max(column) for column in zip(*known.values(), strict=True)]
+    best = {name: max(scores[name] for scores in known.values()) for name in HEADS if known}
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(map(figure, scores, best))}</tr>'
-        for name, scores in known.items()
+        f'<tr><th scope="row">{html.escape(model)}</th>'
+        f"{''.join(figure(scores[name], best[name]) for name in HEADS)}</tr>"
+        for model, scores in known.items()
     )
-    gold, _ = gold_of(corpus)
-    head = "".join(f'<th scope="col">{name}</th>' for name in HEADS)
-    said = READING.format(corpus.label, len(gold), gold.max() + 1)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Model", *HEADS.values()))
     inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     shown = html.table(inside, "Scores on the labels of the corpus") if known else ""
-    return html.failures(failed) + shown + html.hint(said)
+    _, labels = sample(corpus)
+    return html.failures(failed) + shown + html.hint(READING.format(corpus.label, len(labels), len(set(labels))))
 
 
 def figure(value: float, best: float) -> str:

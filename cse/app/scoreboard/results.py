@@ -13,7 +13,7 @@ import gradio as gr
 
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import chosen_corpus
-from cse.app.corpus.scores import label_scores, scores_html
+from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.drawing import html
 from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import result, script
@@ -175,7 +175,7 @@ def results_tab(state: AppState, bar: CorpusBar) -> Linked:
 
     def score(corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
         chosen = chosen_corpus(state, corpus, key)
-        return scores_html(chosen, label_scores(state, chosen, reporter(progress)))
+        return scores_html(chosen, corpus_scores(state, chosen, reporter(progress)))
 
     run = refusing(score, {"The corpus": bar.corpus, "The key": bar.key}, [output])
     gr.on([button.click], run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **MAPS)
