@@ -104,10 +104,7 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
     pairs = [list(pair) for pair in PAIRS.values()]
     examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
     with gr.Row(elem_classes="cse-draw"):
-        buttons = {
-            kind: gr.Button(f"{label} of the corpus", size="sm", scale=0, min_width=180)
-            for kind, label in DRAWN.items()
-        }
+        buttons = {kind: gr.Button(label, size="sm", scale=0, min_width=180) for kind, label in DRAWN.items()}
     hint = html.hint("The cosine of each model appears here.")
     output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
     words = words_section(state.models, [one, other])
