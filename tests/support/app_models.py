@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,17 +41,22 @@ def write_models(root: Path, backbone: Path) -> list[Path]:
 
 @contextmanager
 def serving(
-    models: Sequence[str], indexes: Sequence[Path] = (), root: Path | None = None, **launched: bool
+    models: Sequence[str],
+    indexes: Sequence[Path] = (),
+    root: Path | None = None,
+    trainings: Any = None,
+    **launched: bool,
 ) -> Iterator[str]:
-    """The address of a running app with these columns; visitors may add what is under `root`."""
+    """The address of a running app with these columns; visitors may add what is under `root` and use `trainings`."""
     from cse.app.page import launch_options
     from cse.app.serving import build_app
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    blocks = build_app(models, indexes, models_root=root)
-    _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **launch_options(), **launched)
+    options = launch_options() if trainings is None else launch_options(largest=trainings.rules.file_bytes)
+    blocks = build_app(models, indexes, models_root=root, trainings=trainings)
+    _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **options, **launched)
     try:
         yield url
     finally:

@@ -17,7 +17,7 @@ NEEDS_BROWSER = [
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
 ]
-TABS = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")
+TABS = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results", "Train")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 

@@ -41,7 +41,7 @@ class Results:
         shown = result("training", html.hint(EMPTY))
         with gr.Row(visible=False, equal_height=True) as taken:
             which = gr.Dropdown([], label="Model", visible=False, scale=1, min_width=150)
-            fetch = gr.Button("Download (.zip)", scale=0, min_width=170)
+            fetch = gr.Button("Download (.zip)", size="sm", scale=0, min_width=170)
         fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
         command = gr.Textbox(
             "", label="The command that repeats this", visible=False, buttons=["copy"], lines=2, interactive=False

@@ -1,0 +1,85 @@
+"""Training in a real browser: from a press to a column that a reload keeps, taken away and opened again."""
+
+import re
+
+import numpy as np
+import pytest
+from app_models import serving, write_model
+from app_pages import NEEDS_BROWSER, WAIT, chromium, open_tab, watched
+from conftest import SENTENCES
+from playwright.sync_api import expect
+
+import cse
+from cse.app.training.archive import unpack_model
+from cse.app.training.rules import OWN
+from cse.app.training.trainings import Trainings
+
+pytestmark = NEEDS_BROWSER
+NAME = "mine <img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(browser, bert_folder, tmp_path):
+    trainings = Trainings(OWN, tmp_path)
+    shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
+        open_tab(page, "Train")
+        page.get_by_label("SimCSE", exact=True).check()
+        page.get_by_label("Name of the result").fill(NAME)
+        page.get_by_role("button", name="Settings: the published ones").click()
+        page.get_by_label("Model to start from").fill(bert_folder.name)
+        page.get_by_role("option", name=bert_folder.name, exact=True).click()
+        page.get_by_label("Max steps").fill("many")
+        page.get_by_role("button", name="Train", exact=True).click()
+        said = page.locator("#train-said")
+        expect(said.get_by_role("alert")).to_have_text("Max steps is 'many'; give a number, or nothing.")
+        page.get_by_label("Max steps").fill("4")
+        page.get_by_label("Batch size").fill("8")
+        page.get_by_role("button", name="Train", exact=True).click()
+        expect(said).to_contain_text("for 1,200 texts, estimated from the speed")
+        page.reload()
+        open_tab(page, "Train")
+        expect(page.locator("#training [role=status]")).to_contain_text(re.compile("Finished|Failed"), timeout=5 * WAIT)
+        assert "Finished: 4 steps" in page.locator("#training").inner_text()
+        expect(page.locator("#training h3").first).to_have_text(f"{NAME}: simcse on Demo (1,200)")
+        expect(page.locator("#training .cse-outcome p").nth(1)).to_have_text(f"“{NAME}” is a column of your page now.")
+        expect(page.locator("#training .cse-outcome h2")).to_have_text(
+            re.compile("^(Better|No better than its start)$")
+        )
+        expect(page.locator("#training .cse-curve")).to_have_count(2)
+        expect(page.locator("#training .cse-level")).to_have_count(1)
+        assert page.locator("#changes tbody tr").count() <= 10
+        expect(page.locator("#models .cse-card", has_text=NAME)).to_have_count(1)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Download (.zip)").click()
+        assert saved.value.suggested_filename == "mine-img-src-x-onerror-alert-1.zip"
+        (tmp_path / "unpacked").mkdir()
+        opened = unpack_model(saved.value.path(), tmp_path / "unpacked" / "model", 10**8)
+        made = trainings.newest(next(iter(trainings._owned))).outcome.models[0]
+        vectors = [cse.load(str(folder)).encode(SENTENCES) for folder in (opened, made.folder)]
+        np.testing.assert_array_equal(*vectors)
+        page.get_by_role("button", name="Open a checkpoint of your own").click()
+        page.get_by_label("Folder on this computer").fill(str(tmp_path / "nothing"))
+        page.get_by_role("button", name="Open it").click()
+        expect(page.locator("#own-model-said")).to_contain_text("no config.json in it; give the folder of a model.")
+        archive = {"name": "again.zip", "mimeType": "application/zip", "buffer": saved.value.path().read_bytes()}
+        page.locator("#own-model input[type=file]").set_input_files(archive)
+        page.locator("#own-model").get_by_label("again.zip", exact=True).wait_for()
+        page.get_by_role("button", name="Open it").click()
+        expect(page.locator("#own-model-said")).to_contain_text("again is a column of your page now")
+        expect(page.locator("#models .cse-card", has_text="again")).to_have_count(1)
+    trainings.close()
+
+
+def test_a_server_that_does_not_train_says_which_option_allows_it(browser, bert_folder, tmp_path):
+    shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with serving([str(shown)]) as url, watched(browser, url) as page:
+        open_tab(page, "Train")
+        expect(page.get_by_text("This server does not train models.")).to_contain_text("--train")
+        page.get_by_role("button", name="Open a checkpoint of your own").click()
+        expect(page.get_by_text("This server takes no models.")).to_contain_text("--models-root FOLDER")
