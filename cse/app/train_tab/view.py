@@ -96,9 +96,8 @@ def lines_html(lines: Sequence[str]) -> str:
 def outcome_html(outcome: Outcome) -> str:
     """Return what to conclude, as large whether it is good or not, with the scores of an adaptation."""
     names = " and ".join(f"“{made.name}”" for made in outcome.models)
-    added = (
-        f" {names} {'is a column' if len(outcome.models) == 1 else 'are columns'} of this page now." if names else ""
-    )
+    be = "is a column" if len(outcome.models) == 1 else "are columns"
+    added = f"{names} {be} of your page now." if names else ""
     scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
     return (
         f'<div class="cse-card cse-outcome"><h2>{LEAD[outcome.better]}</h2><p>{html.escape(outcome.sentence)}</p>'
