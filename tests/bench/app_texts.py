@@ -82,8 +82,9 @@ def visit(url: str, number: int, count: int, found: Mixed) -> None:
     try:
         timed("first search", found, lambda: wait_for(url, key, session, 1))
         found.took["upload to first search"].append(time.perf_counter() - begun)
-        timed("map", found, lambda: call(url, "map", ["lines", "\n".join(texts[:MAPPED]), 25, number], session))
         timed("all models", found, lambda: wait_for(url, key, session, None))
+        drawn = ["corpus", "", MAPPED, number, 5, "own", key]
+        timed("map", found, lambda: call(url, "map", drawn, session))
         timed("own search", found, lambda: answered(call(url, "search", [texts[0], 5, "own", 0.0, key], session)))
         timed("vectors", found, lambda: call(url, "vectors", ["simcse", "own", key, 0], session))
     finally:
