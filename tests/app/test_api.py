@@ -62,14 +62,17 @@ def test_the_api_is_what_was_promised(client):
         "/similarity": ["s1", "s2"],
         "/words": ["s1", "s2"],
         "/pairs": ["lines"],
-        "/search": ["query", "k", "corpus", "threshold"],
+        "/search": ["query", "k", "corpus", "threshold", "key"],
         "/tokens": ["sentence", "k", "share"],
         "/template": ["sentence", "template", "k"],
         "/map": ["source", "lines", "most", "seed", "groups", "corpus", "key"],
         "/selection": ["points", "model", "source", "lines", "most", "groups", "corpus", "key"],
         "/changes": ["sentence"],
-        "/disagreements": ["source", "lines"],
+        "/disagreements": ["source", "lines", "corpus", "key"],
         "/xray": ["s1", "s2", "off"],
+        "/texts": ["texts", "labels", "key"],
+        "/vectors": ["model", "corpus", "key", "start"],
+        "/forget": ["key"],
         "/duplicates": ["model", "corpus", "nines", "keep", "page", "key"],
         "/judge": ["first", "second", "corpus", "questions", "key"],
         "/verdict": ["first", "second", "same"],
@@ -336,15 +339,15 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or own or pets.txt."),
         ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or own or pets.txt."),
         ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
-        ("/search", ["a", 5, "own", 0], "There are no texts of yours on this server."),
+        ("/search", ["a", 5, "own", 0], GONE),
         ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("/tokens", ["", 5], "The sentence is empty; write a few words."),
         ("/tokens", ["a", 31], "k must be a whole number from 1 to 30."),
-        ("/map", ["moon", "", 25, 0], "The source is unknown; choose demo or pairs or lines."),
+        ("/map", ["moon", "", 100, 0], "The source is unknown; choose corpus or pairs or lines."),
         ("/map", ["lines", " \n ", 25, 0], "The list is empty; paste 1 to 2,000 sentences, one per line."),
         ("/map", ["lines", "a\n" * 2001, 25, 0], "The list has 2,001 sentences; paste 1 to 2,000, one per line."),
-        ("/map", ["demo", "", 9, 0], "Sentences per topic must be a whole number from 10 to 100."),
+        ("/map", ["corpus", "", 99, 0], "The most points must be a whole number from 100 to 10000."),
         ("/duplicates", ["broken"], "broken: "),
         ("/duplicates", ["simcse", "own"], GONE),
         ("/duplicates", ["simcse", "demo", 8], "The percentile must be a number from 3 to 7."),
@@ -379,7 +382,9 @@ def test_very_long_text_is_cut_by_the_model(client):
 def test_half_a_surrogate_pair_does_not_break_the_answer(client):
     import httpx
 
-    body = json.dumps({"data": ["lines", "the \ud83d cat\na dog", 25, 0]})  # ASCII escapes: what a script can send
+    body = json.dumps(
+        {"data": ["lines", "the \ud83d cat\na dog", 100, 0, 2, "demo", ""]}
+    )  # ASCII escapes: what a script can send
     headers = {"content-type": "application/json"}
     call = f"{client.src}gradio_api/call/map"
     event = httpx.post(call, content=body, headers=headers).json()["event_id"]
@@ -411,7 +416,7 @@ def test_a_client_that_leaves_stops_its_maps(client, monkeypatch):
     monkeypatch.setattr("cse.analysis.projection.embed", embed)
     monkeypatch.setattr(Queue, "clean_events", clean_events)
     call = f"{client.src}gradio_api/call/map"
-    event = httpx.post(call, json={"data": ["lines", "a cat\na dog\na man", 25, 1]}).json()["event_id"]
+    event = httpx.post(call, json={"data": ["lines", "a cat\na dog\na man", 100, 1, 2, "demo", ""]}).json()["event_id"]
     with httpx.stream("GET", f"{call}/{event}", timeout=60) as stream:
         assert next(stream.iter_lines()) == "event: generating"
         assert second.wait(60)

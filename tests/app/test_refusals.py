@@ -98,10 +98,10 @@ def runs() -> dict[str, Run]:
     """The runs of the page's forms; no model is opened."""
     state: AppState = open_state(["simcse"], ())
     with gr.Blocks():
-        pair, pairs = similarity_tab(state)
-        words = tokens_tab(state)
-        changes, disagreements, xray = probe_tab(state)
         bar = corpus_bar(state, visitor_key())
+        pair, pairs = similarity_tab(state, bar)
+        words = tokens_tab(state)
+        changes, disagreements, xray = probe_tab(state, bar)
         return {
             "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
             "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, bar).run,
@@ -132,9 +132,9 @@ def runs() -> dict[str, Run]:
         ("xray", ["a", "", []], 1),
         ("xray", ["a", "b", [0]], 2),
         ("xray", ["a", "b", "1"], 2),
-        ("disagreements", ["elsewhere", ""], 0),
-        ("disagreements", ["lines", "a"], 1),
-        ("disagreements", ["lines", "a\nb\nc"], 1),
+        ("disagreements", ["elsewhere", "", "demo", ""], 0),
+        ("disagreements", ["lines", "a", "demo", ""], 1),
+        ("disagreements", ["lines", "a\nb\nc", "demo", ""], 1),
         ("map", ["elsewhere", 100, 3, 0, "", 0, "demo", ""], 0),
         ("map", ["corpus", 99, 3, 0, "", 0, "demo", ""], 1),
         ("map", ["pairs", 100, 101, 0, "", 0, "demo", ""], 2),

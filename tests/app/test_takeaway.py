@@ -300,10 +300,15 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
     given = {
         "similarity": {"s1": HOSTILE, "s2": "the cat is sad"}, "words": {"s1": "the dog", "s2": "a 'cat'"},
         "pairs": {"lines": "the dog\nthe cat\n\"a man\""},
-        "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.5},
+        "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.5, "key": ""},
         "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5}, "changes": {"sentence": "the dog is happy."},
-        "map": {"source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "groups": 4, "seed": 3},
-        "disagreements": {"source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun"},
+        "map": {
+            "source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "most": 100, "seed": 3,
+            "groups": 4, "corpus": "demo", "key": "",
+        },
+        "disagreements": {
+            "source": "lines", "lines": "a | b\nthe dog | a cat\nrain | sun", "corpus": "demo", "key": "",
+        },
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
     }  # fmt: skip

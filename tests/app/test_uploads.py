@@ -17,6 +17,7 @@ from conftest import ROOT
 
 from cse.app.page import launch_options
 from cse.app.server.hosts import Names
+from cse.app.validation import MAX_FILE_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +91,8 @@ def test_what_is_no_upload_is_one_line(url, capfd) -> None:
     kind = {"content-type": "multipart/form-data; boundary=b"}
     assert httpx.post(f"{url}/upload", files=two).text.startswith("Too many files")
     assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind).status_code == 400
-    large = upload(url, b"x" * (5 * 2**20 + 1))
-    assert (large.status_code, large.text) == (413, "The request has more than 5,242,880 bytes; send less.")
+    large = upload(url, b"x" * (MAX_FILE_BYTES + 1))
+    assert (large.status_code, large.text) == (413, f"The request has more than {MAX_FILE_BYTES:,} bytes; send less.")
     told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=2)  # Gradio would wait for such an upload
     assert told.text == 'data: {"msg": "done"}\n\n'
     assert capfd.readouterr().err == ""
@@ -145,7 +146,7 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
 
     first = send("10.0.0.1", 2_000)
     assert [answer.status_code for answer in (first, send("10.0.0.1", 900), send("10.0.0.2", 1_900))] == [200, 429, 503]
-    line = "The other uploads of your address leave no room; index them, or try later."
+    line = "The other uploads of your address leave no room; use them, or try later."
     assert send("10.0.0.1", 900).text == line
     Path(first.json()[0]).unlink()  # as who indexes it does
     assert send("10.0.0.1", 2_000).status_code == 200

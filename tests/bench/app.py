@@ -90,7 +90,7 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
 
     def draw() -> None:
         try:
-            call(url, "map", ["corpus", "", POINTS, time.time_ns() % 2**32])  # a map that is not kept yet
+            call(url, "map", new_map())
         finally:
             drawing.set()
 
@@ -105,6 +105,11 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
         loads.append(Load.of("one visitor beside a map", list(_until(url, lambda begun: drawing.is_set()))))
         map_job.result()
     return loads
+
+
+def new_map() -> list[object]:
+    """The values of a map of the demo corpus that is not kept yet."""
+    return ["corpus", "", POINTS, time.time_ns() % 2**32, 12, "demo", ""]
 
 
 def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None, *, leave: bool = False) -> str:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from tests.bench.app import CALL_LIMIT, POINTS, Load, call
+from tests.bench.app import CALL_LIMIT, Load, call, new_map
 from tests.bench.machine import processor_seconds, resident_memory
 
 MIX = {  # how often each is asked for
@@ -116,7 +116,7 @@ def visit(url: str, chance: random.Random, found: Mixed, over: threading.Event) 
 def draw(url: str, found: Mixed, over: threading.Event) -> None:
     """Maps of the whole demo corpus, one after the other, none of which was drawn before."""
     while not over.is_set():
-        timed(MAPS, found, lambda: call(url, "map", ["corpus", "", POINTS, time.time_ns() % 2**32]))
+        timed(MAPS, found, lambda: call(url, "map", new_map()))
 
 
 def timed(kind: str, found: Mixed, work: Callable[[], object]) -> None:
@@ -134,10 +134,10 @@ def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
     """One call of a kind. Raises what goes wrong, and ValueError where a wrong call is answered."""
     first, second = (text(chance) for _ in range(2))
     values: dict[str, list[object]] = {
-        "similarity": [first, second], "words": [first, second], "search": [first, 5, "demo", 0.0],
+        "similarity": [first, second], "words": [first, second], "search": [first, 5, "demo", 0.0, ""],
         "tokens": [first, 5, 1.0], "pairs": ["\n".join((first, second, text(chance), text(chance)))],
         "changes": [first], "xray": [first, second, []], "template": [first, '"[X]" is [MASK] .', 5],
-        "disagreements": ["graded", ""], "models": [], "results": ["sts"], "ledger": [],
+        "disagreements": ["graded", "", "demo", ""], "models": [], "results": ["sts"], "ledger": [],
     }  # fmt: skip
     if kind == "refused":
         refused(url, visitor)

@@ -8,7 +8,6 @@ import pytest
 from app_models import GOOD, serving, write_model
 
 from tests.bench import app as app_load
-from tests.bench import app_mix
 from tests.bench.app import Load, call, measure
 from tests.bench.app_mix import Mixed, bear, timed, to_json
 from tests.bench.app_texts import measure_uploads
@@ -26,8 +25,7 @@ def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:
 
 
 def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_path, bert_folder, monkeypatch):
-    for module in (app_load, app_mix):
-        monkeypatch.setattr(module, "POINTS", 120)
+    monkeypatch.setattr(app_load, "POINTS", 120)
     folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
     with serving(folders) as address:
         url = address.rstrip("/")

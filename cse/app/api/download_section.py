@@ -87,7 +87,8 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     read = given.get("corpus") if given.get("source", "corpus") == "corpus" else None  # None: no corpus is read
     key = inputs.get("key") if read == OWN_KEY else None
     answer = answers[endpoint](**given)
-    given.pop("key", None)  # a secret, which the file does not tell
+    if "key" in given:
+        given["key"] = ""  # a secret, which the file does not tell
     if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
         *_, answer = answer
     if endpoint in UNUSED:
