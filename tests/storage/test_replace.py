@@ -43,7 +43,7 @@ def content():
     return json.loads((folder / "manifest.json").read_text())["say"] if folder.exists() else "nothing"
 
 def text(say):
-    return json.dumps({"format": "cse-index", "say": say})
+    return json.dumps({"format": "cse-index", "factory": "Flat", "corpus_sha256": "", "say": say})
 
 def killed(number):
     child = os.fork()
