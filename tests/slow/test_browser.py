@@ -300,6 +300,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
         for name in TABS:
             open_tab(page, name)  # and not in a menu of those that do not fit
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+        open_tab(page, "Results")
         table = page.locator("#results .cse-scroll").first
         assert table.evaluate("box => box.scrollWidth > box.clientWidth")  # the figures scroll in their own box
 

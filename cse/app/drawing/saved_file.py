@@ -19,7 +19,7 @@ NUMBERS = itertools.count(1)  # makes two equal files differ, since the page wat
 
 def saved_file() -> gr.HTML:
     """Return the component; a value of `file_value` saves or shows a text."""
-    return gr.HTML({}, html_template=TEMPLATE, js_on_load=script("takeaway"))
+    return gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
 
 
 def file_value(name: str, kind: str, text: str, lacking: Sequence[str] = ()) -> dict[str, Any]:
