@@ -31,7 +31,8 @@ def paste(page, texts):
     page.get_by_role("button", name="Paste").click()
     page.get_by_label("Lines, one text each").fill("\n".join(texts))
     page.get_by_role("button", name="Use these texts").click()
-    expect(page.locator("#corpus-status")).to_contain_text("All models have encoded them")
+    expect(page.get_by_label("Corpus")).to_have_value(f"Pasted ({len(texts)})")
+    expect(page.locator("#corpus-status")).to_have_text("")
 
 
 def test_near_duplicates_follow_the_slider_and_are_taken_away(browser, url):

@@ -17,7 +17,8 @@ NEEDS_BROWSER = [
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
 ]
-TABS = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results", "Train")
+TAKEN_AWAY = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")  # tabs with "Take it away"
+TABS = (*TAKEN_AWAY, "Near-duplicates", "Choose for my data", "Train")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
