@@ -224,7 +224,8 @@ def clusters_tab(
     for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
         happened(guarded(handler), asked, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)
     # In the queue, whose answers come in order: a map that is done already does not come after the cleared canvas.
-    for changed in (source.input, bar.corpus.input, *(step.success for step in bar.steps)):
+    # A dropdown's `input` comes, too, when it loses the focus unchanged.
+    for changed in (source.input, bar.corpus.select, *(step.success for step in bar.steps)):
         changed(requests.clear, None, [output, pin, number], show_progress="hidden", **HIDDEN)
     return Linked(("source", "most", "groups", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))
 
