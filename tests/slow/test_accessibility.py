@@ -155,6 +155,8 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
                 page.locator("#maps .cse-small").nth(3).wait_for()
             page.keyboard.press("Shift")  # whoever uses keys sees where they are
             found += page.evaluate(RINGS)
+            if tab == "Search":
+                page.get_by_role("button", name="Close", exact=True).click()
         assert len(found) > 200
         for ring in found:
             assert ring["line"] == "solid 2px", ring
