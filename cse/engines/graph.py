@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
 from cse.backbones.stored_backbone import WORDS
-from cse.methods.method import Head, Pooling
+from cse.methods.method import LAYERS, Head, Pooling
 
 if TYPE_CHECKING:
     from cse.backbones.stored_backbone import StoredBackbone
@@ -74,10 +75,9 @@ def vectors_graph(
     if pooling is Pooling.TOKEN:
         found = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
     else:
-        second = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}.get(pooling)
-        last = states[-1]
-        both = last if second is None else op.multiply(op.add(states[second], last), _constant(np.float32(0.5)))
-        found = _mean(both, mask)
+        layers = LAYERS[pooling]
+        total = reduce(op.add, (states[layer] for layer in layers))
+        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), mask)
     return Model([found], [ids, positions, mask, at], "vectors")
 
 

@@ -18,13 +18,13 @@ from cse.engines.cutoff import zero_cut
 from cse.engines.heads import INIT_STD
 from cse.engines.last_block import FUSED, can_read_at
 from cse.engines.row_groups import FORWARD_COST, row_groups
-from cse.methods.method import Method, Pooling
+from cse.methods.method import LAYERS, Method, Pooling
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
 
-SECOND_LAYER = {Pooling.FIRST_LAST: 0, Pooling.LAST_TWO: -2}  # averaged with the last; 0 is the embedding layer
+LAST = LAYERS[Pooling.MEAN]  # the last layer alone
 
 
 class Tokens(NamedTuple):
@@ -90,7 +90,7 @@ class PromptedBackbone(nn.Module):
             mlm_head(self.model)  # raises if there is none
             tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
-        states, mask = self._run(rows, layer=SECOND_LAYER.get(pooling))
+        states, mask = self._run(rows, layers=LAYERS[pooling])
         return _mean(torch.stack(states).mean(0), mask)
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
@@ -124,12 +124,12 @@ class PromptedBackbone(nn.Module):
         """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
         if self.reads_at and self.model.config._attn_implementation == FUSED:
-            return self._run(rows, read_at=pool_at)[0][-1][:, 0].float()
+            return self._run(rows, read_at=pool_at)[0][0][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 
     def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
         """Return (B, L, d) last hidden states of rows padded to the longest."""
-        return self._run(rows)[0][-1]
+        return self._run(rows)[0][0]
 
     def _embed(self, tokens: Tokens) -> torch.Tensor:
         embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
@@ -138,11 +138,11 @@ class PromptedBackbone(nn.Module):
         return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
     def _run(
-        self, rows: Sequence[Row], layer: int | None = None, **read_at: torch.Tensor
+        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """Return the last hidden states (B, L, d), preceded by those of `layer` if given, and the mask (B, L).
+        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and the mask (B, L).
 
-        With `read_at` (B,) the last ones are (B, 1, d), of these tokens (`cse.engines.last_block`).
+        With `read_at` (B,) those of the last layer are (B, 1, d), of these tokens (`cse.engines.last_block`).
         """
         if self._may_learn():
             self.forget_biases()
@@ -153,9 +153,10 @@ class PromptedBackbone(nn.Module):
             inputs["past_key_values"] = prefix_cache(self.model, prefix)
             inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(prefix.shape[:2]), tokens.mask], 1)
         with zero_cut(self.model.base_model.embeddings, rows):
-            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layer is not None, **read_at}
+            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layers != LAST, **read_at}
             output = self.model.base_model(**inputs)
-        return [*(() if layer is None else (output.hidden_states[layer],)), output.last_hidden_state], tokens.mask
+        last = output.last_hidden_state
+        return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.mask
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """Return the rows as tensors, padded to the longest."""

@@ -1,6 +1,6 @@
 """The catalogue: the papers' methods, their supervised forms and variants, and the poolings of a backbone.
 
-To add a method, add an entry to `METHODS`, and its rows to `cse.methods.presets.PUBLISHED`.
+To add a method, add an entry to `METHODS`, and its rows to `cse.methods.presets.PUBLISHED` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -24,21 +24,29 @@ from cse.methods.templates import (
 
 SIMCSE = Method(
     "simcse", Reading(PLAIN), ((PLAIN,),), "the same sentence twice; dropout is the only difference",
-    "Gao, Yao and Chen 2021 (EMNLP)",
+    "Gao, Yao and Chen 2021 (EMNLP)", title="SimCSE", arxiv="2104.08821",
 )  # fmt: skip
 PROMPTBERT = Method(
     "promptbert", Reading(MEANS_OF, When.TRAINING), ((MEANS,),),
     "two templates read at [MASK], their bias subtracted in training", "Jiang et al. 2022 (EMNLP)",
+    title="PromptBERT", arxiv="2201.04337",
 )  # fmt: skip
 DCPCSE = Method(
     "dcpcse", Reading(PLAIN, frozen=True, prefix=16), ((PLAIN,),),
     "frozen backbone; keys and values learned in front of every layer",
-    "Jiang, Zhang and Wang 2022 (Findings of EMNLP)",
+    "Jiang, Zhang and Wang 2022 (Findings of EMNLP)", title="DCPCSE", arxiv="2203.06875",
 )  # fmt: skip
 CONPVP = Method(
     "conpvp", Reading(CONTINUOUS, When.TRAINING, specials_in_bias=False), (POSITIVE, NEGATIVE),
     "a continuous prompt against positive and negative prototypes", "Zeng et al. 2022 (Findings of EMNLP)",
+    title="ConPVP", arxiv="2211.03348",
 )  # fmt: skip
+
+
+def _variant(method: Method, name: str, **differences: Any) -> Method:
+    """Return a method's form under another name, without a title of its own."""
+    return method.replaced(name=name, title="", **differences)
+
 
 METHODS = {
     method.name: method
@@ -50,34 +58,38 @@ METHODS = {
         Method(
             "optiprompt", Reading(OPTI, head=Head.TRANSFORM, frozen=True), ((OPTI,),),
             "frozen backbone; the template's own words become learned vectors", "PromptBERT, section 4.3",
+            title="OptiPrompt", arxiv=PROMPTBERT.arxiv,
         ),
         Method(
             "scpcse", Reading(SHALLOW, frozen=True), ((SHALLOW,),),
             "frozen backbone; learned input vectors only, DCPCSE made shallow", "DCPCSE, section 3.3 and appendix A",
+            title="SCPCSE", arxiv=DCPCSE.arxiv,
         ),
         replace(
             SIMCSE, name="esimcse", repetition=0.32, queue=160, citation="Wu et al. 2022 (COLING)",
-            summary="SimCSE with repeated word pieces and a queue of momentum negatives",
+            summary="SimCSE with repeated word pieces and a queue of momentum negatives", title="ESimCSE",
+            arxiv="2109.04380",
         ),
         Method(
             "consert", Reading(PLAIN, head_when=When.NEVER, pooling=Pooling.LAST_TWO), ((PLAIN,),),
             "mean pooling; dimensions cut off against positions shuffled, no dropout", "Yan et al. 2021 (ACL)",
             training_pooling=Pooling.MEAN, cutoff=0.2, shuffled=True, contrast=Contrast.NT_XENT, loss_weight=0.15,
+            title="ConSERT", arxiv="2105.11741",
         ),
-        CONPVP.replaced(name="conpvp-manual", template=MANUAL, summary="ConPVP with a manual anchor (Table 4)"),
-        PROMPTBERT.replaced(
-            name="promptbert-same", further=((MEANS_OF,),), denoise=When.NEVER,
+        _variant(CONPVP, "conpvp-manual", template=MANUAL, summary="ConPVP with a manual anchor (Table 4)"),
+        _variant(
+            PROMPTBERT, "promptbert-same", further=((MEANS_OF,),), denoise=When.NEVER,
             summary="PromptBERT with one template, dropout differs (Table 8)",
         ),
-        PROMPTBERT.replaced(
-            name="promptbert-no-denoising", denoise=When.NEVER,
+        _variant(
+            PROMPTBERT, "promptbert-no-denoising", denoise=When.NEVER,
             summary="PromptBERT with two templates, not denoised (Table 8)",
         ),
-        replace(DCPCSE, name="dcpcse-mlm", summary="DCPCSE with the masked-LM term (Table 2)"),
-        replace(DCPCSE, name="dcpcse-no-mlm", summary="DCPCSE without the masked-LM term (Table 2)"),
-        replace(CONPVP, name="conpvp-no-negative", further=(POSITIVE,), summary="ConPVP without c- (Table 4)"),
-        CONPVP.replaced(
-            name="conpvp-no-prototypes", further=((CONTINUOUS,),), denoise=When.NEVER,
+        _variant(DCPCSE, "dcpcse-mlm", summary="DCPCSE with the masked-LM term (Table 2)"),
+        _variant(DCPCSE, "dcpcse-no-mlm", summary="DCPCSE without the masked-LM term (Table 2)"),
+        _variant(CONPVP, "conpvp-no-negative", further=(POSITIVE,), summary="ConPVP without c- (Table 4)"),
+        _variant(
+            CONPVP, "conpvp-no-prototypes", further=((CONTINUOUS,),), denoise=When.NEVER,
             summary="ConPVP without c+ and c-: the continuous prompt twice (Table 4)",
         ),
     )

@@ -40,6 +40,8 @@ class Pooling(str, Enum):
 
 
 POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
+# Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
+LAYERS = {Pooling.MEAN: (-1,), Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
 
 
 class Head(str, Enum):
@@ -96,6 +98,7 @@ class Method:
     largest share of its tokens that view 2 repeats, `shuffled` permutes the positions of view 2
     (`cse.training.augmentation`); `queue` is the number of additional negatives from a momentum encoder
     (`cse.training.momentum`), `training_pooling` replaces the reading's. `roberta_head` replaces its head on RoBERTa.
+    `title` is the name as its paper writes it, empty for a variant; `arxiv` the paper's number on arXiv.
     """
 
     name: str
@@ -114,6 +117,8 @@ class Method:
     contrast: Contrast = Contrast.INFO_NCE
     loss_weight: float = 1.0
     roberta_head: Head | None = field(default=None, compare=False)
+    title: str = field(default="", compare=False)
+    arxiv: str = field(default="", compare=False)
 
     @property
     def views(self) -> tuple[View, ...]:

@@ -81,7 +81,7 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
 
 BUNDLED_ROW = "bert-small"
 SHARED = "SimCSE's released scripts"  # of the defaults of TrainConfig
-SOURCES = {  # of the published rows; those of `BUNDLED_ROW` are this project's
+SOURCES = {  # where a paper gives its rows; those of `BUNDLED_ROW` are this project's
     "simcse": SHARED, "esimcse": "ESimCSE's released scripts", "consert": "ConSERT's released script",
     "promptbert": "PromptBERT, appendix A", "optiprompt": "PromptBERT, appendix A", "dcpcse": "DCPCSE, Table 4",
     "scpcse": "DCPCSE, appendix A", "conpvp": "ConPVP, Table 2",
@@ -103,7 +103,9 @@ def source_of(name: str, backbone: str, setting: str) -> str:
     """Return where the value of a setting comes from that `preset` gives a method on a backbone's row."""
     if setting not in PUBLISHED.get((name, False, backbone), {}):
         return SHARED
-    return "chosen by this project on STS-B dev" if backbone == BUNDLED_ROW else SOURCES[name]
+    return (
+        "chosen by this project on STS-B dev" if backbone == BUNDLED_ROW else SOURCES.get(name, METHODS[name].citation)
+    )
 
 
 def backbone_key(model_type: str, hidden: int) -> str:

@@ -14,6 +14,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
 from cse.app.scoreboard.scores import TITLES, opened_by
 from cse.app.scoreboard.speed import UNKNOWN, in_words
+from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location
 
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 WIDTH = 30.0  # rem of a model's line
 MILLION = 1e6
-PAPERS = {  # arXiv ids
-    "simcse": "2104.08821", "promptbert": "2201.04337", "optiprompt": "2201.04337", "dcpcse": "2203.06875",
-    "scpcse": "2203.06875", "conpvp": "2211.03348", "esimcse": "2109.04380", "consert": "2105.11741",
-}  # fmt: skip
 
 
 class Description(TypedDict):
@@ -104,7 +101,7 @@ def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> s
 
 def details(found: Description) -> dict[str, str]:
     """Return the content of an opened cell, as HTML by heading."""
-    paper = PAPERS.get(found["method"])
+    paper = METHODS[found["method"]].arxiv if found["method"] in METHODS else ""
     cited = html.escape(found["citation"])
     link = f'<a href="https://arxiv.org/abs/{paper}" target="_blank" rel="noopener">{cited}</a>' if paper else cited
     learned = f"{found['megabytes']:g} MB trained, " if found["learned"] and found["megabytes"] else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cse.app import validation
 from cse.app.models.models import Column, Failure, free_name
 from cse.app.models.state import AppState
+from cse.methods.catalogue import METHODS
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
@@ -22,10 +23,7 @@ MEASURES = {  # name and unit of each score
     "alignment": ("alignment", "squared distance"), "uniformity": ("uniformity", "logarithm"),
     "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
 }  # fmt: skip
-TITLES = {  # names as the papers write them
-    "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP", "esimcse": "ESimCSE",
-    "consert": "ConSERT", "optiprompt": "OptiPrompt", "scpcse": "SCPCSE",
-}  # fmt: skip
+TITLES = {name: method.title for name, method in METHODS.items() if method.title}
 SIZES = ("pairs", "queries", "documents")
 Names = dict[str, str]  # the page's name of the model of each label
 
