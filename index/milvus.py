@@ -102,6 +102,18 @@ class MilvusIndex:
         return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
 
     @classmethod
+    def manifest_at(cls, place: str) -> Manifest:
+        """The manifest of the index at `place`. Raises IndexFolderError if there is none, ValueError for an address."""
+        address = server.parse_address(place)
+        return building.read_marked(server.connect(address), address)[1]
+
+    @classmethod
+    def holds_index(cls, place: str) -> bool:
+        """True if an index is at `place`. Raises ValueError if it is a collection of another program."""
+        address = server.parse_address(place)
+        return building.holds_index(server.connect(address), address)
+
+    @classmethod
     @contextmanager
     def temporary(cls, batches: Iterable[Batch], place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
         """Build an index that is deleted when the block ends.

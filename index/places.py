@@ -1,10 +1,12 @@
-"""Places of an index: a folder, or the address of a Milvus collection; both have the same interface."""
+"""Places of an index: a folder, or the address of a store such as a Milvus collection, with one interface for all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from index.folder import INDEX
 from index.manifest import BuildSettings, Manifest, read_manifest
@@ -12,30 +14,22 @@ from index.manifest import BuildSettings, Manifest, read_manifest
 if TYPE_CHECKING:
     import numpy as np
 
-    from index.milvus import MilvusIndex
-    from index.store import VectorIndex
+    from index.protocol import Index, Store
 
-    Index = VectorIndex | MilvusIndex
     Batches = Iterable[tuple[list[str], np.ndarray]]
 
-SCHEME = "milvus://"
+STORES = {"milvus": ("index.milvus", "MilvusIndex")}  # scheme of the addresses -> module and class (`index.protocol`)
 Place = Path | str
 
 
 def place_of(text: str) -> Place:
-    """The place that a user's `text` names: a Milvus address unchanged, a folder as a path."""
-    return text if text.startswith(SCHEME) else Path(text)
+    """The place that a user's `text` names: the address of a store unchanged, a folder as a path."""
+    return text if text.partition("://")[0] in STORES and "://" in text else Path(text)
 
 
 def manifest_at(place: Place) -> Manifest:
     """The manifest of an index. Raises IndexFolderError if there is none, ValueError for a bad address."""
-    if isinstance(place, Path):
-        return read_manifest(place)
-    from index.milvus_building import read_marked
-    from index.milvus_server import connect, parse_address
-
-    address = parse_address(place)
-    return read_marked(connect(address), address)[1]
+    return read_manifest(place) if isinstance(place, Path) else store_of(place).manifest_at(place)
 
 
 def open_at(
@@ -46,25 +40,21 @@ def open_at(
     device: str = "auto",
     verify: bool = False,
 ) -> Index:
-    """Open the index at `place` with `VectorIndex.load` or `MilvusIndex.load`."""
+    """Open the index at `place` with the `load` of `VectorIndex` or of its store."""
     if isinstance(place, Path):
         from index.store import VectorIndex
 
         return VectorIndex.load(place, fingerprint, model=model, device=device, verify=verify)
-    from index.milvus import MilvusIndex
-
-    return MilvusIndex.load(place, fingerprint, model=model)
+    return store_of(place).load(place, fingerprint, model=model)
 
 
 def build_at(batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None]) -> Index:
-    """Build the index of all `batches` at `place` with `VectorIndex.build` or `MilvusIndex.build`."""
+    """Build the index of all `batches` at `place` with the `build` of `VectorIndex` or of its store."""
     if isinstance(place, Path):
         from index.store import VectorIndex
 
         return VectorIndex.build(batches, place, settings=settings, report=report)
-    from index.milvus import MilvusIndex
-
-    return MilvusIndex.build(batches, place, settings=settings, report=report)
+    return store_of(place).build(batches, place, settings=settings, report=report)
 
 
 def holds_index(place: Place) -> bool:
@@ -75,8 +65,25 @@ def holds_index(place: Place) -> bool:
     if isinstance(place, Path):
         INDEX.check_replaceable(place)
         return place.exists() and any(place.iterdir())
-    from index import milvus_building
-    from index.milvus_server import connect, parse_address
+    return store_of(place).holds_index(place)
 
-    address = parse_address(place)
-    return milvus_building.holds_index(connect(address), address)
+
+def check_free(place: str) -> None:
+    """Raise ValueError if something is at an address, or it is bad."""
+    if store_of(place).holds_index(place):
+        raise ValueError(f"{place}: holds an index already; give a new name, which will be deleted again")
+
+
+def temporary_at(batches: Batches, place: str, settings: BuildSettings) -> AbstractContextManager[Index]:
+    """Build an index at an address for the length of a block. Raises ValueError if something is there already."""
+    return store_of(place).temporary(batches, place, settings=settings)
+
+
+def store_of(place: str) -> type[Store]:
+    """The class of the store that an address names. Raises ValueError for an address without a known scheme."""
+    scheme = place.partition("://")[0]
+    if scheme not in STORES:
+        known = " or ".join(f"{each}://" for each in STORES)
+        raise ValueError(f"{place!r} is not the address of a store, which begins with {known}")
+    module, name = STORES[scheme]
+    return cast("type[Store]", getattr(import_module(module), name))

@@ -108,7 +108,7 @@ def main(
     if store is not None and (smooth or expand):
         raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
     if store is not None:
-        from index.milvus_building import check_free
+        from index.places import check_free
 
         check_free(store)
     if str(data) == "hub" and not data.exists():
@@ -183,9 +183,9 @@ def _index_search(
 
     batches = [([str(row) for row in range(len(corpus))], corpus)]
     if store is not None:
-        from index.milvus import MilvusIndex
+        from index.places import temporary_at
 
-        with MilvusIndex.temporary(batches, store, settings=BuildSettings()) as index:
+        with temporary_at(batches, store, BuildSettings()) as index:
             return index.search(queries, k)[1]
     with tempfile.TemporaryDirectory() as folder:
         built = VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings(smooth=smooth))

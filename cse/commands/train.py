@@ -26,6 +26,7 @@ from cse.commands.options import option
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
+from cse.text.sources import TABLES
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -57,7 +58,7 @@ def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
 
 @_with_settings
 def main(
-    data: Annotated[str, option("Text file (.gz, .xz too), .csv .tsv .jsonl .parquet, or a hub id.", panel=DATA)],
+    data: Annotated[str, option(f"Text file (.gz, .xz too), {' '.join(TABLES)}, or a hub id.", panel=DATA)],
     output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
     method: Annotated[
         str | None,

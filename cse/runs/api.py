@@ -61,7 +61,7 @@ def train(
         method: simcse, promptbert, dcpcse, conpvp or another of `cse.methods.catalogue.METHODS`, with its citation;
             None takes the recipe's.
         data: Texts, such as a list; for supervised training tuples (premise, entailed) or (premise, entailed,
-            contradicted). Or a `datasets.Dataset`, a path (text, .gz, .xz, .csv, .tsv, .jsonl, .parquet) or a hub id.
+            contradicted). Or a `datasets.Dataset`, a path (of text or a table, .gz and .xz too) or a hub id.
             At least two examples. Texts in memory are copied.
         output: The checkpoint folder to write. An unfinished run is in the folder `output` + ".partial".
         backbone: Folder or hub id of a masked language model; default: the recipe's or the bundled one.

@@ -26,7 +26,7 @@ Pair = tuple[float, str, str]
 def sentences(source: str | Path, column: str | None = None) -> Iterator[str]:
     """Yield the non-empty sentences of a file or hub id, stripped.
 
-    Text files give their lines; tables (.csv .tsv .json .jsonl .parquet) and hub ids the named `column`.
+    Text files give their lines; tables (`TABLES`) and hub ids the named `column`.
     """
     for row in examples(source, column):
         yield row[0]
@@ -43,7 +43,7 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
     if isinstance(found, TextFile):
         if supervised:
             raise ValueError(
-                f"{source}: supervised training needs two or three columns; give .tsv, .csv, .jsonl or .parquet"
+                f"{source}: supervised training needs two or three columns; give one of {', '.join(TABLES)}"
             )
         if column is not None:
             raise ValueError(f"{source}: a text file has no column {column!r}; leave out `column` or give a table")

@@ -6,20 +6,39 @@ hub ids through `datasets`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cse.storage import hub
 from cse.storage.writing import check_regular
 from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
-from cse.text.parquet import parquet_rows
+from cse.text.parquet import parquet_rows, unpacked_bytes
 from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered
 
 JSON, PARQUET = ".json", ".parquet"
-TABLES = (*DELIMITED, JSON_LINES, JSON, PARQUET)
+
+
+class Reader(NamedTuple):
+    """A file format: `rows` yields the rows of a file, each a dictionary of cells by column.
+
+    `unpacked` returns the size in bytes of a compressed file's content, which bounds what a visitor may upload.
+    """
+
+    rows: Callable[[Path], Iterator[dict[str, Any]]]
+    unpacked: Callable[[Path], int] | None = None
+
+
+def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a .json file. Raises what `datasets` raises for a file that cannot be read."""
+    return _streamed("json", {"data_files": str(path)})
+
+
+# Formats that are not text, by suffix; .csv, .tsv and .jsonl are read line by line.
+READERS = {JSON: Reader(json_rows), PARQUET: Reader(parquet_rows, unpacked_bytes)}
+TABLES = (*DELIMITED, JSON_LINES, *READERS)
 
 
 @dataclass(frozen=True)
@@ -51,9 +70,7 @@ class Table:
             raise ValueError(f"{self.name}: holds NUL bytes; give a text table, not a binary file")
         if not path.stat().st_size:
             return [], iter(())
-        return _columns(
-            self.name, parquet_rows(path) if self.suffix == PARQUET else _streamed("json", {"data_files": self.name})
-        )
+        return _columns(self.name, READERS[self.suffix].rows(path))
 
     def numbered_rows(self) -> tuple[list[str], Rows]:
         """Return the column numbers from "1" and the rows of a .csv or .tsv without a header. Raises ValueError."""

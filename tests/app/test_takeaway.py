@@ -1,18 +1,24 @@
 """What is taken away: every form holds the whole answer, is safe to open, and its code repeats it."""
 
 import csv
+import inspect
 import io
 import json
 import re
 import subprocess
 import sys
 
+import gradio as gr
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
 from cse.app.api.download import Taken, as_csv, as_json, curl_code, python_code, stem
+from cse.app.api.download_section import Take
+from cse.app.api.endpoints import add_endpoints
 from cse.app.api.tidy import TABLES
 from cse.app.models.corpora import Corpus
+from cse.app.models.state import open_state
+from cse.app.page import page
 from cse.text.spreadsheet import guard
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
@@ -290,11 +296,22 @@ def shell_answer(code: str) -> object:
     return json.loads(done.stdout.rpartition("data: ")[2])[0]
 
 
+def test_every_table_is_a_result_of_a_tab_with_the_inputs_that_its_endpoint_needs(monkeypatch) -> None:
+    offered: list[Take] = []
+    monkeypatch.setattr("cse.app.page.take_section", lambda state, answers, takes: offered.extend(takes))
+    state = open_state(["promptbert"], [])
+    page(state)
+    with gr.Blocks():
+        known = {name: inspect.signature(answer).parameters for name, answer in add_endpoints(state).items()}
+    assert {take.endpoint for take in offered} == TABLES.keys()
+    for take in offered:
+        needed = {name for name, each in known[take.endpoint].items() if each.default is each.empty}
+        assert needed <= take.inputs.keys(), take.label
+
+
 def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_folder) -> None:
     """Both forms, run against the app: what they print is the answer that was taken away."""
     from gradio_client import Client
-
-    from cse.app.api.download_section import PARTS
 
     folders = write_models(tmp_path_factory.mktemp("taken"), bert_folder)
     given = {
@@ -312,7 +329,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
     }  # fmt: skip
-    assert {row[2] for tab in PARTS.values() for row in tab} | {"results", "ledger"} == given.keys() == TABLES.keys()
+    assert given.keys() == TABLES.keys()
     root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
     with serving([str(folder) for folder in (*folders[: len(GOOD)], folders[-1])], root=root) as url:
         shown = Client(url, verbose=False)

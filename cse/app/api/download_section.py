@@ -25,32 +25,6 @@ if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
 UNUSED = ("results", "ledger")  # endpoints without models
-# Of each tab: the index of a part, the result's label, its endpoint, and the endpoint's inputs in the part's order.
-PARTS: dict[str, tuple[tuple[int, str, str, tuple[str, ...]], ...]] = {
-    "similarity": (
-        (0, "The pair", "similarity", ("s1", "s2")),
-        (0, "Its words", "words", ("s1", "s2")),
-        (1, "All pairs of the list", "pairs", ("lines",)),
-    ),
-    "search": ((0, "The sentences found", "search", ("query", "k", "threshold", "corpus", "key")),),
-    "tokens": (
-        (0, "The tokens", "tokens", ("sentence", "k", "share")),
-        (1, "The template lab", "template", ("template", "sentence")),
-    ),
-    "train": (),
-    "clusters": ((0, "The maps", "map", ("source", "most", "groups", "seed", "pin", "number", "corpus", "key")),),
-    "probe": (
-        (0, "What the changes move", "changes", ("sentence",)),
-        (1, "The disagreements", "disagreements", ("source", "lines", "corpus", "key")),
-        (2, "The X-ray", "xray", ("s1", "s2", "off")),
-    ),
-}
-# Selectors of the elements that show the results.
-PICTURES = {
-    "similarity": "#similarity", "words": "#words", "pairs": "#all-pairs table", "search": "#hits", "tokens": "#tokens",
-    "template": "#template-lab", "map": "#maps .cse-frame", "changes": "#changes", "disagreements": "#disagreements",
-    "xray": "#xray",
-}  # fmt: skip
 BOARD = ".cse-board:has(#results-%s)"
 Answers = Mapping[str, Callable[..., Any]]
 
@@ -74,8 +48,9 @@ def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take
         scored = [Take(board.task.title, "results", {"task": name}, BOARD % name) for name, board in boards.items()]
         return [*scored, Take("Reproduction ledger", "ledger", {}, BOARD % "ledger")] if scored else []
     return [
-        Take(label, endpoint, dict(zip(names, contents[part].run.inputs)), PICTURES[endpoint])  # noqa: B905
-        for part, label, endpoint, names in PARTS.get(tab, ())
+        Take(each.label, each.endpoint, dict(zip(each.inputs, part.run.inputs)), each.picture)  # noqa: B905
+        for part in contents
+        for each in part.results
     ]
 
 

@@ -38,11 +38,23 @@ BACK = "window.addEventListener('popstate', () => trigger('select', {}));"
 COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
 
 
+class Result(NamedTuple):
+    """A result of a tab that can be downloaded: its label and its endpoint.
+
+    `inputs` are the endpoint's, in the order of the part's. `picture` is the selector of the element that shows it.
+    """
+
+    label: str
+    endpoint: str
+    inputs: tuple[str, ...]
+    picture: str
+
+
 class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
     They are also written when one of the `examples` is filled in. `quiet` triggers replace the address without a
-    history entry.
+    history entry. `results` are those of the part that can be downloaded.
     """
 
     names: Sequence[str]
@@ -51,6 +63,7 @@ class Linked(NamedTuple):
     lane: Mapping[str, Any] = PRIVATE
     quiet: Sequence[Any] = ()
     examples: Any = None
+    results: Sequence[Result] = ()
 
     def named(self) -> list[gr.components.Component]:
         """Return the inputs that have a name."""

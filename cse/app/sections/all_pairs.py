@@ -13,7 +13,7 @@ from cse.app import validation
 from cse.app.drawing.components import heading, script, submit
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, plain
 from cse.app.models.state import AppState
@@ -113,4 +113,5 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     submitted, switched = (button.click, box.submit), [switch.input for switch in switches]
     private(submitted, run)
     gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser
-    return Linked(("list", "model", "minus", "value"), run, (*submitted, *switched))
+    table = Result("All pairs of the list", "pairs", ("lines",), "#all-pairs table")
+    return Linked(("list", "model", "minus", "value"), run, (*submitted, *switched), results=[table])

@@ -16,7 +16,7 @@ from cse.app.corpus.chosen import ChosenCorpus, DemoCorpus, chosen_corpus
 from cse.app.drawing.canvas import canvas, canvas_value
 from cse.app.drawing.components import script, submit
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, PROGRESS, QUICK, Newest, guarded, one_line_errors, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO, DEMO_KEY
 from cse.app.models.groups import GROUPS
@@ -227,7 +227,11 @@ def clusters_tab(
     # A dropdown's `input` comes, too, when it loses the focus unchanged.
     for changed in (source.input, bar.corpus.select, *(step.success for step in bar.steps)):
         changed(requests.clear, None, [output, pin, number], show_progress="hidden", **HIDDEN)
-    return Linked(("source", "most", "groups", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,))
+    given = ("source", "most", "groups", "seed", "pin", "number", "corpus", "key")
+    return Linked(
+        ("source", "most", "groups", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,),
+        results=[Result("The maps", "map", given, "#maps .cse-frame")],
+    )  # fmt: skip
 
 
 def number_field(value: int, label: str, least: int, most: int) -> gr.Number:

@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, divided
 from cse.app.models.state import AppState
@@ -247,4 +247,5 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
-    return Linked(("one", "other", "off"), run, triggers, examples=examples)
+    xray = Result("The X-ray", "xray", ("s1", "s2", "off"), "#xray")
+    return Linked(("one", "other", "off"), run, triggers, examples=examples, results=[xray])

@@ -17,7 +17,7 @@ from cse.app.corpus.pairs import near_pairs
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO
 from cse.app.models.models import Column, Failure, divided
@@ -217,7 +217,8 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     run = refusing(change, {"The sentence": sentence}, [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
-    return Linked(("sentence",), run, triggers, examples=examples)
+    moved = Result("What the changes move", "changes", ("sentence",), "#changes")
+    return Linked(("sentence",), run, triggers, examples=examples, results=[moved])
 
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
@@ -240,4 +241,5 @@ def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | N
     triggers = (button.click, source.change)
     private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)
-    return Linked(("pairs", "lines"), run, triggers)
+    found = Result("The disagreements", "disagreements", ("source", "lines", "corpus", "key"), "#disagreements")
+    return Linked(("pairs", "lines"), run, triggers, results=[found])

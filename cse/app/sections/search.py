@@ -14,7 +14,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
 from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import Column, Failure
@@ -109,4 +109,5 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
     asking = [button.click, query.submit, threshold.release]
     private(asking, run, examples)
     bar.changed.change(find_again, [bar.changed, *run.inputs], list(run.outputs), **PRIVATE)
-    return Linked(("q", "k", "threshold"), run, asking, examples=examples)
+    hits = Result("The sentences found", "search", ("query", "k", "threshold", "corpus", "key"), "#hits")
+    return Linked(("q", "k", "threshold"), run, asking, examples=examples, results=[hits])

@@ -17,7 +17,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, Models, divided
 from cse.app.models.state import AppState
@@ -123,4 +123,8 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
     for kind, draw_button in buttons.items():
         drawn = draw_button.click(guarded(partial(draw, kind)), [bar.corpus, bar.key], [one, other], **PRIVATE)
         drawn = drawn.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
-    return Linked(("a", "b"), run, triggers, examples=examples)
+    results = [
+        Result("The pair", "similarity", ("s1", "s2"), "#similarity"),
+        Result("Its words", "words", ("s1", "s2"), "#words"),
+    ]
+    return Linked(("a", "b"), run, triggers, examples=examples, results=results)

@@ -12,7 +12,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.corpora import DEMO
 from cse.app.models.models import Column, Failure, divided
@@ -117,4 +117,5 @@ def lab_section(
     run = refusing(try_it, {"The template": template, "The sentence": sentence}, [output])
     triggers = (button.click, template.submit)
     private(triggers, run, examples)
-    return Linked(("template",), run, triggers, examples=examples)
+    trial = Result("The template lab", "template", ("template", "sentence"), "#template-lab")
+    return Linked(("template",), run, triggers, examples=examples, results=[trial])

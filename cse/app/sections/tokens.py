@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Column, Failure, Models, divided
 from cse.app.models.state import AppState
@@ -130,4 +130,5 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     run = refusing(show, {"The sentence": sentence, "k": k, "What is subtracted": share}, [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
-    return Linked(("sentence", "k", "share"), run, triggers, examples=examples)
+    shown = Result("The tokens", "tokens", ("sentence", "k", "share"), "#tokens")
+    return Linked(("sentence", "k", "share"), run, triggers, examples=examples, results=[shown])
