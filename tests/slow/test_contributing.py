@@ -1,0 +1,174 @@
+"""The examples of CONTRIBUTING.md, applied to a copy of the project, do what they say."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+
+import cse
+from cse.backbones.backbone import load_backbone
+from cse.models.names import RECORD
+from cse.storage.writing import read_json
+from index import VectorIndex
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+DIFFS = re.findall(r"```diff\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
+SUBTITLES = "1\n00:00:01,000 --> 00:00:02,000\nThe train\nwas late.\n\n2\n00:00:03,500 --> 00:00:04,000\nAgain.\n"
+TRIPLETS = [
+    ("A man plays the guitar.", "Someone is playing a guitar.", "The bank raised its interest rates."),
+    ("The soup needs more salt.", "Add some salt to the soup.", "The train was late again."),
+    ("The cat sleeps.", "Stock prices fell on Monday.", "The cat is asleep."),
+]
+
+
+def changes(diff: str) -> list[tuple[str, str, str]]:
+    """The file, the lines that it has and those that take their place, of every hunk of a diff."""
+    found = []
+    for path, hunks in re.findall(r"^--- .*\n\+\+\+ b/(.*)\n((?:(?!--- (?:a/|/dev)).*\n)*)", diff, re.MULTILINE):
+        for hunk in filter(None, hunks.split("@@\n")):
+            lines = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
+            found.append(
+                (path, *("".join(f"{text}\n" for sign, text in lines if sign in kept) for kept in (" -", " +")))
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with every example applied, and the files that the examples read."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("cse", "index", "scripts", "docs"):
+        skipped = shutil.ignore_patterns("bundled", "__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+    (folder / "cse" / "bundled").symlink_to(ROOT / "cse" / "bundled")
+    for diff in DIFFS:
+        for path, before, after in changes(diff):
+            file = folder / path
+            known = file.read_text() if before else ""
+            assert known.count(before) == 1 or not before, f"{path} has not one place with\n{before}"
+            assert before or not file.exists(), path
+            file.write_text(known.replace(before, after) if before else after)
+    (folder / "film.srt").write_text(SUBTITLES)
+    (folder / "triplets").mkdir()
+    (folder / "triplets" / "demo.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLETS))
+    return folder
+
+
+def run(project: Path, *words: str) -> str:
+    """Run Python in the copy; return what it prints."""
+    env = {**os.environ, "PYTHONPATH": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *words], cwd=project, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, f"{words}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def run_commands(project: Path, *names: str) -> list[str]:
+    """Run the page's commands that contain all of `names`."""
+    chosen = [shlex.split(line) for line in COMMANDS if all(name in line for name in names)]
+    assert chosen, names
+    return [run(project, *words[1:]) for words in chosen]
+
+
+def test_every_section_has_an_example_and_every_command_runs_here() -> None:
+    of_sections = re.split(r"^## ", TEXT, flags=re.MULTILINE)[2:]
+    assert len(of_sections) == 6
+    assert all("```diff" in section for section in of_sections)
+    ours = ("scripts.train gist", "--pooling first", "triplets", "film.srt", "zip://")
+    commands = [line for line in COMMANDS if not line.startswith("scripts/")]
+    assert all(any(name in line for name in ours) for line in commands)
+    for line in set(COMMANDS) - set(commands):
+        assert os.access(ROOT / line.split()[0], os.X_OK)
+
+
+def test_no_example_touches_more_than_four_files() -> None:
+    touched = [{path for path, _, _ in changes(diff)} for diff in DIFFS]
+    of_the_tab = touched[3] | touched[4]
+    assert [len(paths) for paths in (*touched[:3], of_the_tab, *touched[5:])] == [3, 2, 2, 4, 2, 2]
+
+
+def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Path) -> None:
+    run_commands(project, "scripts.train gist")
+    recorded = read_json(project / "runs" / "gist" / RECORD)
+    assert recorded["method"]["name"] == "gist"
+    settings = recorded["settings"]
+    assert (settings["batch_size"], settings["learning_rate"], settings["dropout"]) == (16, 2e-4, 0.1)
+    encoder = cse.load(str(project / "runs" / "gist"))  # opened by this project, which lacks the method
+    assert encoder.reading.template.text == 'In one word, "[X]" is [MASK].'
+    assert encoder.reading.at_mask
+    title = "from cse.app.scoreboard.scores import TITLES; print(TITLES['gist'])"
+    assert run(project, "-c", title) == "Gist\n"
+
+
+def test_the_pooling_is_the_mean_of_the_embedding_layer_in_both_engines(project: Path) -> None:
+    run_commands(project, "--pooling first")
+    run(project, *shlex.split("-m scripts.encode --model cse/bundled/backbone --pooling first --backend torch "
+                              "--input docs/sentences.txt --output torch.npy"))  # fmt: skip
+    model, tokenizer = load_backbone(ROOT / "cse" / "bundled" / "backbone")
+    model.eval()
+    wanted = []
+    with torch.no_grad():
+        for line in (ROOT / "docs" / "sentences.txt").read_text().splitlines():
+            states = model.base_model(**tokenizer(line, return_tensors="pt"), output_hidden_states=True).hidden_states
+            wanted.append(states[0].mean(1)[0].numpy())
+    for name in ("first", "torch"):
+        np.testing.assert_allclose(np.load(project / f"{name}.npy"), wanted, atol=1e-5)
+
+
+def test_the_task_scores_the_share_of_triplets_in_order(project: Path) -> None:
+    (said,) = run_commands(project, "scripts.evaluate triplets")
+    assert "66.67" in said  # the third triplet is the wrong way round
+
+
+def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(project: Path) -> None:
+    code = """
+import json
+import gradio as gr
+from cse.app.api.download import as_csv
+from cse.app.api.download_section import take, takes_of
+from cse.app.api.endpoints import add_endpoints
+from cse.app.models.state import open_state
+from cse.app.page import page
+state = open_state(["simcse"], ())
+tabs = [block.id for block in page(state).blocks.values() if isinstance(block, gr.Tab)]
+with gr.Blocks():
+    answers = add_endpoints(state)
+taken = take(state, answers, "norms", {"sentence": "The cat sleeps."})
+print(json.dumps([tabs, taken.answer, as_csv(taken)]))
+"""
+    tabs, answer, table = json.loads(run(project, "-c", code))
+    vector = cse.load("simcse").encode("The cat sleeps.", normalize_embeddings=False)
+    assert tabs[-2:] == ["norms", "train"]
+    assert answer == {"simcse": pytest.approx(float(np.linalg.norm(vector)), rel=1e-5)}
+    assert table.splitlines()[0] == '"sentence","model","norm"'
+
+
+def test_the_format_is_read_by_commands_and_uploads(project: Path) -> None:
+    run_commands(project, "film.srt")
+    wanted = cse.load("promptbert").encode(["The train was late.", "Again."], normalize_embeddings=False)
+    np.testing.assert_allclose(np.load(project / "film.npy"), wanted, atol=1e-5)
+    read = "from cse.app.corpus.reading import file_texts; print(file_texts('film.srt', 'text', 'start'))"
+    assert run(project, "-c", read) == f"{(['The train was late.', 'Again.'], ['00:00:01,000', '00:00:03,500'])}\n"
+
+
+def test_the_store_answers_as_a_folder_does(project: Path) -> None:
+    *_, found = run_commands(project, "zip://")
+    run(project, *shlex.split("-m scripts.build_index docs/sentences.txt --model promptbert --output folder"))
+    assert found == run(project, "-m", "scripts.search", "folder", "Where can I hear live music?", "-k", "3")
+    (project / "more.txt").write_text("The concert begins at eight.\n")
+    run(
+        project, *shlex.split("-m scripts.build_index more.txt --model promptbert --store zip://sentences.zip --append")
+    )
+    with zipfile.ZipFile(project / "sentences.zip") as packed:
+        packed.extractall(project / "unpacked")
+    assert len(VectorIndex.load(project / "unpacked")) == len(VectorIndex.load(project / "folder")) + 1
