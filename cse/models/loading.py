@@ -69,6 +69,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
+    _check_torch(reference.name)
     from cse.engines.torch_encoder import TorchEncoder
 
     place = device_of(device) if device else best_device()
@@ -77,6 +78,7 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
 
 def on_torch(encoder: Encoder) -> TorchEncoder:
     """Return an encoder on PyTorch: itself, or the same model, opened by the first call."""
+    _check_torch(encoder.name)
     from cse.engines.torch_encoder import TorchEncoder
 
     if isinstance(encoder, TorchEncoder):
@@ -87,6 +89,11 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
     if opened.on_torch is None:  # threads may open it twice, and keep one
         opened.on_torch = open_by_torch(opened.reference, "cpu")
     return opened.on_torch
+
+
+def _check_torch(name: str) -> None:
+    if find_spec("torch") is None:
+        raise ValueError(f"{name}: this needs PyTorch, which is not installed; pip install torch transformers")
 
 
 def _on_cpu(device: str | None) -> bool:
