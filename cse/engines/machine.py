@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 CPU = Path("/proc/cpuinfo")
 AMD = "AuthenticAMD"
+CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+BOUNDED = "CSE_KERNELS"  # the number that `bound_kernels` set
 EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
 
 
@@ -29,7 +32,14 @@ def bound_kernels(most: int = 64) -> None:
 
     Both engines compile one for every new shape, of up to a megabyte, and would keep 1,024. Call it before either runs.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
+    if CAPACITY not in os.environ:
+        os.environ.update({CAPACITY: str(most), BOUNDED: str(most)})
+
+
+def without_bound(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the limit of `bound_kernels`; one that was given by the user stays."""
+    ours = {CAPACITY, BOUNDED} if environment.get(BOUNDED) == environment.get(CAPACITY) else {BOUNDED}
+    return {name: value for name, value in environment.items() if name not in ours}
 
 
 def vendor() -> str | None:

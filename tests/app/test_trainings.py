@@ -14,10 +14,12 @@ from conftest import SENTENCES, WORDS
 import cse
 from cse.app.training import training as module
 from cse.app.training.archive import unpack_model
+from cse.app.training.process import environment
 from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State
 from cse.app.training.trainings import Trainings
+from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
 from cse.runs.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
@@ -165,3 +167,16 @@ def test_a_full_disk_is_told_in_a_line_and_leaves_nothing(trainings, request_, m
         trainings.begin(ONE, request_)
     assert trainings.newest(ONE) is None
     assert list(trainings._place._folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", [None, "7", "64"])
+def test_a_training_has_onednns_own_limit_of_kernels_unless_the_user_gave_one(monkeypatch, tmp_path, given) -> None:
+    monkeypatch.delenv(BOUNDED, raising=False)
+    monkeypatch.delenv(CAPACITY, raising=False)
+    if given:
+        monkeypatch.setenv(CAPACITY, given)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    bound_kernels()
+    assert os.environ[CAPACITY] == (given or "64")
+    assert environment(tmp_path).get(CAPACITY) == given
+    assert BOUNDED not in environment(tmp_path)

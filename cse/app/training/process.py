@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 
 import cse
+from cse.engines.machine import without_bound
 
 ROOT = Path(cse.__file__).parents[1]
 NICE = 10  # the page comes first
@@ -83,8 +84,11 @@ class CommandProcess:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a command that finds this project, with temporary copies of texts in `folder`."""
-    known = {name: value for name, value in os.environ.items() if name != "CSE_DEBUG"}
+    """Return the environment of a command that finds this project, with temporary copies of texts in `folder`.
+
+    The app's limit of compiled kernels is not in it, which suits texts of many lengths, not training.
+    """
+    known = {name: value for name, value in without_bound(os.environ).items() if name != "CSE_DEBUG"}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     places = {name: str(folder / "temporary") for name in ("TMPDIR", "HF_DATASETS_CACHE")}
     return {**known, **places, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
