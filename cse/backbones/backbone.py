@@ -200,7 +200,10 @@ def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """Return the digest of a loaded backbone's weights and vocabulary."""
-    return backbone_digest(as_arrays(dict(model.named_parameters())), tokenizer.get_vocab())
+    named = list(model.named_parameters(remove_duplicate=False))
+    named.sort(key=lambda pair: not pair[0].startswith(f"{model.base_model_prefix}."))
+    names = {tensor: name for name, tensor in reversed(named)}  # tied ones by the name in the backbone, not in its head
+    return backbone_digest(as_arrays({name: tensor for tensor, name in names.items()}), tokenizer.get_vocab())
 
 
 def as_arrays(tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
+from conftest import SENTENCES, tiny_roberta
 from released import convert, noise, trainer_keys, write
 from safetensors.torch import load_file, save_file
 
@@ -79,3 +79,16 @@ def test_a_prompt_that_is_no_rows_of_vectors_is_refused(
 def test_a_model_is_available_where_its_weights_are(bert_folder: Path, tmp_path: Path) -> None:
     assert available(str(bert_folder))
     assert not available(str(copied(bert_folder, tmp_path / "model", "*.safetensors")))
+
+
+@pytest.mark.parametrize(("kind", "name"), [("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")])
+def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(tmp_path: Path, kind: str, name: str) -> None:
+    folder = tiny_roberta(tmp_path / "backbone")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": kind, "architectures": [f"{name}ForMaskedLM"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    output = tmp_path / "run"
+    cse.train("dcpcse", SENTENCES, output=output, backbone=folder, max_steps=1, batch_size=4, progress=False)
+    by_openvino, by_torch = (cse.load(str(output), backend=backend) for backend in ("openvino", "torch"))
+    assert by_openvino.fingerprint == by_torch.fingerprint
+    np.testing.assert_allclose(by_openvino.encode(SENTENCES), by_torch.encode(SENTENCES), atol=1e-5)

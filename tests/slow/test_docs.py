@@ -212,8 +212,8 @@ def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:
 
 
 def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
-    ours = {path: path.read_text() for path in (ROOT / "CONTRIBUTING.md",)}
-    for page, text in {**PAGES, **ours}.items():
+    more = {path: path.read_text() for path in (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md")}
+    for page, text in {**PAGES, **more}.items():
         for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose(text)):
             name, _, anchor = link.partition("#")
             target = (page.parent / name).resolve() if name else page
