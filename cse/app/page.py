@@ -13,13 +13,14 @@ from cse.app.api.download_section import take_section, takes_of
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
+from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
-from cse.app.scoreboard.add_model import add_model_row, rerun
+from cse.app.scoreboard.add_model import add_model_buttons, rerun
 from cse.app.scoreboard.model_strip import model_strip
 from cse.app.scoreboard.results import results_tab
 from cse.app.scoreboard.speed import speed_filler, speeds
@@ -39,8 +40,8 @@ from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
-HEADING = """# {title}
-Contrastive methods that turn a sentence into a vector, compared on what you type: every column is one of them."""
+HEADING = f"""<header class="cse-page-head"><h1>{TITLE}</h1>
+<p>Type a sentence. See how embedding methods read it.</p></header>"""
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
@@ -64,11 +65,11 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     keep_maps(state, opening)
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
-        gr.Markdown(HEADING.format(title=TITLE))
+        gr.HTML(HEADING, apply_default_css=False)
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
-        added = add_model_row(state, strip)
         bar = corpus_bar(state, key)
+        added = add_model_buttons(state, strip, bar.row)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
@@ -99,6 +100,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                 take_section(state, answers, takes_of(name, contents, state))
         rerun((*added, *training.changed), pair.run)
         copy_button()
+        gr.HTML(glossary_html(), apply_default_css=False)
         opened = known(blocks, key)
         bar.resume(opened.then)
         training.resume(opened.then)
@@ -121,6 +123,8 @@ def theme() -> gr.themes.Base:
     """Return Gradio's default theme in blue, with WCAG 2.2 AA contrasts in both schemes: texts 4.5, outlines 3."""
     default = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=FONTS, font_mono=MONO)
     return default.set(
+        layout_gap="0.6rem",
+        block_padding="0.5rem 0.7rem",
         color_accent="*primary_600",
         body_text_color_subdued="*neutral_600",
         button_primary_background_fill="*primary_600",
@@ -148,7 +152,7 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
         "max_file_size": largest,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
-        "css_paths": [STATIC / name for name in ("style.css", "corpus.css", "train.css", "map/map.css")],
+        "css_paths": [STATIC / name for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css")],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

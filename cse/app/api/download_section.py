@@ -1,4 +1,4 @@
-"""Take it away: buttons below a tab that save its results as files, or show code that repeats them."""
+"""Export: buttons below a tab that save its results as files, or show code that repeats them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         value for each in takes for value in each.inputs.values() if isinstance(value, gr.components.Component)
     ]
     labels = [each.label for each in takes]
-    with gr.Accordion("Take it away", open=False, elem_classes="cse-take"):
+    with gr.Accordion("Export results", open=False, elem_classes="cse-take"):
         chosen = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
         with gr.Row():
             buttons = [gr.Button(form, size="sm", min_width=80) for form in FORMS]

@@ -13,6 +13,7 @@ from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, script, submit
+from cse.app.drawing.naming import choices
 from cse.app.drawing.saved_file import saved_file
 from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
 from cse.app.forms.links import COPY, Linked
@@ -20,8 +21,9 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.state import AppState
 
 MEANING = (
-    "You see a text and the five texts that two models find nearest to it, without knowing whose list is whose. You "
-    "vote where the models differ most, and the verdict says whether your votes can tell them apart."
+    "<p>You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose "
+    "list is whose. Vote for the closer list. The verdict says whether your votes favour one model by more than "
+    "chance.</p>"
 )
 BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
 TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'start'})"
@@ -41,12 +43,11 @@ class Buttons(NamedTuple):
 
 def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     """Add the tab's content. Returns its part of the address."""
-    heading("Which model suits these texts?")
-    gr.HTML(html.hint(MEANING), apply_default_css=False)
+    heading("Which model suits these texts?", "Compare two models blindly.", MEANING)
     names = list(columns_of(state))
     with gr.Row(equal_height=True):
         first, second = (
-            gr.Dropdown(names, value=names[place], label=label, scale=3, min_width=160)
+            gr.Dropdown(choices(names), value=names[place], label=label, scale=3, min_width=160)
             for place, label in ((0, "First model"), (-1, "Second model"))
         )
         votes = gr.Slider(LEAST_VOTES, MOST_VOTES, VOTES, step=1, label="Votes", scale=3, min_width=160)
@@ -61,7 +62,7 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     asked = start.click(begun.fn, list(begun.inputs), list(begun.outputs), **HIDDEN, **COMPARISONS)
     asked.then(None, js=TO_QUESTION, **HIDDEN)
     tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
-    tab.select(lambda: [gr.update(choices=list(columns_of(state)))] * 2, None, [first, second], **QUICK)
+    tab.select(lambda: [gr.update(choices=choices(columns_of(state)))] * 2, None, [first, second], **QUICK)
     connect(voting, buttons, outputs, bar.key)
     return Linked(("first", "second", "votes", "verdict"), resumed, (start.click,), QUICK, (code.change,))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from cse.app.drawing.naming import title
 from cse.app.models.ballots import Ballot, Facts
 from cse.judging.verdict import RESULT, SAME, START, VOTES, Verdict, verdict
 
@@ -39,7 +40,7 @@ class Record:
     @property
     def sentence(self) -> str:
         """The verdict in one sentence, with the models' names."""
-        return self.verdict.sentence(*(facts.name for facts in self.models))
+        return self.verdict.sentence(*(title(facts.name) for facts in self.models))
 
 
 def record_of(ballot: Ballot) -> Record:

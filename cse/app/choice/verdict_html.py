@@ -5,6 +5,7 @@ from __future__ import annotations
 from cse.app.choice.ballot_html import interval
 from cse.app.choice.record import Record
 from cse.app.drawing import html
+from cse.app.drawing.naming import title
 from cse.app.models.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
@@ -31,7 +32,7 @@ def verdict_html(record: Record, linked: bool = False) -> str:
 
 def facts_table(record: Record) -> str:
     """Return a table with a row per measure and a column per model."""
-    names = "".join(f'<th scope="col">{html.escape(facts.name)}</th>' for facts in record.models)
+    names = "".join(f'<th scope="col">{html.model(facts.name)}</th>' for facts in record.models)
     votes = row("Votes", [votes_cell(record, side) for side in (START, RESULT)])
     scored = "".join(
         row(f"{LABELS.get(name, name)}, x 100", [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)])
@@ -58,7 +59,7 @@ def votes_cell(record: Record, side: str) -> str:
 
 def notes(record: Record) -> str:
     """Return why there are no scores of labels, and the guard."""
-    known = [f"{facts.name} {_found(facts)}" for facts in record.models if facts.found is not None]
+    known = [f"{title(facts.name)} {_found(facts)}" for facts in record.models if facts.found is not None]
     lines = [record.note, GUARD.format("shortened texts found again: " + ", ".join(known)) if known else ""]
     return "".join(f'<p class="cse-note">{html.escape(line)}</p>' for line in lines if line)
 

@@ -23,19 +23,21 @@ POLL = 1.0  # seconds between looks at an encoding
 class CorpusBar(NamedTuple):
     """The chosen corpus, the visitor's key, and a number that changes when texts or vectors of the choice changed.
 
-    The address is written after the events `steps`, too; `resume` shows an opened page the visitor's corpus.
+    The `row` takes further buttons. The address is written after the events `steps`, too; `resume` shows an opened page
+    the visitor's corpus.
     """
 
     corpus: gr.Dropdown
     key: gr.Textbox
     changed: gr.State
+    row: gr.Row
     steps: Sequence[Any] = ()
     resume: Any = None
 
 
 def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     """Add the bar and the forms that it opens."""
-    with gr.Row(elem_id="corpus-bar"):
+    with gr.Row(elem_id="corpus-bar") as row:
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus", scale=0)
         upload, paste, save = (gr.Button(name, size="sm", scale=0, min_width=76) for name in BUTTONS)
         remove = gr.Button("Remove", size="sm", scale=0, min_width=76, visible=False)
@@ -75,4 +77,4 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
 
-    return CorpusBar(corpus, key, changed, (used, removed), resume_after)
+    return CorpusBar(corpus, key, changed, row, (used, removed), resume_after)

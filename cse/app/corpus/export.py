@@ -9,6 +9,7 @@ import gradio as gr
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.files import FILES, columns_of
 from cse.app.drawing.components import script
+from cse.app.drawing.naming import choices
 from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.models.state import AppState
 
@@ -31,7 +32,7 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: g
             names = [column.name for column in columns_of(state, chosen_corpus(state, corpus, key))]
         except ValueError as error:
             return gr.update(visible=True), gr.update(choices=[], value=None), {"said": str(error)}
-        return gr.update(visible=True), gr.update(choices=names, value=names[0]), {}
+        return gr.update(visible=True), gr.update(choices=choices(names), value=names[0]), {}
 
     button.click(opened, [corpus, key], [form, model, said], **QUICK)
     close.click(lambda: gr.update(visible=False), None, form, **QUICK)

@@ -60,7 +60,7 @@ def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | F
     known, failed = divided(answers)
     best = {name: max(scores[name] for scores in known.values()) for name in HEADS if known}
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(model)}</th>'
+        f'<tr><th scope="row">{html.model(model)}</th>'
         f"{''.join(figure(scores[name], best[name]) for name in HEADS)}</tr>"
         for model, scores in known.items()
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cse.app.drawing import html
+from cse.app.drawing.naming import title
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY
 from cse.app.models.encodings import Encoding
 from cse.app.models.own_corpora import GONE, OwnCorpus
@@ -25,10 +26,10 @@ def status_html(corpus: str, own: OwnCorpus | None) -> str:
     if own is None:
         return html.alert(GONE)
     encodings, current = own.encodings.values(), own.current
-    failed = "".join(html.alert(f"{each.column.name}: {each.failure}") for each in encodings if each.failure)
+    failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
     if current is None:
         return failed
-    ready = ", ".join(html.escape(each.column.name) for each in encodings if each.complete)
+    ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
     waiting = sum(not each.ended for each in encodings) - 1
     parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
     return failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
@@ -36,7 +37,7 @@ def status_html(corpus: str, own: OwnCorpus | None) -> str:
 
 def progress(encoding: Encoding) -> str:
     """Return a model's progress as a bar and in words."""
-    left, name = encoding.seconds_left(), html.escape(encoding.column.name)
+    left, name = encoding.seconds_left(), html.escape(title(encoding.column.name))
     when = "" if left is None else f", {duration(left)} to go"
     return f"{name} {html.bar(encoding.done / encoding.total)} {encoding.done:,} of {encoding.total:,}{when}"
 

@@ -11,7 +11,8 @@ import gradio as gr
 import numpy as np
 
 from cse.app.drawing.components import script
-from cse.app.drawing.palette import DARK, LIGHT
+from cse.app.drawing.naming import TITLES
+from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.models.groups import Groups
 from cse.app.models.maps import ModelMap, disagreements
 from cse.app.models.models import Failure
@@ -31,7 +32,7 @@ def canvas(value: dict[str, Any]) -> gr.HTML:
     """Return a map component that shows a `canvas_value`, or a hint."""
     return gr.HTML(
         value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), apply_default_css=False,
-        elem_id="maps", elem_classes="cse-result",
+        elem_id="maps", elem_classes="cse-result", titles=TITLES, colours=MODELS,
     )  # fmt: skip
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import gradio as gr
+
+from cse.app.drawing import html
+from cse.app.drawing.glossary import ask, sheet
 
 STATIC = Path(__file__).parents[1] / "static"
 
@@ -14,14 +18,22 @@ def script(*names: str) -> str:
     return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-def heading(text: str) -> gr.Markdown:
-    """Return the heading of a part of a tab."""
-    return gr.Markdown(f"## {text}")
+def heading(text: str, note: str = "", more: str = "") -> gr.HTML:
+    """Return the heading of a part of a tab with a `note` beside it, both plain text; a "?" opens `more`, HTML."""
+    place = f"about-{re.sub(r'[^a-z]+', '-', text.lower()).strip('-')}"
+    asked = ask(place, "", f"About: {text}") + sheet(place, text, more) if more else ""
+    inside = f"<h2>{html.escape(text)}</h2>{asked}" + (f'<p class="cse-note">{html.escape(note)}</p>' if note else "")
+    return gr.HTML(f'<div class="cse-part-head">{inside}</div>', apply_default_css=False)
+
+
+def settings(name: str = "Settings") -> gr.Accordion:
+    """Return the folded fields beside the examples."""
+    return gr.Accordion(name, open=False, elem_classes="cse-settings")
 
 
 def submit(label: str) -> gr.Button:
     """Return the submit button of a row of inputs."""
-    return gr.Button(label, variant="primary", scale=1, min_width=130, elem_classes="cse-submit")
+    return gr.Button(label, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
 
 
 def result(elem_id: str, first: str) -> gr.HTML:

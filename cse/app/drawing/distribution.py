@@ -12,8 +12,8 @@ from cse.app.models.models import Failure, divided
 TICKS = (0.0, 0.5, 1.0)
 HEADINGS = ("Model", "Among random pairs", "Cosine", "Percentile")
 EXPLANATION = (
-    "Grey: cosines of random pairs of the demo corpus, ticks at 0, 0.5 and 1. The percentile is the share of them that "
-    "a pair is closer than: it can be compared between models, a cosine cannot."
+    "Grey: the cosines of random pairs of the demo corpus. The percentile is the share of them that this pair is "
+    "closer than. Compare models by percentiles: each model has its own scale of cosines."
 )
 
 
@@ -29,7 +29,7 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
     """Return a row per model and a summary; `notes` are warnings about each sentence."""
     head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
     rows = "".join(
-        f"<tr><th scope='row'>{html.escape(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
+        f"<tr><th scope='row'>{html.model(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
     )
     warnings = "".join(
         f'<p class="cse-note cse-warning"><b>{html.escape(what)}</b>: {html.escape("; ".join(about))}.</p>'

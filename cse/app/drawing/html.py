@@ -6,6 +6,8 @@ import html
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from cse.app.drawing.naming import title
+from cse.app.drawing.palette import MODELS
 from cse.app.models.models import Failure
 
 T = TypeVar("T")
@@ -18,6 +20,21 @@ LONG = 160  # characters that take about three lines; static/elements.js has the
 def escape(text: str) -> str:
     """Escape `text` for HTML."""
     return html.escape(text, quote=True)
+
+
+def model(name: str) -> str:
+    """Return a model's name after a mark of its colour; models that are not bundled have a grey mark."""
+    return f"{chip(name)}{escape(title(name))}"
+
+
+def chip(name: str) -> str:
+    """Return the mark of a model's colour."""
+    return f'<i class="cse-chip"{coloured(name)}></i>'
+
+
+def coloured(name: str) -> str:
+    """Return the attribute that gives an element's styles the model's colour; empty for one without a colour."""
+    return f' style="--cse-model:{MODELS[name]}"' if name in MODELS else ""
 
 
 def shortened(text: str) -> str:
@@ -42,7 +59,7 @@ def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, wid
     sections = []
     for name, result in results.items():
         inside = failure(result) if isinstance(result, Failure) else body(result)
-        sections.append(f'<section class="cse-card"><h3>{escape(name)}</h3>{inside}</section>')
+        sections.append(f'<section class="cse-card"><h3>{model(name)}</h3>{inside}</section>')
     return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
 
 
@@ -63,7 +80,7 @@ def failure(failed: Failure) -> str:
 def failures(failed: Mapping[str, Failure]) -> str:
     """Return a line per model without a result, with the reason."""
     return "".join(
-        f'<p class="cse-failure"><b>{escape(name)}.</b> {escape(failure.reason)}</p>'
+        f'<p class="cse-failure"><b>{escape(title(name))}.</b> {escape(failure.reason)}</p>'
         for name, failure in failed.items()
     )
 

@@ -1,4 +1,4 @@
-"""Twelve colours of topics per colour scheme, distinct for deuteranopes, protanopes and tritanopes too (tested)."""
+"""The colours of topics, twelve per colour scheme, and of models: distinct for every kind of colour vision (tested)."""
 
 from __future__ import annotations
 
@@ -10,3 +10,5 @@ DARK = (
     "#76b1b1", "#8962eb", "#ebd89d", "#eb2789", "#c4d800", "#9d764e",
     "#d8d8ff", "#008989", "#c49d89", "#b19deb", "#9debd8", "#9d9d14",
 )  # fmt: skip
+# Of the bundled models: at least 3:1 on the backgrounds of both schemes.
+MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cse.analysis.rankings import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
+from cse.app.drawing.naming import title
 from cse.app.models.models import Failure, divided
 
 if TYPE_CHECKING:
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
 MOST = 50  # ranks looked up
 STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges
 READING = (
-    f"A number is the sentence's rank in a model, grey where it is no result, a dot beyond {MOST}. "
-    "The lines follow each sentence from model to model; below the dashed line it is beyond the results."
+    f"Numbers are ranks: tinted among the results, plain further down, a dot beyond rank {MOST}. Each line of the "
+    "chart is a sentence; below the dashed line it is not among the results."
 )
 AGREEING = (
-    "Above the diagonal: the share of the results that two models have in common. Below: rank-biased overlap, which "
-    "counts early ranks more. 1: the same list."
+    "Above the diagonal: the share of results that two models have in common. Below: rank-biased overlap, in which "
+    "early ranks count more. 1 means the same list."
 )
+EXACT = "Flat"  # the type of an index that misses nothing
 EVERYTHING = -1.0  # no cosine is below it
 
 
@@ -54,7 +56,9 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
         return failures
     rows = union(found, count)
     if not rows:
-        return f"{failures}{kept_html(count, found)}{html.hint('Nothing is near enough; lower the threshold.')}"
+        return (
+            f"{failures}{kept_html(count, found)}{html.hint('No sentence reaches the minimum percentile; lower it.')}"
+        )
     heads = "".join(head(name, answer) for name, answer in found.items())
     body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
     inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
@@ -82,20 +86,22 @@ def kept_html(count: int, found: Mapping[str, Found]) -> str:
     if all(answer.least == EVERYTHING for answer in found.values()):
         return ""
     items = "".join(
-        f"<li><b>{html.escape(name)}</b>: {len(answer.results(count))} of {len(answer.hits[:count])} "
+        f"<li><b>{html.model(name)}</b>: {len(answer.results(count))} of {len(answer.hits[:count])} "
         f"(cosine {answer.least:.3f} or more)</li>"
         for name, answer in found.items()
     )
-    return f'<p class="cse-note">Near enough:</p><ul class="cse-agreement">{items}</ul>'
+    return f'<p class="cse-note">At or above the minimum percentile:</p><ul class="cse-agreement">{items}</ul>'
 
 
 def head(name: str, found: Found) -> str:
-    """Return the heading of a model's column: its name, and the type, recall and search time of its index."""
-    exact = " (exact)" if found.factory == "Flat" else ""
+    """Return the heading of a model's column: its name, and below it type and recall of an approximate index.
+
+    The time of the search is shown when the heading is pointed at.
+    """
+    took = "" if found.milliseconds is None else f' title="{html.escape(found.factory)}, {found.milliseconds:.1f} ms"'
     recall = "recall@10 not measured" if found.recall is None else f"recall@10 {found.recall:.2f}"
-    took = "" if found.milliseconds is None else f", {found.milliseconds:.1f} ms"
-    about = f"<small>{html.escape(found.factory)}{exact}</small><small>{recall}{took}</small>"
-    return f'<th scope="col">{html.escape(name)}{about}</th>'
+    about = "" if found.factory == EXACT else f"<small>{html.escape(found.factory)}</small><small>{recall}</small>"
+    return f'<th scope="col"{took}>{html.model(name)}{about}</th>'
 
 
 def row_html(number: int, row: int, found: Mapping[str, Found], count: int, findable: bool) -> str:
@@ -103,7 +109,7 @@ def row_html(number: int, row: int, found: Mapping[str, Found], count: int, find
     hits = {name: next((hit for hit in answer.hits if hit.row == row), None) for name, answer in found.items()}
     finders = [name for name, hit in hits.items() if hit in found[name].results(count)]
     alone = len(finders) == 1 and len(found) > 1
-    badge = f' <span class="cse-badge">only {html.escape(finders[0])}</span>' if alone else ""
+    badge = f' <span class="cse-badge">only {html.escape(title(finders[0]))}</span>' if alone else ""
     text = next(hit.text for hit in hits.values() if hit)
     link = f' <a class="cse-on-map" href="?tab=clusters&amp;pin={row}">on the map</a>' if findable else ""
     cells = "".join(f"<td>{rank_html(hit, name in finders)}</td>" for name, hit in hits.items())
@@ -128,7 +134,7 @@ def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> st
     width, height = 2 * EDGE + GAP * (len(columns) - 1), 2 * EDGE + STEP * beyond - STEP // 2
     lines = "".join(line_svg(number, row, columns, beyond) for number, row in enumerate(rows, start=1))
     names = "".join(
-        f'<text x="{EDGE + GAP * place}" y="-6" class="cse-line-name">{html.escape(cut(name))}</text>'
+        f'<text x="{EDGE + GAP * place}" y="-6" class="cse-line-name">{html.escape(cut(title(name)))}</text>'
         for place, name in enumerate(found)
     )
     edge = EDGE + STEP * (beyond - 1) - STEP // 2
@@ -169,8 +175,8 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
             f"<td>{(common if other > place else weighted)[place][other]:.2f}{kind(other, place)}</td>"
             for other in range(len(names))
         )
-        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
-    heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+        rows.append(f'<tr><th scope="row">{html.model(name)}</th>{cells}</tr>')
+    heads = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
     inside = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return (
         f'<h2 class="cse-heading">Agreement</h2>{html.table(inside, "Agreement of the models", "cse-table cse-matrix")}'

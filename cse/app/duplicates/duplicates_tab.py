@@ -12,6 +12,7 @@ from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.naming import choices
 from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.duplicates.groups_html import groups_html, numbers_html, pages
 from cse.app.duplicates.near_duplicates import (
@@ -33,8 +34,9 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.state import AppState
 
 MEANING = (
-    "Texts are near-duplicates if their cosine is above a percentile of unrelated texts of the same corpus, so the "
-    "slider means the same in every model. It counts nines: 3 is 99.9, 5 is 99.999. Moving it searches nothing again."
+    "<p>Two texts are near-duplicates if they are more alike than almost all unrelated texts of the corpus. The slider "
+    "says how many nines of that share: 3 means 99.9 %, 5 means 99.999 %. More nines find fewer, nearer texts, and a "
+    "number means the same in every model.</p><p>Moving the slider needs no new search.</p>"
 )
 MOST_AT_ONCE = 5000  # texts that are searched as soon as the tab is opened
 PAGE = "The page"
@@ -43,17 +45,16 @@ ASK = "Press Find groups."
 
 def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     """Add the tab's content. Returns its part of the address."""
-    heading("Which texts say the same?")
-    gr.HTML(html.hint(MEANING), apply_default_css=False)
+    heading("Which texts say the same?", more=MEANING)
     names = [column.name for column in state.models.columns]
     with gr.Row(equal_height=True):
-        model = gr.Dropdown(names, value=names[0], label="Model", scale=2, min_width=160)
-        nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label="Percentile, in nines", scale=4, min_width=220)
-        keep = gr.Dropdown([(said, name) for name, said in KEPT.items()], value="first", label="Keep of a group",
-                           scale=2, min_width=150)  # fmt: skip
+        model = gr.Dropdown(choices(names), value=names[0], label="Model", scale=2, min_width=160)
+        nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label="Strictness, in nines", scale=4, min_width=200)
         button = submit("Find groups")
     numbers = result("duplicate-numbers", html.hint(ASK))
     with gr.Row(visible=False) as tools:
+        kept_one = [(said, name) for name, said in KEPT.items()]
+        keep = gr.Dropdown(kept_one, value="first", label="Keep from each group", scale=0, min_width=180)
         page = gr.Number(1, label="Page", precision=0, minimum=1, scale=0, min_width=120)
         buttons = [gr.Button(name, size="sm", scale=0, min_width=150, elem_classes="cse-submit") for name in TABLES]
     output = result("duplicate-groups", "")
@@ -114,7 +115,7 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     nines.change(guarded(count), [model, nines, bar.corpus, bar.key], numbers, trigger_mode="always_last", **QUICK)
     gr.on([nines.change, keep.input, page.input], looking.fn, list(run.inputs), list(looking.outputs),
           trigger_mode="always_last", show_progress="hidden", **PRIVATE)  # fmt: skip
-    tab.select(lambda: gr.update(choices=[column.name for column in state.models.columns]), None, model, **QUICK)
+    tab.select(lambda: gr.update(choices=choices(column.name for column in state.models.columns)), None, model, **QUICK)
     for each in buttons:
         each.click(table(str(each.value)), [model, nines, keep, bar.corpus, bar.key], taken, **PRIVATE)
     return Linked(("model", "nines", "keep"), run, (button.click,), {**HIDDEN, **LINKS}, (nines.release, keep.input))

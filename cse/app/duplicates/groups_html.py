@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cse.analysis.words import MOST_COMPARED, Change, changes
 from cse.app.drawing import html
+from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, NearDuplicates, Page, Place
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ SHOWN = 8  # members of a group
 WIDTH, HEIGHT = 600, 70  # of the curve
 MARKS = {"both": "{}", "first": "<del>{}</del>", "second": "<ins>{}</ins>"}
 READING = (
-    "The curve shows how many texts would go at each percentile. At the dashed line, the advised one, at most one text "
-    "in ten has an unrelated text that is as near."
+    "The curve shows how many texts would go at each strictness. The dashed line is the recommended one: there at most "
+    "one text in ten has an unrelated text that is as near."
 )
 
 
@@ -25,13 +26,15 @@ def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
     """Return the numbers at a place of the slider in words, and the curve over all places."""
     place, count = found.at(nines), found.forest.count
     least = found.places[0].nines
-    note = "" if nines >= least - 0.05 else f" With so many texts {least:g} is the least: below it all are one group."
+    note = (
+        "" if nines >= least - 0.05 else f" With so many texts {least:g} is the minimum: below it all form one group."
+    )
     return (
         f'<p class="cse-count" role="status"><b>{count - place.kept:,}</b> of {count:,} texts would go, in '
         f"<b>{place.groups:,}</b> {'group' if place.groups == 1 else 'groups'}; {place.kept:,} are kept."
         f"{largest(place)}</p>"
         f'<p class="cse-note">Percentile {place.percentile:.7g} of random pairs: a cosine of {place.cosine:.3f} or '
-        f"more in {html.escape(name)}.{note}</p>{curve(found, place)}"
+        f"more in {html.escape(title(name))}.{note}</p>{curve(found, place)}"
     )
 
 
@@ -66,7 +69,7 @@ def across(nines: float) -> float:
 def groups_html(page: Page, texts: Sequence[str]) -> str:
     """Return a page of groups with the row that is kept, why, and the words in which the others differ."""
     if not page.total:
-        return html.hint("No near-duplicates at this percentile; move the slider to the left.")
+        return html.hint("No near-duplicates at this strictness; move the slider to the left.")
     last = page.first + len(page.groups)
     cards = "".join(group_html(number, group, texts) for number, group in enumerate(page.groups, start=page.first + 1))
     return f'<p class="cse-note">Groups {page.first + 1:,} to {last:,} of {page.total:,}</p>{cards}'

@@ -53,7 +53,9 @@ class Admission:
 
     def _allow_fetching(self, hub_id: str) -> None:
         if not self.fetch:
-            raise ValueError(f'"{hub_id}" is not among this server\'s models, and it fetches none.')
+            raise ValueError(
+                f'This server cannot download "{hub_id}". Restart it with --allow-hub, or with --model FOLDER.'
+            )
         size = hub.download_size(hub_id)
         if size is None:
             raise ValueError(f'The hub does not say what "{hub_id}" is; check its name, or try again later.')

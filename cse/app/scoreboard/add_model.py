@@ -1,4 +1,4 @@
-"""`+ model`: add columns to one visitor's page while the app runs."""
+"""`+ untrained` and `+ model`: add columns to one visitor's page while the app runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import gradio as gr
 
 from cse.app.drawing import html
 from cse.app.drawing.components import submit
-from cse.app.forms.events import PRIVATE, Run, guarded
+from cse.app.drawing.naming import title
+from cse.app.forms.events import PRIVATE, QUICK, Run, guarded
 from cse.app.models.models import Column, Failure, free_name, opened_by
 from cse.app.models.visitors import MOST_COLUMNS
 from cse.app.scoreboard.model_strip import Description, description
 from cse.app.scoreboard.speed import speeds
+from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
@@ -30,7 +32,7 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
     with models.admitting():
         reading = opened_by(model)
     if any(column.opened_by == reading for column in models.columns):
-        raise ValueError(f"{Path(model).name} is on your page already.")
+        raise ValueError(f"{title(Path(model).name)} is on your page already.")
     taken = [column.name for column in models.columns]
     column = Column(free_name((Path(model).name, requested, f"{requested} again"), taken), *reading, added=requested)
     return column, described(state, column)
@@ -46,33 +48,46 @@ def described(state: AppState, column: Column) -> Description:
     return answer
 
 
-def add_model_row(state: AppState, strip: Run) -> Any:
-    """Add the form beneath the strip. Returns the events after which the visitor's columns have changed."""
-    with gr.Accordion("+ model", open=False, elem_id="add-model"):
+def add_model_buttons(state: AppState, strip: Run, row: gr.Row) -> Any:
+    """Add two buttons to a row: one adds the untrained backbone, one opens a form for any model.
+
+    Returns the events after which the visitor's columns have changed.
+    """
+    with row:
+        untrained = gr.Button(f"+ {title(BACKBONE).lower()}", size="sm", scale=0, min_width=76)
+        opener = gr.Button("+ model", size="sm", scale=0, min_width=76)
+    with gr.Column(visible=False, elem_classes="cse-sheet", elem_id="add-model") as form:
         with gr.Row(equal_height=True):
             name = gr.Dropdown(
                 state.admission.offered(), value=None, label=f"A model: {state.admission.choices()}",
                 allow_custom_value=True, scale=4, min_width=240,
             )  # fmt: skip
-            add, remove = submit("Add it"), gr.Button("Remove mine", scale=0, min_width=130, elem_classes="cse-submit")
+            add = submit("Add it")
+            remove, close = (
+                gr.Button(label, scale=0, min_width=100, elem_classes="cse-submit")
+                for label in ("Remove mine", "Close")
+            )
         said = gr.HTML(html.hint(NOTE), apply_default_css=False, elem_id="added")
 
-    def put(name: Any) -> tuple[Any, str]:
+    def put(name: Any) -> tuple[Any, str, Any]:
         try:
             column, _ = add_column(state, name)
         except ValueError as error:
-            return gr.skip(), html.failure(Failure(str(error)))
+            return gr.skip(), html.failure(Failure(str(error))), gr.update(visible=True)
         speeds(state)
-        return strip.fn(), html.hint(f"{column.name} is on your page. {NOTE}")
+        return strip.fn(), html.hint(f"{title(column.name)} is on your page. {NOTE}"), gr.skip()
 
     def take() -> tuple[Any, str]:
         state.models.added.clear()
         return strip.fn(), html.hint(NOTE)
 
+    opener.click(lambda: gr.update(visible=True), None, form, **QUICK)
+    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
     outputs = [*strip.outputs, said]
-    added = add.click(guarded(put), [name], outputs, **PRIVATE)
+    added = add.click(guarded(put), [name], [*outputs, form], **PRIVATE)
+    compared = untrained.click(guarded(lambda: put(BACKBONE)), None, [*outputs, form], **PRIVATE)
     removed = remove.click(guarded(take), None, outputs, **PRIVATE)
-    return added, removed
+    return added, compared, removed
 
 
 def rerun(changed: Any, run: Run) -> None:

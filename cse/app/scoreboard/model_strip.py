@@ -1,19 +1,20 @@
-"""The models above the tabs: a line each, with its score and that of its own start; opened, also paper and cost."""
+"""The models above the tabs, on one line, each with its score and that of its own start; a press shows the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from cse.app.drawing import html
 from cse.app.drawing.components import result
+from cse.app.drawing.naming import title
 from cse.app.forms.events import Run, guarded
 from cse.app.models.models import Column, Failure, Models
 from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
-from cse.app.scoreboard.scores import TITLES, opened_by
-from cse.app.scoreboard.speed import UNKNOWN, in_words
+from cse.app.scoreboard.scores import opened_by
+from cse.app.scoreboard.speed import in_words
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location
@@ -22,8 +23,14 @@ if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Scoreboard
     from cse.encoding.encoder import Encoder
 
-WIDTH = 30.0  # rem of a model's line
 MILLION = 1e6
+
+
+class Scores(NamedTuple):
+    """A model's mean over the STS tasks with that of its own start, as short as the line allows and in words."""
+
+    short: str = ""
+    long: str = ""
 
 
 class Description(TypedDict):
@@ -74,28 +81,39 @@ def where_read(reading: Reading) -> str:
 
 
 def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) -> str:
-    """Return a line per model, and one of the strongest untrained reading."""
-    scored = {column.name: scores(state, column) for column in state.models.columns}
-    known = {column.name: in_words(state.speeds.get(column.opened_by)) for column in state.models.columns}
+    """Return the line of models."""
+    columns = {column.name: column for column in state.models.columns}
     cells = "".join(
-        cell(name, answer, scored.get(name, ""), known.get(name, UNKNOWN)) for name, answer in answers.items()
+        f"<li>{cell(place, name, answer, scores(state, columns[name]), speed(state, columns[name]))}</li>"
+        for place, (name, answer) in enumerate(answers.items())
+        if name in columns
     )
-    inside = cells + untrained(state)
-    return f'<div class="cse-columns cse-strip-of-models" style="--cse-column:{WIDTH}rem">{inside}</div>'
+    return f'<ul class="cse-strip-of-models" aria-label="Models">{cells}</ul>'
 
 
-def cell(name: str, answer: Description | Failure, scored: str, speed: str) -> str:
-    """Return a model's cell, which can be opened, or the reason it has none."""
+def speed(state: AppState, column: Column) -> str:
+    """Return the time of a sentence in words."""
+    return in_words(state.speeds.get(column.opened_by))
+
+
+def cell(place: int, name: str, answer: Description | Failure, scored: Scores, speed: str) -> str:
+    """Return a model's button with the sheet that it opens."""
     if isinstance(answer, Failure):
-        return f'<section class="cse-card"><h2>{html.escape(name)}</h2>{html.failure(answer)}</section>'
-    title = TITLES.get(answer["method"], answer["method"])
-    own = "" if title.lower() == name.lower() else f" <small>{html.escape(name)}</small>"
-    learned = f"{count(answer['learned'])} trained parameters" if answer["learned"] else "nothing trained"
-    facts = "".join(f"<dt>{what}</dt><dd>{value}</dd>" for what, value in details(answer).items())
+        note, inside = "not available", html.failure(answer)
+    else:
+        learned = f"{count(answer['learned'])} trained" if answer["learned"] else "nothing trained"
+        method = title(answer["method"])
+        learned = learned if method.lower() in title(name).lower() else f"{html.escape(method)}, {learned}"
+        note = learned + (f" · STS {scored.short}" if scored.short else "")
+        facts = {"Trained parameters": f"{answer['learned']:,}", "STS, mean": scored.long, **details(answer)}
+        listed = "".join(f"<dt>{what}</dt><dd>{value}</dd>" for what, value in facts.items() if value)
+        inside = f'<dl>{listed}<dt>Speed</dt><dd data-speed="{html.escape(name)}">{html.escape(speed)}</dd></dl>'
+    shown = html.model(name)
     return (
-        f'<details class="cse-card"><summary><h2>{html.escape(title)}{own}</h2>'
-        f'<span class="cse-note">{learned}{scored}</span></summary>'
-        f'<dl>{facts}<dt>Speed</dt><dd data-speed="{html.escape(name)}">{html.escape(speed)}</dd></dl></details>'
+        f'<button type="button" class="cse-of-model" popovertarget="model-{place}"><b>{shown}</b> '
+        f'<span class="cse-note">{note}</span></button>'
+        f'<div popover class="cse-popover" id="model-{place}" role="dialog" aria-label="{html.escape(title(name))}">'
+        f"<h2>{shown}</h2>{inside}</div>"
     )
 
 
@@ -123,33 +141,18 @@ def count(numbers: int) -> str:
     return f"{numbers / MILLION:.1f} M" if numbers >= MILLION else f"{numbers:,}"
 
 
-def scores(state: AppState, column: Column) -> str:
+def scores(state: AppState, column: Column) -> Scores:
     """Return a column's mean over the STS tasks, beside that of its own start; empty if unknown."""
     board = sts_board(state)
     rows = board.rows.values() if board else ()
     row = next((row for row in rows if opened_by(row) == column.opened_by), None)
     if row is None or row.figures[0] is None:
-        return ""
-    before = row.start[0] if row.start else None
-    return f" · STS {row.figures[0].value:.1f}" + (f" (before training {before.value:.1f})" if before else "")
-
-
-def untrained(state: AppState) -> str:
-    """Return the line of the strongest untrained reading; empty if no model of the page was scored, or if it is one."""
-    board = sts_board(state)
-    label = board.strongest if board else None
-    shown = {column.opened_by for column in state.models.columns}
-    if board is None or label is None or shown.isdisjoint(map(opened_by, board.rows.values())):
-        return ""
-    row = board.rows[label]
-    if opened_by(row) in shown or row.figures[0] is None:
-        return ""
-    readings = sum(other.pooling is not None for other in board.rows.values())
-    return (
-        f'<section class="cse-card"><h2>Untrained, {html.escape(row.pooling or "")}</h2>'
-        f'<span class="cse-note">the strongest of {readings} readings of the backbone · STS {row.figures[0].value:.1f}'
-        "</span></section>"
-    )
+        return Scores()
+    after, before = row.figures[0].value, row.start[0] if row.start else None
+    if before is None:
+        return Scores(f"{after:.1f}", f"{after:.1f}")
+    arrow = '<span aria-hidden="true">→</span><span class="cse-hidden">before training, now</span>'
+    return Scores(f"{before.value:.1f} {arrow} {after:.1f}", f"{after:.1f}; before training {before.value:.1f}")
 
 
 def sts_board(state: AppState) -> Scoreboard | None:

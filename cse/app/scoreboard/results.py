@@ -17,6 +17,7 @@ from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.drawing import html
 from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import result, script
+from cse.app.drawing.naming import title
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
@@ -24,7 +25,6 @@ from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.scoreboard.ledger import ledger_html
 from cse.app.scoreboard.scores import (
-    TITLES,
     Names,
     heading,
     names_of,
@@ -63,7 +63,7 @@ def results_html(state: AppState) -> str:
 
 def titles_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
     """Return the names of a board's models, those of methods as the papers write them."""
-    return {label: TITLES.get(name, name) for label, name in names_of(board, columns).items()}
+    return {label: title(name) for label, name in names_of(board, columns).items()}
 
 
 def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:
@@ -72,7 +72,7 @@ def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str
     if not missing or not boards:
         return ""
     task, *others = boards
-    listed = html.escape(", ".join(column.name for column in missing))
+    listed = html.escape(", ".join(title(column.name) for column in missing))
     command = html.escape(scoring_command(task, missing))
     return (
         f'<p class="cse-note">No shipped results of {listed}. Score them: <code>{command}</code>, '
@@ -137,7 +137,8 @@ def model_html(name: str, row: Row, *, strongest: bool = False) -> str:
         below = f"{len(row.seeds)} seeds; shipped {row.record.seed}{own}"
     else:
         below = f"seed {row.record.seed}" if row.record.seed is not None else "not trained here"
-    return f'<th scope="row" data-value="{shown}">{shown}<small>{below}</small></th>'
+    chip = "" if pooling else html.chip(row.record.model)
+    return f'<th scope="row" data-value="{shown}">{chip}{shown}<small>{below}</small></th>'
 
 
 def digits(figures: Sequence[Figure | None]) -> int:

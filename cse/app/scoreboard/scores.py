@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from cse.app import validation
 from cse.app.models.models import Column, Failure, free_name
 from cse.app.models.state import AppState
-from cse.methods.catalogue import METHODS
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
@@ -23,7 +22,6 @@ MEASURES = {  # name and unit of each score
     "alignment": ("alignment", "squared distance"), "uniformity": ("uniformity", "logarithm"),
     "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
 }  # fmt: skip
-TITLES = {name: method.title for name, method in METHODS.items() if method.title}
 SIZES = ("pairs", "queries", "documents")
 Names = dict[str, str]  # the page's name of the model of each label
 
@@ -150,7 +148,7 @@ def column_phrase(board: Scoreboard, column: Score) -> str:
 
 def verdicts(board: Scoreboard, names: Names) -> dict[str, str]:
     """Return sentences about the best models by column, by the noise of their lead; empty groups are left out."""
-    ahead: dict[str, dict[str, list[str]]] = {"Ahead by more than the noise": {}, "Ahead, the noise unknown": {}}
+    ahead: dict[str, dict[str, list[str]]] = {"Significantly best": {}, "Best score; significance not tested": {}}
     certain, uncertain = ahead.values()
     alike = []
     for column, verdict in zip(board.columns, board.verdicts, strict=True):
@@ -164,4 +162,4 @@ def verdicts(board: Scoreboard, names: Names) -> dict[str, str]:
     found = {
         what: [f"{name} ({', '.join(columns)})" for name, columns in groups.items()] for what, groups in ahead.items()
     }
-    return {what: "; ".join(texts) for what, texts in {**found, "Inside the noise": alike}.items() if texts}
+    return {what: "; ".join(texts) for what, texts in {**found, "No significant difference": alike}.items() if texts}

@@ -11,6 +11,8 @@ import numpy as np
 from cse.analysis.calibration import percentiles
 from cse.app import validation
 from cse.app.drawing.components import heading, script, submit
+from cse.app.drawing.naming import TITLES, choices
+from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -77,18 +79,18 @@ def pairs_map(value: dict[str, Any]) -> gr.HTML:
     return gr.HTML(
         value, html_template='<div class="cse-pairs"></div>', js_on_load=script("elements", "all_pairs"),
         apply_default_css=False, elem_id="all-pairs", elem_classes="cse-result",
-        ramps={"values": tints(COSINES), "differences": tints(DIFFERENCES)},
+        ramps={"values": tints(COSINES), "differences": tints(DIFFERENCES)}, titles=TITLES, colours=MODELS,
     )  # fmt: skip
 
 
 def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the choices of the model to subtract: nothing, or a model."""
-    return [("nothing", NOTHING), *((name, name) for name in names)]
+    return [("none", NOTHING), *choices(names)]
 
 
 def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     """Add the list of sentences and the map of their pairs. Returns its part of the address."""
-    heading("All pairs of a list")
+    heading("All pairs of a list", "Type sentences and see which of them a model finds alike.")
     with gr.Row(equal_height=True):
         box = gr.Textbox(
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240
@@ -96,16 +98,16 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
         button = submit("Draw the map")
     names = [column.name for column in state.models.columns]
     with gr.Row():
-        model = gr.Radio(names, value=names[0], label="Model", min_width=240, elem_id="pairs-model")
-        minus = gr.Radio(subtrahends(names), value=NOTHING, label="Minus", min_width=240, elem_id="pairs-minus")
-        choices = [(label, key) for key, label in MEASURES.items()]
-        measure = gr.Radio(choices, value="cosine", label="Value", min_width=240, elem_id="pairs-measure")
+        model = gr.Radio(choices(names), value=names[0], label="Model", min_width=240, elem_id="pairs-model")
+        minus = gr.Radio(subtrahends(names), value=NOTHING, label="Compare with", min_width=240, elem_id="pairs-minus")
+        measures = [(label, key) for key, label in MEASURES.items()]
+        measure = gr.Radio(measures, value="cosine", label="Value", min_width=240, elem_id="pairs-measure")
     output = pairs_map(pairs_value(LIST.splitlines(), first, names[0]) if first else {})
 
     def draw(text: str, model: str, minus: str, measure: str, progress: gr.Progress = PROGRESS) -> tuple[Any, ...]:
         sentences, answers = all_pairs(state, text, reporter(progress))
         value = pairs_value(sentences, answers, model, minus, measure)
-        return value, gr.update(choices=list(answers)), gr.update(choices=subtrahends(answers))
+        return value, gr.update(choices=choices(answers)), gr.update(choices=subtrahends(answers))
 
     switches = [model, minus, measure]
     fields = {validation.LIST: box, "The model": model, "The model subtracted": minus, "The value": measure}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gradio as gr
 
 from cse.app import validation
-from cse.app.drawing import html
+from cse.app.drawing import html, naming
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -32,12 +32,13 @@ PAIRS = {
 FIRST = PAIRS["negation"]
 MOST_LAYERS, LAYER = 48, "A layer"
 INTRODUCTION = (
-    "DCPCSE learns a prefix: keys and values that every layer of a frozen backbone may attend to. ConPVP is trained "
-    "against prototypes: the sentence in templates that affirm it and in templates that deny it. Here is what they do."
+    "<p>DCPCSE trains a prefix: keys and values that every layer of a frozen backbone attends to. ConPVP trains with "
+    "prototypes: the sentence in templates that affirm it and in templates that deny it.</p><p>"
 )
 READING = (
-    "Attention: the share that the token whose vector is read puts on the prefix (the mean of all tokens beneath it). "
-    "Vector moves: with the prefix off in that layer, where 100 % is as far away as an unrelated sentence."
+    "Attention: the share that the token whose vector is read gives to the prefix; below it the mean of all tokens. "
+    "Vector moves: how far the vector goes when that layer loses its prefix; 100 % is as far as an unrelated "
+    "sentence.</p>"
 )
 
 
@@ -115,7 +116,7 @@ def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) ->
     others = [name for name, found in known.items() if not found.attention and not found.prototypes]
     if others:
         has = "has" if len(others) == 1 else "have"
-        parts.append(html.hint(f"{', '.join(others)} {has} neither a prefix nor prototypes."))
+        parts.append(html.hint(f"{', '.join(map(naming.title, others))} {has} neither a prefix nor prototypes."))
     return "".join(parts)
 
 
@@ -136,8 +137,8 @@ def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[i
         )
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return (
-        f'<h3 class="cse-heading">{html.escape(name)}</h3><p class="cse-note">{seen_in_prefix(found, attention)}</p>'
-        + html.table(table, f"The prefix of {name} by layer", "cse-table cse-moves")
+        f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen_in_prefix(found, attention)}</p>'
+        + html.table(table, f"The prefix of {naming.title(name)} by layer", "cse-table cse-moves")
     )
 
 
@@ -187,8 +188,8 @@ def prototypes_html(name: str, found: XRay) -> str:
     seen = f"The sentence lies nearest to “{html.escape(found.prototypes[0].template)}”; its mean cosine is {said}."
     head = "".join(f'<th scope="col">{text}</th>' for text in ("Prototype ([X] is the sentence)", "Kind", "Cosine"))
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<h3 class="cse-heading">{html.escape(name)}</h3><p class="cse-note">{seen}</p>' + html.table(
-        table, f"The prototypes of {name}", "cse-table cse-moves"
+    return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.table(
+        table, f"The prototypes of {naming.title(name)}", "cse-table cse-moves"
     )
 
 
@@ -224,20 +225,19 @@ def layer_choices(answers: Mapping[str, XRay | Failure]) -> list[tuple[str, int]
 
 def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     """Add a pair of sentences, layers to switch off, and the X-rays. Returns its part of the address."""
-    heading("What do prefixes and prototypes do?")
-    gr.HTML(html.hint(INTRODUCTION), apply_default_css=False)
-    with gr.Row(equal_height=True):
+    heading("What do prefixes and prototypes do?", more=INTRODUCTION + READING)
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
         sentence = gr.Textbox(FIRST[0], label="Sentence", scale=4, min_width=240)
         other = gr.Textbox(FIRST[1], label="Other sentence", scale=4, min_width=240)
-        button = submit("X-ray")
-    examples = gr.Examples(
-        [list(pair) for pair in PAIRS.values()], [sentence, other], label="Try", example_labels=list(PAIRS),
-        api_visibility="private",
-    )  # fmt: skip
+        button = submit("Look inside")
+    with gr.Row(elem_classes="cse-tries"):
+        examples = gr.Examples(
+            [list(pair) for pair in PAIRS.values()], [sentence, other], label="Try", example_labels=list(PAIRS),
+            api_visibility="private",
+        )  # fmt: skip
     choices = layer_choices(first or {})
-    off = gr.CheckboxGroup(choices, label="Switch the prefix off together in layers", visible=bool(choices))
-    gr.HTML(html.hint(READING), apply_default_css=False)
-    output = result("xray", xray_html(first) if first else html.hint("Press X-ray."))
+    off = gr.CheckboxGroup(choices, label="Switch the prefix off in these layers together", visible=bool(choices))
+    output = result("xray", xray_html(first) if first else html.hint("Press Look inside."))
 
     def look(sentence: str, other: str, off: list[int], progress: gr.Progress = PROGRESS) -> tuple[str, Any]:
         answers = xrays(state, sentence, other, off or (), reporter(progress))

@@ -41,12 +41,12 @@ He arrived before noon. | He came in the morning.
 She bought two tickets. | She bought three tickets.
 The film was not bad. | The film was good."""
 MOVES = (
-    "How far each change moves the sentence's vector: 0 % not at all, 100 % as far away as an unrelated sentence. A "
-    "good model moves little where the meaning is kept, and further where it is turned."
+    "<p>How far each change moves the sentence's vector: 0 % is not at all, 100 % as far away as an unrelated "
+    "sentence.</p><p>A good model moves little where the meaning stays, and far where it changes.</p>"
 )
 PLACES = (
-    "Each model's place of a pair among all of them, from 0 (least alike) to 100 (most alike). The pairs on which the "
-    "places lie furthest apart come first."
+    "<p>Every model orders all pairs from 0 (least alike) to 100 (most alike). The pairs on which the models' places "
+    "differ most come first.</p>"
 )
 
 
@@ -92,7 +92,7 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
     if not rows:
         return html.hint("No change applies to this sentence; write a longer one.")
     names = list(rows[0].moved)
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
     body = "".join(change_row(row) for row in rows)
     means = "".join(mean_row(rows, names, keeps) for keeps in (True, False))
     table = (
@@ -104,7 +104,7 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
 
 def change_row(row: Moved) -> str:
     """Return a row with a change, the changed sentence, and each model's displacement."""
-    meaning = "keeps the meaning" if row.keeps else "turns the meaning"
+    meaning = "keeps the meaning" if row.keeps else "changes the meaning"
     return (
         f'<tr><th scope="row">{html.escape(row.name)}<small>{meaning}</small></th>'
         f"<td>{html.folded(row.changed)}</td>{''.join(map(share_cell, row.moved.values()))}</tr>"
@@ -122,7 +122,7 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
     if not chosen:
         return ""
     means = (sum(row.moved[name] for row in chosen) / len(chosen) for name in names)
-    what = "kept" if keeps else "turned"
+    what = "kept" if keeps else "changed"
     return (
         f'<tr class="cse-mean"><th scope="row">mean</th><td>where the meaning is {what}</td>'
         f"{''.join(map(share_cell, means))}</tr>"
@@ -178,9 +178,9 @@ def disagreements_html(
 ) -> str:
     """Return the pairs on which the models disagree most, with each model's rank."""
     if not found or len(found[0].places) < 2:
-        return html.failures(failures) + html.hint("It takes two models to disagree.")
+        return html.failures(failures) + html.hint("Two models are needed; add one with + model.")
     names = list(found[0].places)
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.folded(sentence) for sentence in pairs[row.pair])
@@ -203,13 +203,15 @@ def probe_tab(
 
 def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     """Add a sentence, and its displacement by small changes in each model."""
-    heading("What do the models hear?")
-    gr.HTML(html.hint(MOVES), apply_default_css=False)
-    with gr.Row(equal_height=True):
-        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
+    heading(
+        "Which changes does a model notice?", "0 %: the vector stays. 100 %: as far as an unrelated sentence.", MOVES
+    )
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=200)
         button = submit("Change it")
-    examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
-    output = result("changes", moved_html(first, {}) if first else html.hint("Press Enter or Change it."))
+    with gr.Row(elem_classes="cse-tries"):
+        examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
+    output = result("changes", moved_html(first, {}) if first else html.hint("Press Change it."))
 
     def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, reporter(progress)))
@@ -223,12 +225,13 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
     """Add a list of pairs, and those on which the models disagree most."""
-    heading("Where do the models disagree?")
-    gr.HTML(html.hint(PLACES), apply_default_css=False)
+    heading("Where do the models disagree?", more=PLACES)
     with gr.Row(equal_height=True):
         source = gr.Radio([(label, key) for key, label in SOURCES.items()], value="graded", label="Pairs", scale=4)
         button = submit("Find them")
-    lines = gr.Textbox(PAIRS, label=f"Your pairs ({LEAST_PAIRS} to {MOST_PAIRS}), | between", lines=6, visible=False)
+    lines = gr.Textbox(
+        PAIRS, label=f"One pair per line: first | second ({LEAST_PAIRS} to {MOST_PAIRS} pairs)", lines=6, visible=False
+    )
     hint = html.hint("Press Find them.")
     output = result("disagreements", disagreements_html(graded_pairs(), first, {}) if first else hint)
 

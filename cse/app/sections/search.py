@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.components import heading, result, settings, submit
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
 from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -34,7 +34,7 @@ QUERIES = [
     "The flight was delayed for three hours.",
     "The teacher gave us too much homework.",
 ]
-FIRST_TIME = "Press Enter or Search. A model that is not bundled encodes the demo corpus first, which takes longer."
+FIRST_TIME = "Press Search. A model that you added reads the demo corpus first, which takes longer."
 
 
 def find_all(
@@ -48,13 +48,13 @@ def find_all(
 ) -> dict[str, Found | Failure]:
     """Return each model's max(depth, k) best sentences of the corpus, best first.
 
-    `threshold` is the least percentile of a result among the model's random pairs, 0 to 100.
+    `threshold` is the minimum percentile of a result among the model's random pairs, 0 to 100.
     """
     from cse.analysis.calibration import cosine_at
 
     wanted = validation.sentence(query, "The query")
     count = validation.whole(k, "k", 1, MOST)
-    place = validation.between(threshold, "The least percentile", 0.0, 100.0)
+    place = validation.between(threshold, "The minimum percentile", 0.0, 100.0)
 
     def hits(column: Column, encoder: Encoder, vectors: np.ndarray) -> Found:
         started = time.perf_counter()
@@ -81,13 +81,15 @@ def ranking(hits: list[Hit]) -> list[dict[str, Any]]:
 
 def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None = None) -> Linked:
     """Add the tab's content, with first results if given. Returns its part of the address."""
-    heading("The nearest sentences of a corpus")
-    with gr.Row(equal_height=True):
-        query = gr.Textbox(QUERIES[0], label="Query", scale=3, min_width=240)
-        k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results", scale=2, min_width=160)
-        threshold = gr.Slider(0, 100, 0, step=0.5, label="Least percentile", scale=3, min_width=160)
+    heading("The nearest sentences of the corpus")
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        query = gr.Textbox(QUERIES[0], label="Query", scale=4, min_width=200)
         button = submit("Search")
-    examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
+    with gr.Row(elem_classes="cse-tries"):
+        with settings(), gr.Row():
+            k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results per model", min_width=160)
+            threshold = gr.Slider(0, 100, 0, step=0.5, label="Minimum percentile", min_width=160)
+        examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
     output = result("hits", opened)
 
@@ -98,7 +100,7 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 
     fields = {
-        "The query": query, "k": k, "The least percentile": threshold, "The corpus": bar.corpus, "The key": bar.key
+        "The query": query, "k": k, "The minimum percentile": threshold, "The corpus": bar.corpus, "The key": bar.key
     }  # fmt: skip
     run = refusing(find, fields, [output])
 

@@ -16,6 +16,7 @@ from cse.app.corpus.pairs import DRAWN, drawn_pair
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.distribution import Placed, placed_html
+from cse.app.drawing.naming import title
 from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -38,9 +39,9 @@ PAIRS: dict[str, tuple[str, str]] = {
 }
 LESSONS = {
     "paraphrase": "Other words, the same event: this should be closer than almost every random pair.",
-    "negation": "One word turns the meaning round. A model that places this pair high does not hear the word.",
-    "word order": "The same words, another meaning. A model that places this pair high reads a bag of words.",
-    "unrelated": "Nothing in common: this should lie among the random pairs.",
+    "negation": "One word reverses the meaning. A model that puts this pair high misses that word.",
+    "word order": "The same words, another meaning. A model that puts this pair high ignores their order.",
+    "unrelated": "Nothing in common: this pair should lie among the random pairs.",
 }
 
 
@@ -63,7 +64,7 @@ def placed(
         reference, found = state.demo.random_cosines(encoder), cosine(vectors)
         for what, text in zip(notes, pair, strict=True):
             for note in input_notes(encoder, text):
-                notes[what].setdefault(note, []).append(column.name)
+                notes[what].setdefault(note, []).append(title(column.name))
         return Placed(found, percentile(found, reference), histogram(reference))
 
     answers = state.models.apply_to(pair, place, report=report)
@@ -95,16 +96,17 @@ def similarity_tab(
 def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | None) -> Linked:
     """Add two sentences, typed or drawn from the corpus, a row per model on one axis, and the attribution to words."""
     heading("Two sentences")
-    with gr.Row(equal_height=True):
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
         one, other = (
             gr.Textbox(text, label=name, scale=4, min_width=240)
             for name, text in zip(validation.PAIR, PAIRS["paraphrase"], strict=True)
         )
         button = submit("Compare")
     pairs = [list(pair) for pair in PAIRS.values()]
-    examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
-    with gr.Row(elem_classes="cse-draw"):
-        buttons = {kind: gr.Button(label, size="sm", scale=0, min_width=180) for kind, label in DRAWN.items()}
+    with gr.Row(elem_classes="cse-tries"):
+        examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
+        with gr.Row(elem_classes="cse-draw"):
+            buttons = {kind: gr.Button(label, size="sm", scale=0, min_width=100) for kind, label in DRAWN.items()}
     hint = html.hint("The cosine of each model appears here.")
     output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
     words = words_section(state.models, [one, other])

@@ -31,12 +31,13 @@ WIDTH = 18.0  # rem of a model's two lists
 OTHER = '"[X]" is a [MASK] one'
 TEMPLATES = [OTHER, MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
 EXPLANATION = (
-    "What if a model read another template? **[X]** is the sentence, **[MASK]** where the vector is read; the weights "
-    "stay as they are. The score is Spearman's correlation × 100 of cosines with the grades of the demo's 60 graded "
-    "pairs. Every checkpoint was trained with its own template, so another one is an experiment on it."
+    "<p><b>[X]</b> is the sentence, <b>[MASK]</b> where the vector is read. The weights stay as they are, so a "
+    "template that the model was not trained with is an experiment.</p><p>The score is Spearman's correlation × 100 of "
+    "the cosines with the grades of the demo's 60 pairs.</p>"
 )
 FIRST_TOKEN = (
-    "Trained without a [MASK]: its own score is that of the first token's vector, its own words are asked for as above."
+    "Trained without a [MASK]: its own score is that of the first token's vector; its words come from the same "
+    "question as above."
 )
 
 
@@ -86,8 +87,8 @@ def both_html(sentence: str, tried: Comparison, top: float) -> str:
 def gain_html(gain: Difference) -> str:
     """Return the gain of the other template with its 95 % interval and verdict."""
     value, low, high = (f"{bound:+.1f}".replace("-", "\N{MINUS SIGN}") for bound in (gain.value, gain.low, gain.high))
-    verdict = "inside the noise" if gain.noise else "a difference"
-    return f"<b>{value}</b> <small>95 % of the evidence: {low} to {high}, {verdict}</small>"
+    verdict = "no significant difference" if gain.noise else "a significant difference"
+    return f"<b>{value}</b> <small>95 % interval {low} to {high}: {verdict}</small>"
 
 
 def trial_html(sentence: str, top: float, title: str, found: Trial) -> str:
@@ -102,13 +103,13 @@ def lab_section(
     state: AppState, sentence: gr.components.Component, first: dict[str, Comparison] | None = None
 ) -> Linked:
     """Add the lab for the `sentence`, with its first result if given. Returns its part of the address."""
-    heading("Template lab")
-    gr.Markdown(EXPLANATION)
-    with gr.Row(equal_height=True):
-        template = gr.Textbox(OTHER, label="Template", scale=4, min_width=240)
+    heading("Template lab", "What if a model read another template?", EXPLANATION)
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        template = gr.Textbox(OTHER, label="Template", scale=4, min_width=200)
         button = submit("Try template")
-    examples = gr.Examples([[text] for text in TEMPLATES], [template], label="Try", api_visibility="private")
-    opened = tried_html(SENTENCES[0], first) if first else html.hint("Press Enter or Try template.")
+    with gr.Row(elem_classes="cse-tries"):
+        examples = gr.Examples([[text] for text in TEMPLATES], [template], label="Try", api_visibility="private")
+    opened = tried_html(SENTENCES[0], first) if first else html.hint("Press Try template.")
     output = result("template-lab", opened)
 
     def try_it(template: str, sentence: str, progress: gr.Progress = PROGRESS) -> str:

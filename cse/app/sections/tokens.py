@@ -9,7 +9,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.components import heading, result, settings, submit
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -28,13 +28,13 @@ SENTENCES = [
     "The orchestra played a slow symphony.",
     "The bank raised its interest rates.",
 ]
-FOREIGN = "This method reads no [MASK] itself; it is asked with this one."
+FOREIGN = "This method does not read a [MASK]; this template asks it for words."
 FULL = 1.0  # of the template subtracted
 EXPLANATION = (
-    "The model's own word predictor reads the sentence vector and names the likeliest words. A template pulls every "
-    "sentence towards the same words: those it says **alone**. **Denoising** subtracts them, so that what is left "
-    "comes from the sentence (PromptBERT, section 4.2). The slider says how much of it is subtracted, from 0, nothing, "
-    "to 1, all, which PromptBERT and ConPVP do while they train. All bars have one scale."
+    "<p>The model predicts words from the vector that it makes of your sentence: the likeliest ones say what the "
+    "vector encodes.</p><p>A template pulls every sentence towards the same words: those under <b>Template alone</b>. "
+    "<b>Denoised</b> subtracts them, so that what is left comes from the sentence. PromptBERT and ConPVP do so while "
+    "they train. In the settings, 0 subtracts nothing and 1 all. All bars have the same scale.</p>"
 )
 
 
@@ -92,7 +92,7 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
     lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
-    return f'{template_html(reading.template, sentence)}{note}<div class="cse-three">{"".join(columns)}</div>'
+    return f'<div class="cse-three">{"".join(columns)}</div>{template_html(reading.template, sentence)}{note}'
 
 
 def template_html(template: str, sentence: str) -> str:
@@ -113,15 +113,16 @@ def token_list(found: list[tuple[str, float]], top: float) -> str:
 
 def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Linked:
     """Add the tab's content, with first results if given. Returns its part of the address."""
-    heading("The words a vector says")
-    gr.Markdown(EXPLANATION)
-    with gr.Row(equal_height=True):
-        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=240)
-        k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", scale=2, min_width=160)
-        share = gr.Slider(0, FULL, FULL, step=0.05, label="Template subtracted", scale=2, min_width=160)
+    heading("Which words does the vector encode?", more=EXPLANATION)
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=200)
         button = submit("Show words")
-    examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
-    hint = html.hint("Press Enter or Show words.")
+    with gr.Row(elem_classes="cse-tries"):
+        with settings(), gr.Row():
+            k = gr.Slider(1, MOST, DEFAULT, step=1, label="Words per list", min_width=160)
+            share = gr.Slider(0, FULL, FULL, step=0.05, label="Share of the template to subtract", min_width=160)
+        examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
+    hint = html.hint("Press Show words.")
     output = result("tokens", readings_html(SENTENCES[0], first) if first else hint)
 
     def show(sentence: str, k: int, share: float, progress: gr.Progress = PROGRESS) -> str:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
 WIDTH = 30.0  # rem of a model's two sentences
-ASK = html.hint("Which words? leaves out each word in turn, and shows what it adds to the cosine in every model.")
+ASK = html.hint("Which words matter? leaves out each word in turn and shows what it adds to the cosine in each model.")
 MEANING = (
-    "A word's number is the cosine of the pair minus the cosine once that word is left out: + draws the sentences "
-    "together, \N{MINUS SIGN} pushes them apart. Words act together, so the numbers need not add up: the completeness "
-    "error is the sum of a sentence's numbers minus what leaving out all of its words at once takes away."
+    "A word's number is how much the cosine falls without it: + draws the sentences together, \N{MINUS SIGN} pushes "
+    "them apart. Words act together, so the numbers need not add up. The completeness error is their sum minus the "
+    "fall without all words of that sentence."
 )
 
 
@@ -86,7 +86,7 @@ def plain_words(pair: Sequence[str], found: Attribution) -> dict[str, Any]:
 
 def words_section(models: Models, inputs: Sequence[gr.Textbox]) -> gr.HTML:
     """Add a button for the attribution of the pair in `inputs`. Returns its output."""
-    button = gr.Button("Which words?", size="sm", elem_classes="cse-ask")
+    button = gr.Button("Which words matter?", size="sm", elem_classes="cse-ask")
     output = result("words", ASK)
 
     def explain(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> str:

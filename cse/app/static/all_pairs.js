@@ -47,7 +47,7 @@ function describe() {
   const list = add(readout, 'dl');
   props.value.models.filter(model => !model.error).forEach(model => {
     const item = add(list, 'div');
-    add(item, 'dt', '', model.name);
+    addModel(add(item, 'dt'), model.name);
     const value = add(item, 'dd', '', model.cosines[i][j].toFixed(3).replace('-', '−'));
     add(value, 'small', '', ` ${share(model.percentiles[i][j])}`);
   });
@@ -114,7 +114,7 @@ function legend(parent, span) {
   const low = span ? -span : percent() ? 0 : -1, high = span || (percent() ? 100 : 1);
   bar.setAttribute('aria-hidden', 'true');
   for (let place = 0; place <= 20; place++) add(bar, 'i', 'cse-tint').style.cssText = style(low + (high - low) * place / 20, span);
-  const ends = span ? [`${minus} closer`, `${model} closer`] : ['less alike', 'more alike'];
+  const ends = span ? [`${modelName(minus)} closer`, `${modelName(model)} closer`] : ['less alike', 'more alike'];
   add(made, 'span', '', `${written(low, span)} ${ends[0]}`);
   add(made, 'span', '', written((low + high) / 2, span));
   add(made, 'span', '', `${written(high, span)} ${ends[1]}`);
@@ -123,7 +123,7 @@ function legend(parent, span) {
 function meaning(span) {
   const {model, minus} = props.value;
   const unit = percent() ? 'Share of random pairs that a pair is closer than, in percent' : 'Cosine of each two sentences';
-  return span ? `${unit}: ${model} minus ${minus}` : `${unit}: ${model}`;
+  return span ? `${unit}: ${modelName(model)} minus ${modelName(minus)}` : `${unit}: ${modelName(model)}`;
 }
 
 function build() {
@@ -132,12 +132,12 @@ function build() {
   if (!sentences) return;
   for (const {name, error} of models.filter(each => each.error)) {
     const line = add(root, 'p', 'cse-failure');
-    add(line, 'b', '', `${name}.`);
+    add(line, 'b', '', `${modelName(name)}.`);
     line.append(` ${error}`);
   }
   const {matrix, span} = shown();
   if (!matrix) {
-    add(root, 'p', 'cse-hint', `No map of ${minus && !found(model).error ? minus : model}; choose another model.`);
+    add(root, 'p', 'cse-hint', `No map of ${modelName(minus && !found(model).error ? minus : model)}; choose another model.`);
     return;
   }
   add(root, 'p', 'cse-hint', `${meaning(span)}. Point at a cell, or move through the map with the arrow keys, to read its pair.`);

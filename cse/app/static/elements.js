@@ -7,6 +7,15 @@ function add(parent, tag, className, text) {
   return made;
 }
 
+// The name of a model on the page, alone and after a mark of its colour.
+const modelName = name => props.titles[name] || name;
+
+function addModel(parent, name) {
+  const chip = add(parent, 'i', 'cse-chip');
+  if (props.colours[name]) chip.style.setProperty('--cse-model', props.colours[name]);
+  parent.append(modelName(name));
+}
+
 // Add a text to a list; a long one, as in cse/app/drawing/html.py, shows three lines until a click or a key opens it.
 const LONG = 160;
 

@@ -31,13 +31,13 @@ function byLoss() {
 function byDisagreement(place) {
   const {models, shares} = props.value.differing[place];
   const names = ['same five neighbours', ...Array.from({length: STEPS - 1}, (_, step) => `${step + 1} of 5 differ`), 'no neighbour shared'];
-  return {title: `${models[0]} and ${models[1]}: nearest five texts that differ`, names, of: steps(bytes(shares)), ordered: true};
+  return {title: `${modelName(models[0])} and ${modelName(models[1])}: nearest five texts that differ`, names, of: steps(bytes(shares)), ordered: true};
 }
 
 // The choices: key, label and function. Without a chosen one the first is used.
 function colourings() {
   const differing = props.value.differing.map(({models}, place) => [
-    `differing ${place}`, `Disagreement: ${models.join(', ')}`, () => byDisagreement(place)]);
+    `differing ${place}`, `Disagreement: ${models.map(modelName).join(', ')}`, () => byDisagreement(place)]);
   const labelled = props.value.names.length ? [['label', 'Label', byLabel]] : [];
   const grouped = [['group', 'Group', byGroup]];
   return [

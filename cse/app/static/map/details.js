@@ -40,7 +40,7 @@ function showScores() {
     ['Model'], ...used.map(place => SCORES[place])]);
   known.forEach(map => {
     const head = rowHead(body);
-    head.textContent = map.name;
+    addModel(head, map.name);
     used.forEach(place => add(head.parentElement, 'td', '', map.scores[place].toFixed(2)));
   });
   add(parts.scores, 'p', 'cse-note', `${used.map(place => SCORES[place][1]).join('. ')}. 1 is best.`);
@@ -82,7 +82,7 @@ function showPinned(box) {
     const ranks = add(item, 'small'), finders = known.filter((_, place) => lists[place].includes(index));
     const alone = finders.length === 1 && known.length > 1 ? 'only ' : '';
     finders.forEach(map => {
-      add(ranks, 'span', alone && 'cse-badge', `${alone}${map.name} ${rank(map.near(state.pinned), index)}`);
+      add(ranks, 'span', alone && 'cse-badge', `${alone}${modelName(map.name)} ${rank(map.near(state.pinned), index)}`);
     });
   });
 }

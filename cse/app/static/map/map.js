@@ -35,8 +35,10 @@ function choose(name) {
   const other = state.chosen !== name;
   state.chosen = name;
   maps.forEach(map => map.button && map.button.setAttribute('aria-pressed', map.name === name));
-  parts.canvas.setAttribute('aria-label', `Map of ${props.value.note} by ${name}`);
-  parts.title.textContent = `${name}: ${props.value.note}`;
+  parts.canvas.setAttribute('aria-label', `Map of ${props.value.note} by ${modelName(name)}`);
+  parts.title.replaceChildren();
+  addModel(parts.title, name);
+  parts.title.append(`: ${props.value.note}`);
   paint();
   glideTo(current().points);
   if (other && state.filters.length) askSelection();
@@ -94,11 +96,11 @@ function showChoices() {
     map.button = addButton(parts.small, 'cse-small', '', () => choose(map.name));
     map.canvas = add(map.button, 'canvas');
     map.canvas.setAttribute('aria-hidden', 'true');
-    add(map.button, 'span', '', map.name);
+    addModel(add(map.button, 'span'), map.name);
   });
   maps.filter(map => map.error !== undefined).forEach(map => {
     const reason = add(parts.small, 'p', 'cse-failure');
-    add(reason, 'b', '', `${map.name}. `);
+    add(reason, 'b', '', `${modelName(map.name)}. `);
     reason.append(map.error);
   });
 }

@@ -50,7 +50,7 @@ function share(item, name, size) {
 function showSpread(box, name, groups) {
   const map = maps.find(each => each.name === name), rest = groups.length - SPREAD;
   if (!map || !map.groups) return;
-  listed(box, `Groups of ${name}`, groups.slice(0, SPREAD), (item, [group, size]) => {
+  listed(box, `Groups of ${modelName(name)}`, groups.slice(0, SPREAD), (item, [group, size]) => {
     share(item, joined(map.groups.words[group]) || `group ${group + 1}`, size);
   });
   if (rest > 0) add(box, 'p', 'cse-note', `and ${rest} more`);

@@ -1,0 +1,20 @@
+"""What the page calls a model: methods as the papers write them, other models by their own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cse.methods.catalogue import METHODS
+from cse.models.names import BACKBONE
+
+TITLES = {name: method.title for name, method in METHODS.items() if method.title} | {BACKBONE: "Untrained"}
+
+
+def title(name: str) -> str:
+    """Return the name of a model on the page; `name` is that of its column."""
+    return TITLES.get(name, name)
+
+
+def choices(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the choices of a field for models: a title and a name each."""
+    return [(title(name), name) for name in names]
