@@ -338,7 +338,7 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/search", ["a", True, "demo"], "k must be a whole number from 1 to 50."),
         ("/search", ["a", 5, "../etc"], "The corpus is unknown; choose demo or own or pets.txt."),
         ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or own or pets.txt."),
-        ("/search", ["a", 5, "demo", 101], "The least percentile must be a number from 0 to 100."),
+        ("/search", ["a", 5, "demo", 101], "The minimum percentile must be a number from 0 to 100."),
         ("/search", ["a", 5, "own", 0], GONE),
         ("/template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("/template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),

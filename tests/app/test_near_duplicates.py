@@ -92,7 +92,7 @@ def test_many_texts_have_a_higher_least_place_and_the_slider_stays_there(state, 
     found = near_duplicates.searched(texts, vectors)
     assert found.places[0].nines == pytest.approx(3.7)  # 2 of 8,000 random pairs of a text
     assert found.at(3.0) == found.places[0]
-    assert "With so many texts 3.7 is the least" in numbers_html(found, 3.0, HOSTILE)
+    assert "With so many texts 3.7 is the minimum" in numbers_html(found, 3.0, HOSTILE)
     assert HOSTILE not in numbers_html(found, 3.0, HOSTILE)
 
 

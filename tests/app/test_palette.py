@@ -1,4 +1,4 @@
-"""The topics' colours are told apart by everybody: twelve of them in each scheme, for four kinds of vision."""
+"""Everybody can tell the colours apart: twelve of topics in each scheme, and four of models, by any kind of vision."""
 
 from itertools import combinations
 
@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from colour_vision import VISIONS, difference, lab
 
-from cse.app.drawing.palette import DARK, LIGHT
+from cse.app.drawing.palette import DARK, LIGHT, MODELS
+from cse.app.drawing.ramps import contrast
+from cse.models.names import BUNDLED_NAMES
 
-LEAST = 12.0
+LEAST, MOST_ALIKE = 12.0, 15.0
+GROUNDS = ("#ffffff", "#f8fafc", "#1e293b", "#0f172a")  # of pages and cards, light and dark
 SHARMA = [  # Sharma, Wu and Dalal 2005, Table 1
     ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
     ((50, 3.1571, -77.2803), (50, 0, -82.7485), 2.8615),
@@ -51,3 +54,20 @@ def test_each_two_of_twelve_colours_differ_by_twelve(palette, vision):
     seen = [lab(colour, vision) for colour in palette]
     closest = min(combinations(range(12), 2), key=lambda pair: difference(seen[pair[0]], seen[pair[1]]))
     assert difference(*(seen[place] for place in closest)) >= LEAST, [palette[place] for place in closest]
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_each_two_colours_of_models_differ_by_fifteen(vision):
+    seen = [lab(colour, vision) for colour in MODELS.values()]
+    assert min(difference(one, other) for one, other in combinations(seen, 2)) >= MOST_ALIKE
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_colours_of_models_stand_out_from_the_backgrounds_of_both_schemes(ground):
+    assert MODELS.keys() == set(BUNDLED_NAMES)
+    for name, colour in MODELS.items():
+        assert contrast(rgb(colour), rgb(ground)) >= 3, name
+
+
+def rgb(colour):
+    return tuple(bytes.fromhex(colour[1:]))

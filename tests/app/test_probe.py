@@ -73,6 +73,6 @@ def test_rows_show_shares_means_and_nothing_as_markup():
     page += disagreements_html([(HOSTILE, "b")], [Disagreement(0, {MARKUP: 0.5}, 0.0)], {})
     assert "<script" not in page
     assert "<img" not in page
-    assert page.count("25 %") == 2  # the row and the mean of those that turn the meaning
+    assert page.count("25 %<") == 2  # the row and the mean of those that change the meaning
     assert page.count("0 %") >= 2
     assert "No change applies" in moved_html([], {})

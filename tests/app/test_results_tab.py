@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cse.app.models.models import Column, Failure, columns
 from cse.app.models.state import open_boards
-from cse.app.scoreboard.model_strip import count, untrained
+from cse.app.scoreboard.model_strip import count
 from cse.app.scoreboard.model_strip import scores as scores_in_words
 from cse.app.scoreboard.results import advice_html, board_html, digits, results_html, titles_of
 from cse.app.scoreboard.scores import (
@@ -60,7 +60,7 @@ def test_every_figure_has_its_deviation_and_its_mark() -> None:
     head, *rows = cells(board_html(made, names_of(made, [])))
     assert head[:2] == ["Model", "averageSpearman × 100"]
     assert [row[1] for row in rows] == [
-        "61.00 ± 1.00 (best)", "≈ 60.60 ± 0.10 (inside the noise of the best)", "50.10 ± 0.10", "40.00",
+        "61.00 ± 1.00 (best)", "≈ 60.60 ± 0.10 (not significantly different from the best)", "50.10 ± 0.10", "40.00",
     ]  # fmt: skip
     assert [row[0] for row in rows] == ["a3 seeds; shipped 0: 60.00", *rows_of("b", 60.5), *rows_of("c", 50.0), RAW]
 
@@ -88,24 +88,26 @@ def test_a_model_stands_beside_its_own_start_and_the_strongest_untrained_reading
     assert [row[1] for row in rows] == ["60.00 (best) before 51.00", "40.00", "39.00"]
     assert plain_row(made.rows["simcse"])["before_training"][0]["value"] == 51.0
     (column,) = page.models.columns
-    assert scores_in_words(page, column) == " · STS 60.0 (before training 51.0)"
-    assert re.sub(r"<.*?>", "|", untrained(page)).split("|")[2::2] == [
-        "Untrained, cls", "the strongest of 2 readings of the backbone · STS 40.0", "",
-    ]  # fmt: skip
-    assert untrained(state({"sts": made}, "other")) == untrained(state(Failure("no file"), "simcse")) == ""
+    short, said = scores_in_words(page, column)
+    assert re.sub(r"<.*?>", "", short) == "51.0 →before training, now 60.0"
+    assert said == "60.0; before training 51.0"
+    for boards in ({"sts": made}, Failure("no file")):
+        assert scores_in_words(state(boards, "other"), Column("other", "other")) == ("", "")
     assert [count(number) for number in (18_432, 10_844_928)] == ["18,432", "10.8 M"]
 
 
 def test_words_say_what_is_inside_the_noise() -> None:
     made = board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])
     every = ["average", *sts_task.TASKS]
-    assert verdicts(made, names_of(made, [])) == {"Inside the noise": "; ".join(f"{unit} (a ≈ b)" for unit in every)}
+    assert verdicts(made, names_of(made, [])) == {
+        "No significant difference": "; ".join(f"{unit} (a ≈ b)" for unit in every)
+    }
     clear = board(a=[60.0, 60.1], c=[50.0, 50.1])
-    assert verdicts(clear, names_of(clear, [])) == {"Ahead by more than the noise": f"a ({', '.join(every)})"}
+    assert verdicts(clear, names_of(clear, [])) == {"Significantly best": f"a ({', '.join(every)})"}
     single = board(a=[60.0], c=[50.0])
-    assert verdicts(single, names_of(single, [])) == {"Ahead, the noise unknown": f"a ({', '.join(every)})"}
+    assert verdicts(single, names_of(single, [])) == {"Best score; significance not tested": f"a ({', '.join(every)})"}
     same = board(a=[60.0, 61.0], c=[60.0, 60.9])
-    assert "STS12 (all models)" in verdicts(same, names_of(same, []))["Inside the noise"]
+    assert "STS12 (all models)" in verdicts(same, names_of(same, []))["No significant difference"]
 
 
 def test_the_protocol_names_seeds_sets_and_day() -> None:

@@ -89,9 +89,10 @@ def mixed(colour, ground, share: float) -> tuple[float, ...]:
 @SCHEMES
 def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
     with watched(browser, url, color_scheme=scheme) as page:
-        page.locator("#models summary").first.click()
+        page.locator("#models button").first.click()
         page.locator("#models dl").first.wait_for()
-        page.get_by_role("button", name="Which words?").click()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Which words matter?").click()
         page.locator("#words .cse-words").first.wait_for()
         page.get_by_role("button", name="+ model").click()
         for tab in TABS:
@@ -99,7 +100,7 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
             if tab == "Clusters":
                 page.locator("#maps .cse-small").nth(3).wait_for()
             if tab in TAKEN_AWAY:
-                page.get_by_role("button", name="Take it away").locator("visible=true").click()
+                page.get_by_role("button", name="Export results").locator("visible=true").click()
                 page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
             if tab == "Results":
                 page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
@@ -108,7 +109,7 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
                 page.get_by_role("button", name="Upload", exact=True).click()
                 page.locator("#corpus-form").wait_for()
             if tab == "Tokens":
-                page.get_by_role("button", name="Export", exact=True).click()
+                page.locator("#corpus-bar").get_by_role("button", name="Export", exact=True).click()
                 page.locator("#corpus-export").wait_for()
             assert violations(page) == [], tab
             assert page.locator("h1:visible").count() == 1
@@ -142,11 +143,14 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
     with watched(browser, url, width=width, color_scheme=scheme) as page:
         page.add_style_tag(content="* { transition: none !important; }")  # the ring is there at once
         page.get_by_role("button", name="+ model").click()
-        found = []
+        page.get_by_role("button", name="Add it").wait_for()
+        page.keyboard.press("Shift")
+        found = page.evaluate(RINGS)
+        page.locator("#add-model").get_by_role("button", name="Close").click()
         for tab in TABS:
             open_tab(page, tab)
             if tab in TAKEN_AWAY:
-                page.get_by_role("button", name="Take it away").locator("visible=true").click()
+                page.get_by_role("button", name="Export results").locator("visible=true").click()
                 page.get_by_role("button", name="curl", exact=True).locator("visible=true").wait_for()
             if tab == "Search":
                 page.get_by_role("button", name="Paste", exact=True).click()
@@ -156,7 +160,7 @@ def test_every_control_that_has_the_focus_has_a_ring_that_stands_out(browser, ur
             page.keyboard.press("Shift")  # whoever uses keys sees where they are
             found += page.evaluate(RINGS)
             if tab == "Search":
-                page.get_by_role("button", name="Close", exact=True).click()
+                page.locator("#corpus-form").get_by_role("button", name="Close", exact=True).click()
         assert len(found) > 200
         for ring in found:
             assert ring["line"] == "solid 2px", ring
@@ -200,6 +204,7 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
         names = []
         for tab in TABS:
             open_tab(page, tab)
+            page.evaluate("document.querySelectorAll('#results .cse-fold').forEach(each => { each.open = true; })")
             page.wait_for_timeout(300)
             names += page.locator("table:visible caption").all_text_contents()
             names += [c.get_attribute("aria-label") for c in page.locator("canvas[role]:visible").all()]
@@ -227,6 +232,7 @@ def test_forced_colours_keep_bars_and_the_best_figures(browser, url):
         fill, ground = (rgb(each.evaluate(PAINT)["ground"]) for each in (bar.locator("i"), bar))
         assert (fill, ground) == (rgb(page.locator("h1").evaluate(PAINT)["text"]), (255, 255, 255))
         open_tab(page, "Results")
+        page.locator("#results .cse-fold summary").first.click()
         best = page.locator("#results .cse-best").first
         assert best.evaluate("cell => getComputedStyle(cell).outlineStyle") == "solid"
 
@@ -234,6 +240,7 @@ def test_forced_colours_keep_bars_and_the_best_figures(browser, url):
 def test_keys_reach_a_table_that_scrolls_and_its_headings(browser, url):
     with watched(browser, url, width=360) as page:
         open_tab(page, "Results")
+        page.locator("#results .cse-fold summary").first.click()
         box = page.locator("#results .cse-scroll").first
         box.get_by_role("button").first.focus()
         page.keyboard.press("Shift+Tab")

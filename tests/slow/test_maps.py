@@ -11,6 +11,7 @@ from app_pages import NEEDS_BROWSER, chromium, open_tab, watched
 from gradio_client import Client
 from playwright.sync_api import expect
 
+from cse.app.drawing.naming import title
 from cse.app.models.corpora import Demo
 
 pytestmark = NEEDS_BROWSER
@@ -63,7 +64,7 @@ def test_a_map_is_read_pinned_zoomed_and_described(browser, url):
         open_tab(page, "Clusters")
         draw(page)
         small, tip, quote = (page.locator(f"#maps {each}") for each in (".cse-small", ".cse-tip span", ".cse-quote"))
-        expect(small).to_have_text([*GOOD, MARKUP])
+        expect(small).to_have_text([*map(title, GOOD), MARKUP])
         assert "damaged" in page.locator("#maps .cse-failure").inner_text()
         expect(page.locator("#maps .cse-faithful tbody tr")).to_have_count(5)
         page.mouse.move(*spots(page, maps)[GOOD[0]][0])
@@ -80,7 +81,7 @@ def test_a_map_is_read_pinned_zoomed_and_described(browser, url):
         assert len(shown) == len({row for places in near.values() for row in places})
         for item in shown:
             index = texts.index(item.locator("button").inner_text())
-            ranks = [f"{name} {places.index(index) + 1}" for name, places in near.items() if index in places]
+            ranks = [f"{title(name)} {places.index(index) + 1}" for name, places in near.items() if index in places]
             only = "only " if len(ranks) == 1 else ""
             assert item.locator("small span").all_text_contents() == [f"{only}{rank}" for rank in ranks]
         page.evaluate("""() => { window.glided = 0; new MutationObserver(() => window.glided += 1).observe(

@@ -7,6 +7,8 @@ from app_models import GOOD, serving, write_model
 from app_pages import NEEDS_BROWSER, chromium, open_tab, watched
 from playwright.sync_api import expect
 
+from cse.app.drawing.naming import title
+
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 NOUNS = ("the dog", "a cat", "the sun", "a woman")
@@ -43,7 +45,7 @@ def test_near_duplicates_follow_the_slider_and_are_taken_away(browser, url):
         expect(numbers).to_contain_text("of 1,200 texts would go")
         paste(page, texts)
         expect(numbers).to_contain_text("of 15 texts would go")
-        slider = page.get_by_role("slider", name="Percentile, in nines")
+        slider = page.get_by_role("slider", name="Strictness, in nines")
         slider.focus()
         page.keyboard.press("End")
         expect(page.locator("#duplicate-numbers .cse-note").first).to_contain_text("Percentile 99.99999")
@@ -64,7 +66,7 @@ def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, u
         open_tab(page, "Choose for my data")
         paste(page, [f"{noun} {verb} {place}" for noun in NOUNS for verb in VERBS for place in PLACES])
         page.get_by_label("First model").click()
-        page.get_by_role("option", name=GOOD[0]).click()
+        page.get_by_role("option", name=title(GOOD[0])).click()
         votes = page.get_by_role("spinbutton", name="Votes")
         votes.fill("5")
         votes.press("s")  # no vote while a field has the focus
@@ -73,7 +75,7 @@ def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, u
         asked.wait_for()
         place = page.locator("#ballot .cse-note").first
         expect(place).to_contain_text("Vote 1 of 5")
-        assert not any(name in page.locator("#voting").inner_text() for name in GOOD)
+        assert not any(name in page.locator("#voting").inner_text() for name in map(title, GOOD))
         first = asked.inner_text()
         for key, number in (("a", 2), ("u", 1), ("b", 2), ("s", 3), ("k", 3)):
             page.keyboard.press(key)

@@ -54,7 +54,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         expect(page.locator("#training .cse-curve")).to_have_count(2)
         expect(page.locator("#training .cse-level")).to_have_count(1)
         assert page.locator("#changes tbody tr").count() <= 10
-        expect(page.locator("#models .cse-card", has_text=NAME)).to_have_count(1)
+        expect(page.locator("#models li", has_text=NAME)).to_have_count(1)
         with page.expect_download() as saved:
             page.get_by_role("button", name="Download (.zip)").click()
         assert saved.value.suggested_filename == "mine-img-src-x-onerror-alert-1.zip"
@@ -72,7 +72,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         page.locator("#own-model").get_by_label("again.zip", exact=True).wait_for()
         page.get_by_role("button", name="Open it").click()
         expect(page.locator("#own-model-said")).to_contain_text("again is a column of your page now")
-        expect(page.locator("#models .cse-card", has_text="again")).to_have_count(1)
+        expect(page.locator("#models li", has_text="again")).to_have_count(1)
     trainings.close()
 
 

@@ -23,16 +23,22 @@ POLL = 1.0  # seconds between looks at an encoding
 class CorpusBar(NamedTuple):
     """The chosen corpus, the visitor's key, and a number that changes when texts or vectors of the choice changed.
 
-    The `row` takes further buttons. The address is written after the events `steps`, too; `resume` shows an opened page
-    the visitor's corpus.
+    The `row` takes further buttons; only one of its `forms` is open at a time. The address is written
+    after the events `steps`, too; `resume` shows an opened page the visitor's corpus.
     """
 
     corpus: gr.Dropdown
     key: gr.Textbox
     changed: gr.State
     row: gr.Row
+    forms: Sequence[gr.Column]
     steps: Sequence[Any] = ()
     resume: Any = None
+
+
+def hide() -> Any:
+    """Return the update that hides a form."""
+    return gr.update(visible=False)
 
 
 def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
@@ -45,7 +51,7 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     form, used = texts_form(state, corpus, key, (upload, paste))
     export = export_form(state, corpus, key, save)
     for button, other in ((upload, export), (paste, export), (save, form)):
-        button.click(lambda: gr.update(visible=False), None, other, **QUICK)
+        button.click(hide, None, other, **QUICK)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
     changed, timer = gr.State(0), gr.Timer(POLL, active=False)
     shown = [status, number, timer, remove]
@@ -77,4 +83,4 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
 
-    return CorpusBar(corpus, key, changed, row, (used, removed), resume_after)
+    return CorpusBar(corpus, key, changed, row, (form, export), (used, removed), resume_after)

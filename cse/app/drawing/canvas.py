@@ -13,6 +13,7 @@ import numpy as np
 from cse.app.drawing.components import script
 from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
+from cse.app.drawing.verdicts import neighbourhoods
 from cse.app.models.groups import Groups
 from cse.app.models.maps import ModelMap, disagreements
 from cse.app.models.models import Failure
@@ -54,6 +55,7 @@ def canvas_value(
         "labels": packed(of, "<u1"),
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [{"name": name, **map_value(drawn)} for name, drawn in maps.items()],
+        "says": neighbourhoods(differing),
         "differing": [{"models": pair, "shares": packed_shares(shares)} for pair, shares in differing.items()],
         **options,
     }

@@ -26,7 +26,7 @@ def heading(text: str, note: str = "", more: str = "") -> gr.HTML:
     return gr.HTML(f'<div class="cse-part-head">{inside}</div>', apply_default_css=False)
 
 
-def settings(name: str = "Settings") -> gr.Accordion:
+def settings(name: str = "Options") -> gr.Accordion:
     """Return the folded fields beside the examples."""
     return gr.Accordion(name, open=False, elem_classes="cse-settings")
 

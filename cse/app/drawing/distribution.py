@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing import html
+from cse.app.drawing.naming import title
+from cse.app.drawing.verdicts import scales
 from cse.app.models.models import Failure, divided
 
 TICKS = (0.0, 0.5, 1.0)
-HEADINGS = ("Model", "Among random pairs", "Cosine", "Percentile")
+BESIDE = "Among random pairs"
+HEADINGS = ("Model", BESIDE, "Cosine", "Percentile")
 EXPLANATION = (
     "Grey: the cosines of random pairs of the demo corpus. The percentile is the share of them that this pair is "
     "closer than. Compare models by percentiles: each model has its own scale of cosines."
@@ -27,7 +30,7 @@ class Placed(NamedTuple):
 
 def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "") -> str:
     """Return a row per model and a summary; `notes` are warnings about each sentence."""
-    head = "".join(f"<th scope='col'>{heading}</th>" for heading in HEADINGS)
+    head = "".join(f"<th scope='col'>{heading}{AXIS * (heading == BESIDE)}</th>" for heading in HEADINGS)
     rows = "".join(
         f"<tr><th scope='row'>{html.model(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
     )
@@ -36,11 +39,12 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
         for what, about in notes.items()
         if about
     )
+    said = scales({name: answer.histogram for name, answer in divided(answers)[0].items()})
     seen = " ".join(part for part in (lesson, in_short(answers)) if part)
     inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     return (
         f"{warnings}{html.table(inside, 'Cosine of the pair in every model', 'cse-table cse-placed')}"
-        f"<p>{html.escape(seen)}</p>"
+        f"{html.verdict(seen)}{html.verdict(said)}"
         f'<p class="cse-note">{EXPLANATION}</p>'
     )
 
@@ -53,7 +57,7 @@ def in_short(answers: Mapping[str, Placed | Failure]) -> str:
     least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
     if in_words(found[least]) == in_words(found[most]):
         return f"Seen: {in_words(found[least])} in every model."
-    return f"Seen: from {in_words(found[least])} in {least} to {in_words(found[most])} in {most}."
+    return f"Seen: from {in_words(found[least])} in {title(least)} to {in_words(found[most])} in {title(most)}."
 
 
 def cells(found: Placed | Failure) -> str:
@@ -93,6 +97,14 @@ def strip(found: Placed) -> str:
     )
 
 
+def axis() -> str:
+    """Return the labels of the axis's ticks."""
+    return "".join(f'<span style="left:{across(tick):.0f}%">{tick:g}</span>' for tick in TICKS)
+
+
 def across(cosine: float) -> float:
     """Return the position of a cosine on the axis, 0 to 100."""
     return 100 * (min(max(cosine, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST)
+
+
+AXIS = f'<div class="cse-axis" aria-hidden="true">{axis()}</div>'

@@ -34,7 +34,12 @@ def chip(name: str) -> str:
 
 def coloured(name: str) -> str:
     """Return the attribute that gives an element's styles the model's colour; empty for one without a colour."""
-    return f' style="--cse-model:{MODELS[name]}"' if name in MODELS else ""
+    return f' style="{colour(name)}"' if name in MODELS else ""
+
+
+def colour(name: str) -> str:
+    """Return the style declaration of a model's colour; empty for one without a colour."""
+    return f"--cse-model:{MODELS[name]}" if name in MODELS else ""
 
 
 def shortened(text: str) -> str:
@@ -61,6 +66,11 @@ def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, wid
         inside = failure(result) if isinstance(result, Failure) else body(result)
         sections.append(f'<section class="cse-card"><h3>{model(name)}</h3>{inside}</section>')
     return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
+
+
+def fold(name: str, inside: str, *, opened: bool = False) -> str:
+    """Return HTML that a press on its name shows and hides."""
+    return f'<details class="cse-fold"{" open" if opened else ""}><summary>{name}</summary>{inside}</details>'
 
 
 def table(inside: str, name: str, kind: str = "cse-table") -> str:
@@ -93,6 +103,11 @@ def alert(text: str) -> str:
 def bar(share: float) -> str:
     """Return a bar filled to `share` in [0, 1]."""
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
+
+
+def verdict(text: str) -> str:
+    """Return the sentence that a view's numbers say; empty for none."""
+    return f'<p class="cse-says">{escape(text)}</p>' if text else ""
 
 
 def hint(text: str) -> str:

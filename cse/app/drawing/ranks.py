@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from cse.analysis.rankings import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
 from cse.app.drawing.naming import title
+from cse.app.drawing.verdicts import agreement
 from cse.app.models.models import Failure, divided
 
 if TYPE_CHECKING:
     from index.hits import Hit
 
 MOST = 50  # ranks looked up
-STEP, GAP, EDGE = 22, 90, 16  # of the chart in pixels: between two ranks, between two models, at its edges
+STEP, GAP, EDGE = 22, 130, 16  # of the chart in pixels: between two ranks, between two models, at its edges
+SAID, LONGEST = 420, 48  # pixels beside the chart and characters of a sentence's label
 READING = (
     f"Numbers are ranks: tinted among the results, plain further down, a dot beyond rank {MOST}. Each line of the "
     "chart is a sentence; below the dashed line it is not among the results."
@@ -59,13 +61,14 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
         return (
             f"{failures}{kept_html(count, found)}{html.hint('No sentence reaches the minimum percentile; lower it.')}"
         )
+    said = agreement({name: [hit.row for hit in answer.results(count)] for name, answer in found.items()})
     heads = "".join(head(name, answer) for name, answer in found.items())
     body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
     inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
     table = html.table(inside, "Ranks of the sentences found", "cse-table cse-ranks")
     return (
-        f'{failures}{kept_html(count, found)}<div class="cse-found-by"><div>{table}</div>'
-        f'{lines_svg(rows, found, count)}</div><p class="cse-note">{READING}</p>{agreement_html(count, found)}'
+        f"{failures}{kept_html(count, found)}{table}{html.verdict(said)}{lines_svg(rows, found, count)}"
+        f'<p class="cse-note">{READING}</p>{agreement_html(count, found)}'
     )
 
 
@@ -130,31 +133,33 @@ def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> st
     if len(found) < 2:
         return ""
     columns = [ranks_of(answer) for answer in found.values()]
+    texts = {hit.row: hit.text for answer in found.values() for hit in answer.hits}
     beyond = min(count, max(len(answer.hits) for answer in found.values())) + 1
     width, height = 2 * EDGE + GAP * (len(columns) - 1), 2 * EDGE + STEP * beyond - STEP // 2
-    lines = "".join(line_svg(number, row, columns, beyond) for number, row in enumerate(rows, start=1))
+    lines = "".join(line_svg(texts[row], row, columns, beyond) for row in rows)
     names = "".join(
         f'<text x="{EDGE + GAP * place}" y="-6" class="cse-line-name">{html.escape(cut(title(name)))}</text>'
         for place, name in enumerate(found)
     )
     edge = EDGE + STEP * (beyond - 1) - STEP // 2
     return (
-        f'<svg class="cse-lines" aria-hidden="true" viewBox="-30 -24 {width + 60} {height + 24}" width="{width + 60}" '
-        f'height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}</svg>'
+        f'<svg class="cse-lines" aria-hidden="true" viewBox="-60 -24 {width + SAID} {height + 24}" '
+        f'width="{width + SAID}" height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}'
+        "</svg>"
     )
 
 
-def line_svg(number: int, row: int, columns: Sequence[Mapping[int, int]], beyond: int) -> str:
-    """Return the line of a sentence, with its number at both ends."""
+def line_svg(text: str, row: int, columns: Sequence[Mapping[int, int]], beyond: int) -> str:
+    """Return the line of a sentence, with its rank at the first end and its beginning at the last."""
     ranks = [min(ranks.get(row, beyond), beyond) for ranks in columns]
     points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(ranks)]
     path = " ".join(f"{x},{y}" for x, y in points)
-    dots = "".join(f'<circle cx="{x}" cy="{y}" r="4"/>' for (x, y), rank in zip(points, ranks, strict=True))
-    ends = ((points[0], ranks[0], -10), (points[-1], ranks[-1], 10))
-    labels = "".join(
-        f'<text x="{x + side}" y="{y + 4}">{number}</text>' for (x, y), rank, side in ends if rank < beyond
-    )
-    return f'<g><polyline points="{path}"/>{dots}{labels}</g>'
+    dots = "".join(f'<circle cx="{x}" cy="{y}" r="4"/>' for x, y in points)
+    (left, first), (right, last) = points[0], points[-1]
+    rank = f'<text x="{left - 10}" y="{first + 4}" class="cse-line-rank">{ranks[0]}</text>' if ranks[0] < beyond else ""
+    said = html.escape(cut(text, LONGEST))
+    label = f'<text x="{right + 10}" y="{last + 4}" class="cse-line-text">{said}</text>' if ranks[-1] < beyond else ""
+    return f'<g><title>{html.shortened(text)}</title><polyline points="{path}"/>{dots}{rank}{label}</g>'
 
 
 def cut(name: str, most: int = 12) -> str:

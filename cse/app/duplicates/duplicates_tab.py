@@ -52,7 +52,7 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label="Strictness, in nines", scale=4, min_width=200)
         button = submit("Find groups")
     numbers = result("duplicate-numbers", html.hint(ASK))
-    with gr.Row(visible=False) as tools:
+    with gr.Row(visible=False, elem_classes="cse-page-tools") as tools:
         kept_one = [(said, name) for name, said in KEPT.items()]
         keep = gr.Dropdown(kept_one, value="first", label="Keep from each group", scale=0, min_width=180)
         page = gr.Number(1, label="Page", precision=0, minimum=1, scale=0, min_width=120)

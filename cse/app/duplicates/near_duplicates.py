@@ -13,7 +13,7 @@ import numpy as np
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
 from cse.app.models.models import Column, Failure
-from cse.app.models.visitors import client_left
+from cse.app.models.visitors import ClientLeft, client_left
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def searched(texts: Sequence[str], vectors: np.ndarray, report: Report = silent)
 
     def done(count: int, total: int) -> None:
         if client_left():
-            raise ValueError("The client has left.")  # free its place in the queue
+            raise ClientLeft
         report(count, total, "comparing all pairs of texts")
 
     with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:

@@ -16,7 +16,7 @@ import cse
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import MOST_TEXTS, Reader
 from cse.app.models.turns import Turn, Turns
-from cse.app.models.visitors import Added, client_left
+from cse.app.models.visitors import Added, ClientLeft, client_left
 from cse.models.names import canonical_name, resolve
 from cse.runs.progress import Report, silent
 from cse.storage import hub
@@ -139,7 +139,7 @@ class Models:
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(chosen):
             if client_left():
-                raise ValueError("The client has left.")  # free its place in the queue
+                raise ClientLeft
             report(done, len(chosen), column.name)
             try:
                 turns = self._turns_at(column)

@@ -35,6 +35,13 @@ def client_left() -> bool:
     return event is not None and not event.alive
 
 
+class ClientLeft(ValueError):
+    """The client of a request has disconnected, so that its place in the queue is free."""
+
+    def __init__(self) -> None:
+        super().__init__("The client has left.")
+
+
 class Added:
     """The columns that each visitor has added; no visitor sees those of another."""
 

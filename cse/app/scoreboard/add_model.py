@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from cse.app.corpus.bar import CorpusBar, hide
 from cse.app.drawing import html
 from cse.app.drawing.components import submit
 from cse.app.drawing.naming import title
@@ -48,12 +49,12 @@ def described(state: AppState, column: Column) -> Description:
     return answer
 
 
-def add_model_buttons(state: AppState, strip: Run, row: gr.Row) -> Any:
-    """Add two buttons to a row: one adds the untrained backbone, one opens a form for any model.
+def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:
+    """Add two buttons to the bar: one adds the untrained backbone, one opens a form for any model.
 
     Returns the events after which the visitor's columns have changed.
     """
-    with row:
+    with bar.row:
         untrained = gr.Button(f"+ {title(BACKBONE).lower()}", size="sm", scale=0, min_width=76)
         opener = gr.Button("+ model", size="sm", scale=0, min_width=76)
     with gr.Column(visible=False, elem_classes="cse-sheet", elem_id="add-model") as form:
@@ -82,7 +83,12 @@ def add_model_buttons(state: AppState, strip: Run, row: gr.Row) -> Any:
         return strip.fn(), html.hint(NOTE)
 
     opener.click(lambda: gr.update(visible=True), None, form, **QUICK)
-    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
+    close.click(hide, None, form, **QUICK)
+    for other in bar.forms:
+        opener.click(hide, None, other, **QUICK)
+    for button in bar.row.children:
+        if isinstance(button, gr.Button) and button not in (opener, untrained):
+            button.click(hide, None, form, **QUICK)
     outputs = [*strip.outputs, said]
     added = add.click(guarded(put), [name], [*outputs, form], **PRIVATE)
     compared = untrained.click(guarded(lambda: put(BACKBONE)), None, [*outputs, form], **PRIVATE)

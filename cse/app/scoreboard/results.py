@@ -16,13 +16,14 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.drawing import html
 from cse.app.drawing.components import heading as heading_of
-from cse.app.drawing.components import result, script
+from cse.app.drawing.components import script
 from cse.app.drawing.naming import title
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
+from cse.app.scoreboard.charts import charts_html
 from cse.app.scoreboard.ledger import ledger_html
 from cse.app.scoreboard.scores import (
     Names,
@@ -34,22 +35,20 @@ from cse.app.scoreboard.scores import (
     verdicts,
 )
 from cse.methods.catalogue import UNTRAINED
-from cse.models.names import START
+from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
     from cse.app.models.models import Column
     from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
     from cse.benchmark.tables import Column as Score
 
-ASK = (
-    "The models' neighbours and k-means groups against the label column of the corpus above: the demo's topics, yours."
-)
+ASK = "<p>Do a text's nearest ones, and k-means groups, have its label? The demo corpus is labelled by topic.</p>"
 READING = (
-    "Small models, each scored by the command under its table. The best of a column is bold on a tint; ≈ marks what is "
-    "inside the noise of it: the 95 % interval of the difference (Welch's) holds zero. Before: the same model before "
-    "training. A heading sorts its table. " + START
+    "<p>The best of a column is bold on a tint; ≈ marks scores that do not differ significantly from it: the 95 % "
+    "interval of the difference (Welch's) contains zero. “Before” is the same model before training. Press a heading "
+    f"to sort by it. The command under a table makes it again.</p><p>{html.escape(START)}</p>"
 )
-MARKS = {"best": "best", "alike": "inside the noise of the best"}
+MARKS = {"best": "best", "alike": "not significantly different from the best"}
 SMALL = 10.0  # smaller figures are not percentages
 
 
@@ -63,7 +62,12 @@ def results_html(state: AppState) -> str:
 
 def titles_of(board: Scoreboard, columns: Sequence[Column]) -> Names:
     """Return the names of a board's models, those of methods as the papers write them."""
-    return {label: title(name) for label, name in names_of(board, columns).items()}
+    return {label: titled(name, board.rows[label]) for label, name in names_of(board, columns).items()}
+
+
+def titled(name: str, row: Row) -> str:
+    """Return a model's name; the readings of this project's untrained backbone are named by their pooling."""
+    return f"{title(BACKBONE)} ({row.pooling})" if row.pooling and row.record.model == BACKBONE else title(name)
 
 
 def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str:
@@ -84,13 +88,13 @@ def board_html(board: Scoreboard, names: Names) -> str:
     """Return a task's section: title, summary, table, verdicts, protocol, and the command that made it."""
     task, place = board.task, f"results-{board.task.name}"
     found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
-    protocol = html.escape(" ".join(protocol_lines(board)))
+    protocol, pictures = html.escape(" ".join(protocol_lines(board))), charts_html(board, names)
+    table = html.fold("Table", table_html(board, names), opened=not pictures)
     return (
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
         f"<p>{html.escape(task.summary)}</p>"
-        f"{table_html(board, names)}"
-        f'{found}<p class="cse-note">{protocol}</p><details class="cse-note"><summary>Command</summary>'
-        f"<code>{html.escape(board.results.command)}</code></details></section>"
+        f'<div class="cse-charts">{pictures}</div>{found}{table}<p class="cse-note">{protocol}</p>'
+        f"{html.fold('Command', f'<code>{html.escape(board.results.command)}</code>')}</section>"
     )
 
 
@@ -167,12 +171,12 @@ def cell_html(figure: Figure | None, places: int, kind: str, before: Figure | No
 
 def results_tab(state: AppState, bar: CorpusBar) -> Linked:
     """Add the scores on the labels of the corpus, on request, and the shipped ones, complete when the page opens."""
-    heading_of("Scores on your labels")
+    heading_of("Scores of the bundled models", "Higher is better.", READING)
+    gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
+    heading_of("Scores on the labels of your corpus", more=ASK)
     with gr.Row(elem_classes="cse-draw"):
         button = gr.Button("Score the corpus", size="sm", scale=0, min_width=160)
-    output = result("label-scores", html.hint(ASK))
-    gr.HTML(html.hint(READING), apply_default_css=False)
-    gr.HTML(results_html(state), apply_default_css=False, js_on_load=script("results"), elem_id="results")
+    output = gr.HTML("", apply_default_css=False, elem_id="label-scores")
 
     def score(corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
         chosen = chosen_corpus(state, corpus, key)

@@ -10,6 +10,7 @@ import gradio as gr
 
 from cse.app.models.models import Column, divided
 from cse.app.models.remembered import fingerprint_of
+from cse.app.models.visitors import ClientLeft
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
@@ -36,7 +37,10 @@ def milliseconds(encoder: Encoder) -> float:
 
 
 def speeds(state: AppState) -> dict[str, str]:
-    """Return each column's time in words, measured if not known yet; failed models are left out."""
+    """Return each column's time in words, measured if not known yet; failed models are left out.
+
+    Empty if the visitor has left.
+    """
 
     def measured(column: Column, encoder: Encoder) -> str:
         known = state.speeds.get(column.opened_by)
@@ -46,7 +50,10 @@ def speeds(state: AppState) -> dict[str, str]:
             state.speeds.put(column.opened_by, known)
         return in_words(known)
 
-    found, _ = divided(state.models.apply(measured))
+    try:
+        found, _ = divided(state.models.apply(measured))
+    except ClientLeft:  # nobody waits for them
+        return {}
     return found
 
 

@@ -16,6 +16,7 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.pairs import near_pairs
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
+from cse.app.drawing.verdicts import negation
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -99,7 +100,9 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
         f'<thead><tr><th scope="col">Change</th><th scope="col">Sentence</th>{head}</tr></thead>'
         f"<tbody>{body}{means}</tbody>"
     )
-    return html.failures(failures) + html.table(table, "How far changes move the sentence", "cse-table cse-moves")
+    said = next((negation(row.moved) for row in rows if row.name == "negated"), "")
+    shown = html.table(table, "How far changes move the sentence", "cse-table cse-moves")
+    return html.failures(failures) + html.verdict(said) + shown
 
 
 def change_row(row: Moved) -> str:

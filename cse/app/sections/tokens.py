@@ -10,6 +10,7 @@ import gradio as gr
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, settings, submit
+from cse.app.drawing.verdicts import denoising, still_said
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -34,7 +35,7 @@ EXPLANATION = (
     "<p>The model predicts words from the vector that it makes of your sentence: the likeliest ones say what the "
     "vector encodes.</p><p>A template pulls every sentence towards the same words: those under <b>Template alone</b>. "
     "<b>Denoised</b> subtracts them, so that what is left comes from the sentence. PromptBERT and ConPVP do so while "
-    "they train. In the settings, 0 subtracts nothing and 1 all. All bars have the same scale.</p>"
+    "they train. In the options, 0 subtracts nothing and 1 all. All bars have the same scale.</p>"
 )
 
 
@@ -92,7 +93,9 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
     lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
-    return f'<div class="cse-three">{"".join(columns)}</div>{template_html(reading.template, sentence)}{note}'
+    before, alone, after = ([word for word, _ in found] for _, found in lists)
+    said = html.verdict(" ".join(filter(None, (denoising(before, alone, after), still_said(sentence, after)))))
+    return f'<div class="cse-three">{"".join(columns)}</div>{said}{template_html(reading.template, sentence)}{note}'
 
 
 def template_html(template: str, sentence: str) -> str:

@@ -48,7 +48,9 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
         linked = [begin_by(state, trainings, bar, form, results)]
     attached = own_files(state, trainings, bar.key)
     numbers = [attached, *([results.attached] if results else [])]
-    changed = [number.change(strip.fn, None, list(strip.outputs), **PRIVATE) for number in numbers]
+    changed = [
+        number.change(strip.fn, None, list(strip.outputs), show_progress="hidden", **PRIVATE) for number in numbers
+    ]
     return TrainTab(linked, changed, results.resume if results else lambda after: None)
 
 

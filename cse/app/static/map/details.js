@@ -29,6 +29,7 @@ function rowHead(body) {
 
 function showScores() {
   parts.scores.replaceChildren();
+  if (props.value.says) add(parts.scores, 'p', 'cse-says', props.value.says);
   const known = maps.filter(map => map.scores);
   const used = SCORES.map((_, place) => place).filter(place => known.some(map => map.scores[place] !== null));
   if (!known.length) return;

@@ -1,0 +1,80 @@
+"""Pictures of scores, the names of models, and the sheets behind "?"."""
+
+import re
+
+import pytest
+from test_results_tab import HOSTILE, board
+
+from cse.app.drawing import html
+from cse.app.drawing.glossary import TERMS, glossary_html, term
+from cse.app.drawing.naming import choices, title
+from cse.app.models.state import open_boards
+from cse.app.scoreboard.charts import Axis, axis_of, charts_html
+from cse.app.scoreboard.scores import names_of
+from cse.benchmark.results import ModelRecord
+from cse.benchmark.scoreboard import scoreboard
+from cse.evaluation import sts
+
+
+@pytest.mark.parametrize(
+    ("values", "axis"),
+    [
+        ([64.7, 81.6], Axis(60, 85, 5)),
+        ([71.0, 74.9], Axis(71, 75, 1)),
+        ([50.0], Axis(50, 51, 1)),
+        ([3, 97], Axis(0, 100, 20)),
+    ],
+)
+def test_an_axis_holds_its_values_between_whole_ends(values, axis) -> None:
+    assert axis_of(values) == axis
+    assert len(axis.ticks) <= 7
+
+
+def test_a_dot_stands_at_its_figure_and_a_bar_spans_its_deviation() -> None:
+    made = board(simcse=[60.0, 61.0, 62.0], dcpcse=[70.0, 70.0, 70.0])
+    page = charts_html(made, names_of(made, []))
+    axis = axis_of([60.0, 62.0, 70.0])
+    for value in (61.0, 70.0):
+        assert page.count(f'class="cse-dot " style="left:{axis.at(value):.2f}%') == len(made.columns)
+    assert page.count(f'"cse-span" style="left:{axis.at(60):.2f}%;width:{axis.at(62) - axis.at(60):.2f}%') == len(
+        made.columns
+    )
+    assert page.count("--cse-model:#3d8eff") == page.count("--cse-model:#178267") + len(
+        made.columns
+    )  # which has no bar
+    assert "before" not in page
+
+
+def test_the_gain_over_the_own_start_is_drawn_and_said() -> None:
+    made = board(simcse=[60.0, 61.0])
+    scores = {unit: {"spearman": 50.25, "pairs": 5} for unit in sts.PAIRS}
+    made.results.models["start"] = ModelRecord("simcse", "s", group="simcse", seed=9, scores=scores, start=True)
+    made = scoreboard(made.results)
+    page = charts_html(made, {"simcse": HOSTILE})
+    assert "<span>+9.8</span>" in page  # 60 of the table's seed minus 50.25
+    assert "<script" not in page
+
+
+def test_boards_of_several_units_and_those_where_lower_is_better_have_no_picture() -> None:
+    boards = open_boards()
+    assert charts_html(boards["geometry"], names_of(boards["geometry"], [])) == ""
+    assert charts_html(boards["sts"], names_of(boards["sts"], [])).count("<figure") >= 1
+
+
+def test_a_model_has_the_name_of_its_paper_and_its_colour_everywhere() -> None:
+    assert [title(name) for name in ("simcse", "promptbert", "dcpcse", "conpvp", "bundled", "mine")] == [
+        "SimCSE", "PromptBERT", "DCPCSE", "ConPVP", "Untrained", "mine",
+    ]  # fmt: skip
+    assert choices(["dcpcse", "mine"]) == [("DCPCSE", "dcpcse"), ("mine", "mine")]
+    assert html.model("conpvp") == '<i class="cse-chip" style="--cse-model:#ca499f"></i>ConPVP'
+    assert "<script" not in html.model(HOSTILE)
+
+
+def test_every_term_opens_its_own_sentence() -> None:
+    page = glossary_html()
+    assert len(TERMS) == page.count("<div popover")
+    for name, said in TERMS.items():
+        (place,) = re.findall(r'popovertarget="([^"]+)"', term(name))
+        assert re.search(rf'id="{place}" role="dialog" aria-label="{name}"><h2>{name}</h2><p>', page)
+        assert said.count(". ") == 0, name  # one sentence
+        assert said.endswith(".")

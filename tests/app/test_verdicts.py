@@ -1,0 +1,118 @@
+"""What a view says follows from the numbers that it shows: made-up numbers lead to each of the sentences."""
+
+import numpy as np
+import pytest
+
+from cse.analysis.calibration import histogram
+from cse.app.drawing.verdicts import agreement, denoising, negation, neighbourhoods, scales, still_said
+
+
+@pytest.mark.parametrize(
+    ("moved", "said"),
+    [
+        ({}, ""),
+        (
+            {"simcse": 0.013, "dcpcse": 0.032},
+            "No model reacts to the negation: 1 to 3 % of the way to an unrelated sentence.",
+        ),
+        ({"mine": -0.01}, "No model reacts to the negation: 0 % of the way to an unrelated sentence."),
+        (
+            {"simcse": 0.3, "mine": 0.51},
+            "Every model reacts to the negation: 30 to 51 % of the way to an unrelated sentence.",
+        ),
+        (
+            {"simcse": 0.3, "conpvp": 0.02, "mine": 0.4},
+            "SimCSE and mine react to the negation; ConPVP does not (below 10 %).",
+        ),
+        (
+            {"simcse": 0.3, "conpvp": 0.02, "mine": 0.04},
+            "SimCSE reacts to the negation; ConPVP and mine do not (below 10 %).",
+        ),
+    ],
+)
+def test_negation(moved, said) -> None:
+    assert negation(moved) == said
+
+
+def cosines(mean: float) -> list[float]:
+    return histogram(np.random.default_rng(0).normal(mean, 0.05, 10_000))
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ({}, ""),
+        ({"simcse": 0.1, "conpvp": 0.12}, ""),
+        (
+            {"simcse": 0.1, "conpvp": 0.3},
+            "Unrelated sentences have a cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare percentiles.",
+        ),
+        (
+            {"simcse": 0.1, "dcpcse": 0.65},
+            "Even unrelated sentences have a high cosine in DCPCSE (mean 0.65): compare percentiles.",
+        ),
+        (
+            {"dcpcse": 0.65, "mine": 0.5},
+            "Even unrelated sentences have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare percentiles.",
+        ),
+    ],
+)
+def test_anisotropy(means, said) -> None:
+    assert scales({name: cosines(mean) for name, mean in means.items()}) == said
+
+
+@pytest.mark.parametrize(
+    ("before", "alone", "after", "said"),
+    [
+        (["dog", "a", "the"], ["a", "the", '"'], ["dog", "cat", "pet"], "Denoising removed “a”, “the”."),
+        (["dog", "a"], ["a"], ["dog", "a"], "Denoising left “a”, which the template says alone."),
+        (["dog", "cat"], ["a"], ["dog", "cat"], ""),
+        (list("abcdefg"), list("abcdefg"), ["dog"], "Denoising removed “a”, “b”, “c”, “d”, “e” and others."),
+    ],
+)
+def test_denoising(before, alone, after, said) -> None:
+    assert denoising(before, alone, after) == said
+
+
+def test_a_negated_word_that_is_still_the_likeliest() -> None:
+    said = "The likeliest word is still “happy”, which the sentence negates."
+    assert still_said("I am not happy.", ["happy", "sad"]) == said
+    assert still_said("She isn't Happy.", ["happy"]) == said
+    assert still_said("I am not happy.", ["sad", "happy"]) == still_said("I am happy.", ["happy"]) == ""
+    assert still_said("I am not happy.", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        ({"simcse": [1, 2]}, ""),
+        ({"simcse": [1, 2], "conpvp": []}, ""),
+        ({"simcse": [1, 2], "conpvp": [1, 2]}, "The models agree on the best sentence and on all 2 results."),
+        (
+            {"simcse": [1, 2, 3], "conpvp": [1, 4, 5], "mine": [1, 2, 4]},
+            "The models agree on the best sentence; 1 of 3 results are common to all. SimCSE and ConPVP differ most, "
+            "with 1 in common.",
+        ),
+        (
+            {"simcse": [1, 2], "conpvp": [2, 1]},
+            "The models name 2 different best sentences, but agree on all 2 results.",
+        ),
+    ],
+)
+def test_agreement_of_results(lists, said) -> None:
+    assert agreement(lists) == said
+
+
+def test_neighbourhoods_differ_or_do_not_within_noise() -> None:
+    rng = np.random.default_rng(0)
+    far, near = (rng.choice([low, low + 0.2, low + 0.4], 500) for low in (0.4, 0.0))
+    pairs = [("simcse", "dcpcse"), ("simcse", "conpvp")]
+    said = neighbourhoods(dict(zip(pairs, (far, near), strict=True)))
+    assert said.startswith(
+        f"SimCSE and DCPCSE differ most: in {100 * far.mean():.0f} % of a text's five nearest texts."
+    )
+    assert said.endswith(f"SimCSE and ConPVP differ least ({100 * near.mean():.0f} %).")
+    alike = dict(zip(pairs, (far, rng.permutation(far)), strict=True))
+    assert neighbourhoods(alike).startswith("Each two models differ alike, within noise: in ")
+    assert neighbourhoods({pairs[0]: far}).startswith("SimCSE and DCPCSE differ in ")
+    assert neighbourhoods({}) == ""
