@@ -103,6 +103,7 @@ def _compiled(model: Any, precision: str) -> CompiledModel:
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision,
         "CPU_RUNTIME_CACHE_CAPACITY": str(SHAPES),
+        "ENABLE_CPU_PINNING": False,  # two processes with a thread each would share the first core
     }
     if precision == INT8:
         settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(GROUP)

@@ -2,9 +2,10 @@
 
 import copy
 import gc
+import os
 import pickle
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread, get_native_id
 
 import numpy as np
 import pytest
@@ -215,3 +216,23 @@ def test_looking_inside_opens_the_same_model_on_pytorch_once(bert_folder: Path) 
     assert (inside.backend, inside.fingerprint) == ("torch", encoder.fingerprint)
     assert on_torch(encoder) is on_torch(inside) is inside
     assert pickle.loads(pickle.dumps(encoder)).on_torch is None
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or os.cpu_count() == 1, reason="asks Linux for several cores")
+def test_the_computing_thread_may_run_on_every_core(monkeypatch: pytest.MonkeyPatch, bert_folder: Path) -> None:
+    """Otherwise two processes with one thread each compute on the same core."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    encoder = cse.load(str(bert_folder), "mean", backend="openvino")
+    thread, done, found = get_native_id(), Event(), []
+
+    def look() -> None:
+        while not done.is_set():
+            found.append(os.sched_getaffinity(thread))
+
+    allowed, watcher = os.sched_getaffinity(0), Thread(target=look)
+    watcher.start()
+    for _ in range(20):
+        encoder.encode(SENTENCES * 8)
+    done.set()
+    watcher.join()
+    assert all(cores == allowed for cores in found)
