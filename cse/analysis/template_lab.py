@@ -43,15 +43,15 @@ class Comparison:
 def under(encoder: Encoder, template: Template) -> Encoder:
     """Return the encoder with `template` instead of its own, sharing all weights; itself if they are equal.
 
-    Prefix, head and denoising stay; learned slots exist in its own template only. Raises ValueError for a model that
-    averages tokens, and for a template that `Encoder.prompt_of` refuses.
+    Prefix, head and denoising stay; learned slots exist in its own template only. A model that averages tokens is read
+    at the [MASK]. Raises ValueError for a template without one in that case, or that `Encoder.prompt_of` refuses.
     """
     if template == encoder.reading.template:
         return encoder
-    if encoder.reading.pooling is not Pooling.TOKEN:
-        raise ValueError(f"{encoder.name} averages a sentence's tokens; templates are for models that read one token")
+    if encoder.reading.pooling is not Pooling.TOKEN and not template.prompts:
+        raise ValueError(f"{encoder.name} averages a sentence's tokens; give a template with [MASK], to read it there")
     encoder.prompt_of(template)  # raises
-    return encoder.reading_by(replace(encoder.reading, template=template))
+    return encoder.reading_by(replace(encoder.reading, template=template, pooling=Pooling.TOKEN))
 
 
 @dataclass(frozen=True)

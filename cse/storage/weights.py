@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 SHARD = "model-?????-of-?????.safetensors"
 SAFE = (INDEX, SINGLE)
-PARTS = "parts.safetensors.index.json"  # of the first bundled backbone
-ANY = (SINGLE, INDEX, PARTS, "pytorch_model.bin", "pytorch_model.bin.index.json")
+ANY = (SINGLE, INDEX, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None = None) -> list[Path]:
@@ -56,17 +55,6 @@ def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     for path in paths:
         arrays |= _stored(path) if path.suffix == ".safetensors" else _unpickled(path)
-    return _joined(arrays)
-
-
-def _joined(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays with those called "NAME.rowsFIRST", as in the files of `PARTS`, joined by rows to one NAME."""
-    import numpy as np
-
-    found = (key.rpartition(".rows") for key in arrays)
-    cut = sorted((name, int(first), f"{name}.rows{first}") for name, _, first in found if name and first.isdigit())
-    for name in {name for name, *_ in cut}:
-        arrays[name] = np.concatenate([arrays.pop(key) for whole, _, key in cut if whole == name])
     return arrays
 
 

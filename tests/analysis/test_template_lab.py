@@ -97,6 +97,9 @@ def test_a_bad_template_is_one_line(encoders: dict[str, TorchEncoder], text: str
         under(encoders["promptbert"], template_of(encoders["promptbert"], text))
 
 
-def test_a_model_that_averages_tokens_has_no_template_to_change(bert_folder: Path) -> None:
-    with pytest.raises(ValueError, match="averages a sentence's tokens"):
-        under(cse.load(str(bert_folder), "mean", backend="torch"), OTHER)
+def test_a_model_that_averages_tokens_is_read_at_the_mask(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "mean", backend="torch")
+    at_mask = cse.load(str(bert_folder), "cls", backend="torch")
+    np.testing.assert_array_equal(under(encoder, OTHER).encode(SENTENCES), under(at_mask, OTHER).encode(SENTENCES))
+    with pytest.raises(ValueError, match="averages a sentence's tokens; give a template with \\[MASK\\]"):
+        under(encoder, Template("[X] today"))

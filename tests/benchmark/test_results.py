@@ -78,7 +78,7 @@ def test_the_bundled_results_are_read_and_written_as_they_stand(path: Path) -> N
     for label, record in read.models.items():
         assert label
         assert record.scores
-        assert record.key is not None
+        assert (record.key is None) == record.start
 
 
 def test_what_an_older_file_leaves_out_has_its_default(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_
     bundled = json.loads(
         train("--recipe", "promptbert", "--data", text, "--output", tmp_path / "out", "--dry-run", "--json")
     )["settings"]
-    assert (bundled["max_steps"], bundled["eval_every"], bundled["freeze_embeddings"]) == (75, 25, True)
+    assert (bundled["max_steps"], bundled["eval_every"], bundled["freeze_embeddings"]) == (75, 75, True)
 
 
 @pytest.mark.parametrize(

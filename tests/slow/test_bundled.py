@@ -59,10 +59,9 @@ def same_topic_share(encoder: TorchEncoder) -> float:
     return float((topics[nearest] == topics[:, None]).mean())
 
 
-def test_five_nearest_neighbours_share_a_topic_more_often_than_under_untrained_mean_pooling() -> None:
-    untrained = same_topic_share(opened(BACKBONE, "mean"))
+def test_three_of_four_nearest_neighbours_share_a_topic() -> None:
     for name in BUNDLED_NAMES:
-        assert same_topic_share(opened(name)) > untrained, name
+        assert same_topic_share(opened(name)) >= 0.74, name
 
 
 def test_the_demo_corpus_is_twelve_topics_of_a_hundred_different_sentences() -> None:
@@ -110,11 +109,12 @@ def test_fingerprints_are_those_the_shipped_results_were_scored_with() -> None:
 
 def test_the_backbone_says_where_it_comes_from_and_knows_english() -> None:
     record = json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
-    first, second = record["before"]["recipe"], record["recipe"]
-    assert (first["init"], first["start_share"]) == ("all-MiniLM-L6-v2", 0.25)
-    assert (second["init"], second["blend"]) == ("bundled", "model")  # the folder of all-MiniLM-L6-v2 in its package
-    kept = 1 - (1 - first["start_share"]) * (1 - second["blend_share"])
-    assert kept == pytest.approx(0.5, abs=1e-6)  # of the start, below the head
+    runs = [record["before"]["before"]["recipe"], record["before"]["recipe"], record["recipe"]]
+    assert [run["init"] for run in runs] == ["all-MiniLM-L6-v2", "bundled", "bundled"]
+    kept = np.full(7, runs[0]["start_share"])  # of all-MiniLM-L6-v2, in the embeddings and the six layers
+    for run in runs[1:]:
+        kept = 1 - (1 - kept) * (1 - np.array(run["blend_share"]))
+    np.testing.assert_allclose(kept, [0.5] * 5 + [0.9] * 2, atol=1e-6)
     encoder = opened(BACKBONE, "prompt", backend="torch")
     logits = encoder.model(**encoder.tokenizer("She [MASK] a novel about her childhood.", return_tensors="pt")).logits
     assert encoder.tokenizer.decode(int(logits[0, 2].argmax())).strip() == "wrote"
@@ -127,3 +127,14 @@ def test_a_bundled_model_card_says_that_its_scores_are_no_unsupervised_results(n
 
 def test_what_is_bundled_stays_below_100_mb() -> None:
     assert sum(file.stat().st_size for file in BUNDLED.rglob("*") if file.is_file()) < 100e6
+
+
+def test_the_backbone_opens_in_transformers_with_the_same_vectors_and_words() -> None:
+    from transformers import AutoModel, AutoTokenizer, pipeline
+
+    folder = BUNDLED / "backbone"
+    inputs = AutoTokenizer.from_pretrained(folder)("A man is playing a guitar.", return_tensors="pt")
+    vector = AutoModel.from_pretrained(folder)(**inputs).last_hidden_state[0].mean(0).detach().numpy()
+    np.testing.assert_allclose(vector, opened(BACKBONE, "mean").encode(["A man is playing a guitar."])[0], atol=2e-3)
+    answers = pipeline("fill-mask", str(folder))("She [MASK] a novel about her childhood.")
+    assert answers[0]["token_str"] == "wrote"

@@ -35,9 +35,9 @@ EXPLANATION = (
     "template that the model was not trained with is an experiment.</p><p>The score is Spearman's correlation × 100 of "
     "the cosines with the grades of the demo's 60 pairs.</p>"
 )
-FIRST_TOKEN = (
-    "Trained without a [MASK]: its own score is that of the first token's vector; its words come from the same "
-    "question as above."
+NO_MASK = (
+    "Trained without a [MASK]: its own score is that of its usual vectors; its words come from the same question as "
+    "above."
 )
 
 
@@ -77,7 +77,7 @@ def tried_html(sentence: str, answers: Mapping[str, Comparison | Failure]) -> st
 
 def both_html(sentence: str, tried: Comparison, top: float) -> str:
     """Return a model's two trials side by side, and the gain of the other template."""
-    note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{FIRST_TOKEN}</p>'
+    note = "" if "[MASK]" in tried.own.template else f'<p class="cse-note">{NO_MASK}</p>'
     sides = "".join(
         trial_html(sentence, top, title, found) for title, found in (("Its own", tried.own), ("Yours", tried.other))
     )
