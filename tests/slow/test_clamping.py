@@ -14,6 +14,8 @@ from cse.analysis.rankings import Disagreement
 from cse.app.drawing import html
 from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
+from cse.app.drawing.naming import TITLES
+from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.groups import Groups
@@ -30,8 +32,8 @@ STYLES = "".join((ROOT / "cse" / "app" / "static" / name).read_text() for name i
 PAGE = f"""<!doctype html><html lang="en"><head><title>Lists</title><style>{STYLES}</style></head>
 <body class="gradio-container" style="font: 16px/1.5 sans-serif; margin: 0"><main><h1>Lists</h1><h2>A list</h2>
 CONTENT</main></body></html>"""
-COMPONENT = """([value, scripts, place, ramps]) => {
-  const element = document.querySelector('main'), props = {value, ramps};
+COMPONENT = """([value, scripts, place, ramps, titles, colours]) => {
+  const element = document.querySelector('main'), props = {value, ramps, titles, colours};
   element.appendChild(document.createElement('div')).className = place;
   const sent = (event, data) => { window.sent = data; };
   new Function('element', 'props', 'watch', 'trigger', scripts)(element, props, () => {}, sent);
@@ -56,7 +58,7 @@ def shown(browser, width, content=""):
 
 
 def mount(page, value, place, *scripts, ramps=None):
-    page.evaluate(COMPONENT, [value, script(*scripts), place, ramps])
+    page.evaluate(COMPONENT, [value, script(*scripts), place, ramps, TITLES, MODELS])
 
 
 def folded(page, place):

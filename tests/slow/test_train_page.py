@@ -29,7 +29,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
     shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
     with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
         open_tab(page, "Train")
-        page.get_by_label("SimCSE", exact=True).check()
+        page.get_by_role("radio", name="SimCSE", exact=True).locator("visible=true").check()
         page.get_by_label("Name of the result").fill(NAME)
         page.get_by_role("button", name="Settings: the published ones").click()
         page.get_by_label("Model to start from").fill(bert_folder.name)
