@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -12,11 +12,7 @@ from index.folder import INDEX
 from index.manifest import BuildSettings, Manifest, read_manifest
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from index.protocol import Index, Store
-
-    Batches = Iterable[tuple[list[str], np.ndarray]]
+    from index.protocol import Batches, Index, Store
 
 STORES = {"milvus": ("index.milvus", "MilvusIndex")}  # scheme of the addresses -> module and class (`index.protocol`)
 Place = Path | str

@@ -11,7 +11,7 @@ from cse.app.corpus.chosen import choices_of
 from cse.app.corpus.export import export_form
 from cse.app.corpus.status import status_html, version
 from cse.app.corpus.texts_form import texts_form
-from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY
 from cse.app.models.state import AppState
 
@@ -34,11 +34,6 @@ class CorpusBar(NamedTuple):
     forms: Sequence[gr.Column]
     steps: Sequence[Any] = ()
     resume: Any = None
-
-
-def hide() -> Any:
-    """Return the update that hides a form."""
-    return gr.update(visible=False)
 
 
 def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:

@@ -10,7 +10,7 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.files import FILES, columns_of
 from cse.app.drawing.components import script
 from cse.app.drawing.naming import choices
-from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.models.state import AppState
 
 PATH = "/corpus/files"
@@ -35,7 +35,7 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: g
         return gr.update(visible=True), gr.update(choices=choices(names), value=names[0]), {}
 
     button.click(opened, [corpus, key], [form, model, said], **QUICK)
-    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
+    close.click(hide, None, form, **QUICK)
     for kind, save in saves.items():
         save.click(None, [corpus, key, model], said, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
     return form

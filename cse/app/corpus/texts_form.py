@@ -12,7 +12,7 @@ from cse.app import validation
 from cse.app.corpus.chosen import choices_of
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, file_texts, preview
 from cse.app.drawing import html
-from cse.app.forms.events import HIDDEN, QUICK
+from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.models.corpora import OWN_KEY
 from cse.app.models.own_corpora import PROMISE, SUMMARY, OwnCorpus
 from cse.app.models.state import AppState
@@ -65,7 +65,7 @@ def texts_form(
 
     for button, paste in zip(buttons, (False, True), strict=True):
         button.click(lambda paste=paste: opened(paste), None, [form, file, lines, pasting], **QUICK)
-    close.click(lambda: gr.update(visible=False), None, form, **QUICK)
+    close.click(hide, None, form, **QUICK)
     file.change(described, file, [column, labels, rows, said], **QUICK)
     inputs = [pasting, file, lines, column, labels, key]
     return form, use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)

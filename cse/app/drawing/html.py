@@ -29,12 +29,8 @@ def model(name: str) -> str:
 
 def chip(name: str) -> str:
     """Return the mark of a model's colour."""
-    return f'<i class="cse-chip"{coloured(name)}></i>'
-
-
-def coloured(name: str) -> str:
-    """Return the attribute that gives an element's styles the model's colour; empty for one without a colour."""
-    return f' style="{colour(name)}"' if name in MODELS else ""
+    style = f' style="{colour(name)}"' if name in MODELS else ""
+    return f'<i class="cse-chip"{style}></i>'
 
 
 def colour(name: str) -> str:

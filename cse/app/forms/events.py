@@ -117,6 +117,11 @@ def newest_only(function: Callable[..., Any]) -> Callable[..., Any]:
     return each if inspect.isgeneratorfunction(function) else call
 
 
+def hide() -> Any:
+    """Return the update that hides a form."""
+    return gr.update(visible=False)
+
+
 def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:
     """Call `run` on any of the triggers and when an example is filled in, hidden from the API."""
     gr.on(list(triggers), run.fn, list(run.inputs), list(run.outputs), **PRIVATE)

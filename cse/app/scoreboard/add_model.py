@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from cse.app.corpus.bar import CorpusBar, hide
+from cse.app.corpus.bar import CorpusBar
 from cse.app.drawing import html
 from cse.app.drawing.components import submit
 from cse.app.drawing.naming import title
-from cse.app.forms.events import PRIVATE, QUICK, Run, guarded
+from cse.app.forms.events import PRIVATE, QUICK, Run, guarded, hide
 from cse.app.models.models import Column, Failure, free_name, opened_by
 from cse.app.models.visitors import MOST_COLUMNS
 from cse.app.scoreboard.model_strip import Description, description

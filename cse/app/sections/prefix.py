@@ -33,10 +33,10 @@ FIRST = PAIRS["negation"]
 MOST_LAYERS, LAYER = 48, "A layer"
 INTRODUCTION = (
     "<p>DCPCSE trains a prefix: keys and values that every layer of a frozen backbone attends to. ConPVP trains with "
-    "prototypes: the sentence in templates that affirm it and in templates that deny it.</p><p>"
+    "prototypes: the sentence in templates that affirm it and in templates that deny it.</p>"
 )
 READING = (
-    "Attention: the share that the token whose vector is read gives to the prefix; below it the mean of all tokens. "
+    "<p>Attention: the share that the token whose vector is read gives to the prefix; below it the mean of all tokens. "
     "Vector moves: how far the vector goes when that layer loses its prefix; 100 % is as far as an unrelated "
     "sentence.</p>"
 )
