@@ -6,7 +6,7 @@ import gc
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -63,12 +63,12 @@ def tree(module: str) -> ast.Module:
         gc.enable()
 
 
-def nodes(module: str, *, deferred: bool) -> Iterator[ast.AST]:
-    """The nodes of a module without its `TYPE_CHECKING` blocks and, unless `deferred`, without function bodies."""
+def nodes(module: str, *, deferred: bool, types: bool) -> Iterator[ast.AST]:
+    """The nodes of a module; function bodies if `deferred`, blocks that only type checkers run if `types`."""
     waiting: list[ast.AST] = [tree(module)]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if not types and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             waiting += node.orelse
             continue
         if not deferred and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -78,10 +78,10 @@ def nodes(module: str, *, deferred: bool) -> Iterator[ast.AST]:
 
 
 @functools.cache
-def imports(module: str, *, deferred: bool = True) -> frozenset[str]:
+def imports(module: str, *, deferred: bool = True, types: bool = False) -> frozenset[str]:
     """What a module imports: modules of the project by their whole name, libraries by the first part of theirs."""
     found: set[str] = set()
-    for node in nodes(module, deferred=deferred):
+    for node in nodes(module, deferred=deferred, types=types):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -121,12 +121,22 @@ def test_a_library_is_imported_only_by_its_layer(library: str) -> None:
     assert owners <= OWNERS[library], users
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {module: of_project(module, deferred=False) - {module} for module in MODULES}
+@pytest.mark.parametrize("part", [str, lambda module: folder(module)], ids=["modules", "folders"])
+def test_nothing_imports_itself_in_a_circle(part: Callable[[str], str]) -> None:
+    """Imports in functions and for type checkers count too."""
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        used = {part(name) for name in of_project(module, types=True)} - {part(module)}
+        graph.setdefault(part(module), set()).update(used)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
+
+
+def folder(module: str) -> str:
+    """Return the folder that a module lies in, of the app the inner one; a module outside of a folder is its own."""
+    return app_part(module) if belongs(module, "cse.app") else ".".join(module.split(".")[:2])
 
 
 def department(module: str) -> str:
@@ -140,7 +150,7 @@ FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
 @pytest.mark.parametrize("module", sorted(module for module in MODULES if module.startswith("cse.")))
 def test_a_department_imports_only_those_below_it(module: str) -> None:
     own = department(module)
-    for name in of_project(module):
+    for name in of_project(module, types=True):
         if name.startswith("cse.") and department(name) != own:
             assert FLOOR[department(name)] < FLOOR[own], f"{module} imports {name}"
 
@@ -265,7 +275,7 @@ def app_part(module: str) -> str:
 @pytest.mark.parametrize("module", sorted(module for module in MODULES if module.startswith("cse.app.")))
 def test_a_part_of_the_app_imports_only_those_below_it(module: str) -> None:
     own = app_part(module)
-    used = {app_part(name) for name in of_project(module) if name.startswith("cse.app.")} - {own}
+    used = {app_part(name) for name in of_project(module, types=True) if name.startswith("cse.app.")} - {own}
     if own == APP_SERVER:
         assert used <= {"cse.app.validation"}
         return

@@ -21,7 +21,8 @@ from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
 from cse.app.models.corpora import DEMO, VECTORS
 from cse.app.models.groups import GROUPS
-from cse.app.models.maps import MapKey, ModelMap, draw_maps, model_key
+from cse.app.models.maps import MapKey, draw_maps, model_key
+from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Models, divided
 from cse.app.models.state import AppState
 from cse.app.scoreboard.model_strip import Description, descriptions

@@ -146,12 +146,13 @@ def _encoding(
 
     stream = texts()  # raises before the model is opened
     encoder = open_model(reference, backend=backend)
+    opened_by = reference.name, reference.pooling, reference.family
     if kept:
         with _progress("encoding") as bar:
-            batches = kept.encoded(reference, encoder, texts, batch_size, lambda rows: bar.update(rows))
+            batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
     else:
         batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
-    return Source(encoder.name, reference.name, reference.pooling, reference.family, encoder.fingerprint, batches)
+    return Source(encoder.name, *opened_by, encoder.fingerprint, batches)
 
 
 def _encoded(folder: Path, stream: Iterator[str]) -> Source:

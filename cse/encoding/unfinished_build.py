@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.encoding.encoder import Encoder
-    from cse.models.names import ModelReference
+
 
 UNFINISHED = FolderKind(
     "an unfinished build", PLAN, ("fingerprint", "sha256"), ("part-*", ".part-*", PLAN, f".{PLAN}.*")
@@ -73,7 +73,7 @@ class UnfinishedBuild:
 
     def encoded(
         self,
-        reference: ModelReference,
+        opened_by: tuple[str, str | None, str | None],
         encoder: Encoder,
         texts: Callable[[], Iterable[str]],
         batch_size: int | None,
@@ -81,12 +81,12 @@ class UnfinishedBuild:
     ) -> Iterator[tuple[list[str], np.ndarray]]:
         """Encode the texts whose part is missing or damaged, then yield all with their vectors, a block at a time.
 
-        `report` gets the number of rows of each block and of each part that is there. Raises ValueError for parts of
-        other texts, another model or another batch size.
+        `opened_by` are the name, pooling and family of the model. `report` gets the number of rows of each block and of
+        each part that is there. Raises ValueError for parts of other texts, another model or another batch size.
         """
         count, sha256 = shards.count_texts(texts())
         plan = ShardPlan(
-            reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, normalized=False,
+            *opened_by, encoder.fingerprint, encoder.dim, normalized=False,
             count=count, sha256=sha256, shards=-(-count // shards.BLOCK), batch_size=batch_size,
         )  # fmt: skip
         encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)

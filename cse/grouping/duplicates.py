@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from cse.analysis.calibration import tail_cosine, unrelated_cosines
+from cse.grouping.links import Forest
 from cse.vectors import unit_rows
 
 GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
@@ -116,3 +118,30 @@ def group_rows(
         for member in group:
             kept = "yes" if member.kept else "no"
             yield number, member.row + 1, kept, member.cosine, member.reason, texts[member.row]
+
+
+class Place(NamedTuple):
+    """A percentile, its number of nines and its cosine, with the numbers of texts kept and of groups there."""
+
+    nines: float
+    percentile: float
+    cosine: float
+    kept: int
+    groups: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """The links between the texts of a corpus in one model, and the `places` of a range of percentiles, lowest first.
+
+    `advised` is the number of nines of the default percentile for so many texts (5 for 99.999).
+    """
+
+    forest: Forest
+    places: tuple[Place, ...]
+    advised: float
+
+    def at(self, nines: float) -> Place:
+        """Return the place whose number of nines is nearest."""
+        return min(self.places, key=lambda place: abs(place.nines - nines))

@@ -139,7 +139,7 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
 
 
 def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cse.app.models.visitors.MOST_COLUMNS", 2)
+    monkeypatch.setattr("cse.app.models.columns.MOST_COLUMNS", 2)
     monkeypatch.setattr(state.models._visiting, "_most", 1)
     with asking("a"):
         added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]

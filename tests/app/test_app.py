@@ -12,7 +12,7 @@ from app_models import write_models
 from released import release
 
 from cse.app import serving as app
-from cse.app.models.models import opened_by
+from cse.app.models.columns import opened_by
 from cse.app.server.budget import client_of
 from cse.app.serving import main
 from cse.models.names import resolve

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from cse.app.models import own_corpora
+from cse.app.models.columns import Column
 from cse.app.models.encodings import BLOCK
-from cse.app.models.models import Column, Failure
+from cse.app.models.models import Failure
 from cse.app.models.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32

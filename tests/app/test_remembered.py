@@ -8,9 +8,10 @@ import numpy as np
 from app_models import write_model
 
 import cse
+from cse.app.models.columns import Column
 from cse.app.models.corpora import Demo
 from cse.app.models.maps import model_key
-from cse.app.models.models import Column, Models
+from cse.app.models.models import Models
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import LONGEST, Reader, fingerprint_of
 

@@ -10,7 +10,8 @@ import pytest
 from app_models import write_model
 from typer.testing import CliRunner
 
-from cse.app.models.models import Column, Failure, columns
+from cse.app.models.columns import Column, columns
+from cse.app.models.models import Failure
 from cse.app.models.state import open_boards
 from cse.app.scoreboard.model_strip import count
 from cse.app.scoreboard.model_strip import scores as scores_in_words

@@ -19,10 +19,11 @@ from cse.app.drawing.components import STATIC
 from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
+from cse.app.models.columns import Column, columns, free_name
 from cse.app.models.corpora import Demo, unknown_models_note
 from cse.app.models.groups import Groups
-from cse.app.models.maps import ModelMap
-from cse.app.models.models import Column, Failure, Models, columns, free_name
+from cse.app.models.model_map import ModelMap
+from cse.app.models.models import Failure, Models
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.clusters import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html

@@ -19,7 +19,7 @@ from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.groups import Groups
-from cse.app.models.maps import ModelMap
+from cse.app.models.model_map import ModelMap
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.probe import Moved, disagreements_html, moved_html
 from index.hits import Hit

@@ -7,44 +7,16 @@ import re
 import secrets
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-import cse
-from cse.app.api.tidy import TABLES, divided_answer
+from cse.app.api.taken import Taken
+from cse.app.api.tidy import TABLES
 from cse.text.spreadsheet import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
 MOST_NAMED = 4  # models listed in a file name
 LONGEST = 80  # characters of a file name without its suffix
-
-
-@dataclass(frozen=True)
-class Taken:
-    """The `answer` of an endpoint to `inputs`, with the fingerprints of its `models` and the app's `version`.
-
-    `percentiles` are those of a pair's cosines by model, which the page shows too. `added` are the names by which the
-    visitor added models. A `private` answer is about data of the visitor's page alone, so no code can repeat it.
-    """
-
-    endpoint: str
-    inputs: dict[str, Any]
-    models: dict[str, str]
-    answer: Any
-    added: tuple[str, ...] = ()
-    private: bool = False
-    percentiles: dict[str, float] = field(default_factory=dict)
-    version: str = cse.__version__
-
-    @property
-    def answered(self) -> dict[str, Any]:
-        """Return the answers by model, without failures."""
-        return divided_answer(self.endpoint, self.answer)[0]
-
-    @property
-    def missing(self) -> list[str]:
-        """Return the names of the models that failed, and so have no row in a table."""
-        return divided_answer(self.endpoint, self.answer)[1]
 
 
 def as_json(taken: Taken) -> str:

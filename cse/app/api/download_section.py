@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
-from cse.app.api.download import FORMS, Taken, stem
+from cse.app.api.download import FORMS, stem
+from cse.app.api.taken import Taken
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing.components import script
 from cse.app.drawing.saved_file import file_value, saved_file

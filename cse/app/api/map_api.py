@@ -7,7 +7,8 @@ from typing import Any
 
 from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.groups import GROUPS
-from cse.app.models.maps import ModelMap, draw_maps
+from cse.app.models.maps import draw_maps
+from cse.app.models.model_map import ModelMap
 from cse.app.models.models import plain
 from cse.app.models.selections import describe, point_rows
 from cse.app.models.state import AppState

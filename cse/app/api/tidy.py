@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from cse.app.api.download import Taken
+from cse.app.api.taken import Taken
 
 Rows = Iterator[tuple[Any, ...]]
 STAGES = {"before": "before", "alone": "template alone", "after": "denoised"}
-PLACES = {"pairs": "models", "results": "models", "map": "maps"}  # the key of the models in nested answers
-REASONS = ("changes", "disagreements")  # answers with failed models under "errors"
 LEDGER = {
     "row": "row", "task": "task", "source": "source", "published": "published",
     "published_deviation": "published_deviation", "published_on": "published_on", "obtained": "mean",
@@ -27,16 +24,6 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     rows: Callable[[Taken], Rows]
     chosen: str = ""
-
-
-def divided_answer(endpoint: str, answer: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return the answers by model, and the names of the models that failed."""
-    if endpoint in REASONS:
-        return {}, list(answer["errors"])
-    place = PLACES.get(endpoint)
-    models = answer[place] if place else answer if isinstance(answer, Mapping) else {}
-    missing = [name for name, found in models.items() if isinstance(found, Mapping) and set(found) == {"error"}]
-    return {name: found for name, found in models.items() if name not in missing}, missing
 
 
 def _similarity(taken: Taken) -> Rows:

@@ -13,8 +13,8 @@ from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.ballots import MOST_ASKED, TEXT, Ballot, Facts
+from cse.app.models.columns import Column
 from cse.app.models.encodings import Encoding, encode_block
-from cse.app.models.models import Column
 from cse.app.models.remembered import fingerprint_of
 from cse.models.names import BACKBONE
 from cse.runs.progress import Report, silent

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cse.app import validation
+from cse.app.models.columns import Column
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
-from cse.app.models.models import Column, Failure
+from cse.app.models.models import Failure
 from cse.app.models.own_corpora import GONE, OwnCorpus
 from cse.app.models.remembered import fingerprint_of
 from cse.runs.progress import Report, silent

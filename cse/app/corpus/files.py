@@ -16,7 +16,8 @@ import numpy as np
 from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.corpus.reading import SUFFIXES
-from cse.app.models.models import Column, Failure
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
 from cse.text.spreadsheet import csv_text
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus, vectors_by_model
-from cse.app.models.models import Column, divided
+from cse.app.models.columns import Column
+from cse.app.models.models import divided
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState

@@ -15,7 +15,7 @@ from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.drawing.verdicts import neighbourhoods
 from cse.app.models.groups import Groups
-from cse.app.models.maps import ModelMap, disagreements
+from cse.app.models.model_map import ModelMap, disagreements
 from cse.app.models.models import Failure
 
 PARTS = (

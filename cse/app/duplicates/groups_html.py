@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from cse.analysis.words import MOST_COMPARED, Change, changes
 from cse.app.drawing import html
 from cse.app.drawing.naming import title
-from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, NearDuplicates, Page, Place
+from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page
+from cse.grouping.duplicates import NearDuplicates, Place
 
 if TYPE_CHECKING:
     from cse.grouping.duplicates import Member

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -12,15 +11,25 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
-from cse.app.models.models import Column, Failure
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure
 from cse.app.models.visitors import ClientLeft, client_left
+from cse.grouping.duplicates import (
+    Member,
+    NearDuplicates,
+    Place,
+    default_percentile,
+    groups_of,
+    loosest_percentile,
+    members,
+    numbered,
+    thresholds,
+)
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
-    from cse.grouping.duplicates import Member
-    from cse.grouping.links import Forest
 
 T = TypeVar("T")
 
@@ -28,33 +37,6 @@ LEAST, MOST, STEP, DEFAULT = 3.0, 7.0, 0.1, 5.0  # nines of the percentile: 5 is
 LEAST_TEXTS, SEED = 2, 42
 PER_PAGE = 10  # groups
 KEPT = {"first": "The first", "longest": "The longest", "central": "The most central"}
-
-
-class Place(NamedTuple):
-    """A place of the slider: its nines, percentile and cosine, and the numbers of texts and groups there."""
-
-    nines: float
-    percentile: float
-    cosine: float
-    kept: int
-    groups: int
-    largest: int
-
-
-@dataclass(frozen=True)
-class NearDuplicates:
-    """The links between the texts of a corpus in one model, and the `places` of the slider, the loosest first.
-
-    `advised` are the nines of the default percentile for so many texts.
-    """
-
-    forest: Forest
-    places: tuple[Place, ...]
-    advised: float
-
-    def at(self, nines: float) -> Place:
-        """Return the place nearest to the nines; below the loosest place it is that one."""
-        return min(self.places, key=lambda place: abs(place.nines - nines))
 
 
 class Page(NamedTuple):
@@ -117,7 +99,6 @@ def find(state: AppState, chosen: ChosenCorpus, column: Column, report: Report =
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report = silent) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.grouping.duplicates import default_percentile, loosest_percentile, numbered, thresholds
     from cse.grouping.links import strongest_links
     from index import BuildSettings, VectorIndex
 
@@ -155,8 +136,6 @@ def groups_of_all(
 
     Raises FieldError for wrong values, and if the near-duplicates were not found yet.
     """
-    from cse.grouping.duplicates import groups_of, members
-
     chosen_row = validation.one_of(keep, "The text to keep", KEPT)
     found = kept(state, chosen, column)
     if found is None:

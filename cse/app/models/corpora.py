@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.app.models.models import Column, Models, free_name
+from cse.app.models.columns import Column, free_name
+from cse.app.models.models import Models
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import fingerprint_of, number_of
 from cse.models.names import BACKBONE, BUNDLED, canonical_name

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cse.app.models.models import Column, Failure, Models
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, Models
 from cse.app.models.remembered import fingerprint_of
 
 BLOCK = 64  # texts encoded before other requests may use the model

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import (
-    LEAST,
-    NEIGHBOURS,
-    WIDER,
-    continuity,
-    lost,
-    place,
-    squared,
-    trustworthiness,
-    unshared,
-)
+from cse.analysis.projection import place
 from cse.app import validation
+from cse.app.models.columns import Column
 from cse.app.models.groups import LEAST as FEWEST
 from cse.app.models.groups import MOST, Groups, groups_of
-from cse.app.models.models import Column, Failure, divided
+from cse.app.models.model_map import ModelMap, fitted, measure
+from cse.app.models.models import Failure, divided
 from cse.app.models.remembered import fingerprint_of
 from cse.runs.progress import Report, silent
-from cse.vectors import nearest_others
 
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
 
 MOST_SEED = 2**32 - 1
-
-
-class ModelMap(NamedTuple):
-    """A model's map of N points.
-
-    `xy` (N, 2) in [0, 1], but centred in the cache; `near` (N, k) the points whose vectors are nearest, nearest first;
-    `lost` (N,) the share of a point's neighbours that the map does not show; scores as in `cse.analysis.projection`,
-    None if there is none; `groups` by the model's vectors.
-    """
-
-    xy: np.ndarray
-    near: np.ndarray
-    lost: np.ndarray
-    trustworthiness: float | None = None
-    continuity: float | None = None
-    same_topic: float | None = None
-    groups: Groups | None = None
 
 
 class MapKey(NamedTuple):
@@ -138,38 +111,6 @@ def group_points(state: AppState, key: Hashable, points: Points, vectors: np.nda
 def group_number(value: int) -> int:
     """Return a number of groups that a client sent, checked."""
     return validation.whole(value, "The number of groups", FEWEST, MOST)
-
-
-def fitted(maps: Mapping[str, ModelMap]) -> dict[str, ModelMap | Failure]:
-    """Return the maps scaled to the unit square with shared limits."""
-    scaled = squared({name: drawn.xy for name, drawn in maps.items()})
-    return {name: drawn._replace(xy=scaled[name]) for name, drawn in maps.items()}
-
-
-def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -> ModelMap:
-    """Return the map `xy` (N, 2) of `vectors` (N, d) with its neighbours, and scores if there are enough points."""
-    count = len(vectors)
-    near = nearest_others(np.asarray(vectors, np.float32), WIDER)
-    missed = lost(near[:, : (count - 1) // 2], xy).astype(np.float32)
-    found = ModelMap(xy, near[:, :NEIGHBOURS].astype(np.uint16), missed)
-    if count < LEAST:
-        return found
-    return found._replace(
-        trustworthiness=trustworthiness(vectors, xy),
-        continuity=continuity(vectors, xy),
-        same_topic=None if topics is None else same_label(found.near, np.array(topics)),
-    )
-
-
-def same_label(near: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share in [0, 1] of the neighbours `near` (N, k) that have the label (N,) of their point."""
-    return float((labels[near] == labels[:, None]).mean())
-
-
-def disagreements(maps: Mapping[str, ModelMap | Failure]) -> dict[tuple[str, str], np.ndarray]:
-    """Return, of each two models, the (N,) share of a point's five nearest texts that they do not share."""
-    known, _ = divided(maps)
-    return {(one, other): unshared(known[one].near, known[other].near) for one, other in combinations(known, 2)}
 
 
 def model_key(column: Column, fingerprint: str) -> Hashable:

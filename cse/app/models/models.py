@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 import cse
+from cse.app.models.columns import Added, Column, columns
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import MOST_TEXTS, Reader
 from cse.app.models.turns import Turn, Turns
-from cse.app.models.visitors import Added, ClientLeft, client_left
-from cse.models.names import canonical_name, resolve
+from cse.app.models.visitors import ClientLeft, client_left
 from cse.runs.progress import Report, silent
 from cse.storage import hub
 
@@ -31,22 +31,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 MOST_OPEN = 8  # models that visitors added, kept open by the server
 PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it."""
-
-    name: str
-    model: str
-    pooling: str | None = None
-    family: str | None = None
-    added: str = ""
-
-    @property
-    def opened_by(self) -> tuple[str, str | None, str | None]:
-        """Name, pooling and family."""
-        return self.model, self.pooling, self.family
 
 
 @dataclass(frozen=True)
@@ -169,33 +153,6 @@ def error_line(error: BaseException, model: str = "", name: str = "") -> str:
         file = getattr(each, "filename", None)
         text = text.replace(str(file), Path(str(file)).name) if file else text
     return PATH.sub(r"\1", text)
-
-
-def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
-    """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
-    found: dict[str, Column] = {}
-    for reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
-        name = free_name((Path(reading[0]).name, reading[0]), found)
-        found[name] = Column(name, *reading)
-    return tuple(found.values())
-
-
-def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> tuple[str, str | None, str | None]:
-    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is.
-
-    `family` is that of a published checkpoint, `pooling` that of a plain backbone.
-    """
-    try:
-        reference = resolve(model, pooling, family, lenient=True)
-    except ValueError:
-        return canonical_name(model), None, family
-    return reference.name, reference.pooling, reference.family
-
-
-def free_name(candidates: Iterable[str], taken: Iterable[str]) -> str:
-    """Return the first candidate that is not empty and not taken; there must be one."""
-    known = {"", *taken}
-    return next(name for name in candidates if name not in known)
 
 
 def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str, Failure]]:

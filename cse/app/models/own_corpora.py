@@ -14,8 +14,9 @@ from itertools import count
 from threading import Lock, Thread
 from typing import Any
 
+from cse.app.models.columns import Column
 from cse.app.models.encodings import Encoding, encode_block
-from cse.app.models.models import Column, Models, error_line
+from cse.app.models.models import Models, error_line
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.app import validation
+from cse.app.models.columns import Column
 from cse.app.models.groups import Groups
 from cse.app.models.maps import Points, group_number, group_points, model_key
-from cse.app.models.models import Column, divided
+from cse.app.models.models import divided
 from cse.app.models.remembered import fingerprint_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from cse.app.models.recent import Recent
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
-    from cse.app.duplicates.near_duplicates import NearDuplicates
     from cse.app.models.groups import Groups
-    from cse.app.models.maps import ModelMap
+    from cse.app.models.model_map import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
+    from cse.grouping.duplicates import NearDuplicates
 
 RESULTS = BUNDLED / "results"
 

@@ -1,16 +1,9 @@
-"""The visitor of the current request, and the columns that each visitor has added."""
+"""The visitor of the current request, and whether its client is still there."""
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cse.app.models.recent import Recent
-
-if TYPE_CHECKING:
-    from cse.app.models.models import Column
-
-MOST_COLUMNS = 4  # added by one visitor
 MOST_VISITORS = 1000  # whose columns and newest requests are remembered
 
 
@@ -40,34 +33,3 @@ class ClientLeft(ValueError):
 
     def __init__(self) -> None:
         super().__init__("The client has left.")
-
-
-class Added:
-    """The columns that each visitor has added; no visitor sees those of another."""
-
-    def __init__(self) -> None:
-        self._columns = Recent[tuple["Column", ...]](MOST_VISITORS)
-        self._changing = Lock()  # a visitor may send two requests at once
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the current visitor's columns."""
-        return self._columns.get(visitor()) or ()
-
-    def add(self, column: Column) -> None:
-        """Add a column. Raises ValueError outside of a session, or if the visitor has `MOST_COLUMNS`."""
-        if visitor() is None:
-            raise ValueError("A model is added to a page or to a client's session, and this request has none.")
-        with self._changing:
-            own = self.columns()
-            if len(own) >= MOST_COLUMNS:
-                raise ValueError(f"You have added {MOST_COLUMNS} models; remove yours to add others.")
-            self._columns.put(visitor(), (*own, column))
-
-    def remove(self, column: Column) -> None:
-        """Remove one of the current visitor's columns."""
-        with self._changing:
-            self._columns.put(visitor(), tuple(own for own in self.columns() if own != column))
-
-    def clear(self) -> None:
-        """Remove the current visitor's columns."""
-        self._columns.put(visitor(), ())

@@ -10,7 +10,8 @@ from cse.app.drawing import html
 from cse.app.drawing.components import result
 from cse.app.drawing.naming import title
 from cse.app.forms.events import Run, guarded
-from cse.app.models.models import Column, Failure, Models
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, Models
 from cse.app.models.remembered import fingerprint_of
 from cse.app.models.state import AppState
 from cse.app.scoreboard.scores import opened_by

@@ -38,7 +38,7 @@ from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
-    from cse.app.models.models import Column
+    from cse.app.models.columns import Column
     from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
     from cse.benchmark.tables import Column as Score
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cse.app import validation
-from cse.app.models.models import Column, Failure, free_name
+from cse.app.models.columns import Column, free_name
+from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from cse.app.models.models import Column, divided
+from cse.app.models.columns import Column
+from cse.app.models.models import divided
 from cse.app.models.remembered import fingerprint_of
 from cse.app.models.visitors import ClientLeft
 

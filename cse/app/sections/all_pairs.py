@@ -17,7 +17,8 @@ from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.models import Column, Failure, plain
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, plain
 from cse.app.models.state import AppState
 from cse.runs.progress import Report, silent
 

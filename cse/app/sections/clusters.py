@@ -22,7 +22,8 @@ from cse.app.models.corpora import DEMO, DEMO_KEY
 from cse.app.models.groups import GROUPS
 from cse.app.models.groups import LEAST as FEWEST_GROUPS
 from cse.app.models.groups import MOST as MOST_GROUPS
-from cse.app.models.maps import MOST_SEED, ModelMap, Points, draw_maps
+from cse.app.models.maps import MOST_SEED, Points, draw_maps
+from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Failure
 from cse.app.models.selections import describe, point_rows, table
 from cse.app.models.state import AppState

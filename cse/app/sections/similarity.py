@@ -20,7 +20,8 @@ from cse.app.drawing.naming import title
 from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.models import Column, Failure, Models, divided
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, Models, divided
 from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import AllPairs, list_section
 from cse.app.sections.words import ASK, words_section

@@ -14,8 +14,9 @@ from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
+from cse.app.models.columns import Column
 from cse.app.models.corpora import DEMO
-from cse.app.models.models import Column, Failure, divided
+from cse.app.models.models import Failure, divided
 from cse.app.models.state import AppState
 from cse.app.sections.tokens import MOST, SENTENCES, template_html, token_list
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF

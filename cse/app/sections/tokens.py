@@ -14,7 +14,8 @@ from cse.app.drawing.verdicts import denoising, still_said
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.models import Column, Failure, Models, divided
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, Models, divided
 from cse.app.models.state import AppState
 from cse.runs.progress import Report, silent
 

@@ -15,7 +15,8 @@ from cse.app.drawing.components import result
 from cse.app.drawing.ramps import DIFFERENCES, signed, tint
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.refusals import refusing
-from cse.app.models.models import Column, Failure, Models, divided
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure, Models, divided
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:

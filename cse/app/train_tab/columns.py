@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.app.models.models import Column, free_name, opened_by
+from cse.app.models.columns import Column, free_name, opened_by
 from cse.app.scoreboard.add_model import described
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from cse.methods.catalogue import METHODS
 from cse.training.held_out import MOST
 
 if TYPE_CHECKING:
-    from cse.app.models.models import Column
+    from cse.app.models.columns import Column
     from cse.app.models.state import AppState
     from cse.encoding.encoder import Encoder
 
