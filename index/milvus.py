@@ -19,6 +19,7 @@ from index.building import Batch
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
+from index.places import check_free
 from index.texts import text_array
 from index.vectors import unit_rows
 
@@ -120,13 +121,13 @@ class MilvusIndex:
 
         Raises ValueError if a collection of this name exists.
         """
-        address = building.check_free(place)
+        check_free(place)
         index = cls.build(batches, place, settings=settings)
         try:
             yield index
         finally:
             with server.plain_errors(place):
-                server.drop(index._client, address, index._name)
+                server.drop(index._client, index._address, index._name)
 
     def __len__(self) -> int:
         """The number of sentences that were not removed."""

@@ -124,14 +124,6 @@ def holds_index(client: Any, address: Address) -> bool:
     return found is not None
 
 
-def check_free(place: str) -> Address:
-    """The address `place`. Raises ValueError if a collection of that name exists."""
-    address = server.parse_address(place)
-    if server.find(server.connect(address), address) is not None:
-        raise ValueError(f"{place}: exists; give the name of a new collection, which will be deleted again")
-    return address
-
-
 def discard(client: Any, name: str) -> None:
     """Drop an incomplete collection, ignoring errors of the server; the next build tries again."""
     from pymilvus import MilvusException

@@ -13,7 +13,7 @@ import numpy as np
 
 from cse.evaluation.metrics import correlation, pair_cosines
 from cse.evaluation.significance import Difference, paired_bootstrap
-from cse.methods.method import Pooling
+from cse.methods.method import EMBEDDINGS, Pooling
 from cse.methods.templates import Template
 from cse.text.sentences import Pair
 
@@ -44,10 +44,16 @@ def under(encoder: Encoder, template: Template) -> Encoder:
     """Return the encoder with `template` instead of its own, sharing all weights; itself if they are equal.
 
     Prefix, head and denoising stay; learned slots exist in its own template only. A model that averages tokens is read
-    at the [MASK]. Raises ValueError for a template without one in that case, or that `Encoder.prompt_of` refuses.
+    at the [MASK]. Raises ValueError for a template without one in that case, or that `Encoder.prompt_of` refuses, and
+    for a model that averages embeddings.
     """
     if template == encoder.reading.template:
         return encoder
+    if encoder.reading.pooling in EMBEDDINGS:
+        raise ValueError(
+            f"{encoder.name} averages the embeddings of a sentence's tokens, which no template changes; open the model "
+            "with the pooling prompt to read it at [MASK]"
+        )
     if encoder.reading.pooling is not Pooling.TOKEN and not template.prompts:
         raise ValueError(f"{encoder.name} averages a sentence's tokens; give a template with [MASK], to read it there")
     encoder.prompt_of(template)  # raises

@@ -133,9 +133,9 @@ def check_address(host: str, port: int) -> None:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded.
+    """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process.
 
-    After SIGTERM the process ends by that signal, as without a handler.
+    Its exit code is 0 after Ctrl-C; after SIGTERM it ends by that signal, as without a handler.
     """
     from cse.app.server.run_folder import run_folder
 
@@ -146,14 +146,17 @@ def serve(options: argparse.Namespace) -> None:
         raise KeyboardInterrupt
 
     given = os.environ.get(TEMPORARY)
-    signal.signal(signal.SIGTERM, end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
         os.environ[TEMPORARY] = str(folder)
         serve_from(options)
-    if signals:  # a normal exit would wait for threads that compute
+    if signals:  # a normal exit would crash threads that compute in a native library
         sys.stdout.flush()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTERM)
+        if signal.SIGTERM in signals:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGTERM)
+        os._exit(0)
 
 
 def serve_from(options: argparse.Namespace) -> None:

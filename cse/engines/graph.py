@@ -15,7 +15,7 @@ from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
 from cse.backbones.stored_backbone import WORDS
-from cse.methods.method import LAYERS, Head, Pooling
+from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
 
 if TYPE_CHECKING:
     from cse.backbones.stored_backbone import StoredBackbone
@@ -66,7 +66,7 @@ def vectors_graph(
     if slots is not None:
         words = np.concatenate([words, slots])
     read = op.gather(_constant(words), ids, _int(0))
-    if pooling in (Pooling.STATIC, Pooling.STATIC_OUTPUT):
+    if pooling in EMBEDDINGS:
         return Model([_mean(read, mask)], [ids, positions, mask, at], "vectors")
     states = [_embedded(backbone, read, positions)]
     seen = _seen(mask, 0 if prefix is None else len(prefix))

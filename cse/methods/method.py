@@ -42,6 +42,7 @@ class Pooling(str, Enum):
 POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
 # Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
 LAYERS = {Pooling.MEAN: (-1,), Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
+EMBEDDINGS = (Pooling.STATIC, Pooling.STATIC_OUTPUT)  # a mean over rows of a matrix, without any layer
 
 
 class Head(str, Enum):

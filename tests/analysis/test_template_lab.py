@@ -103,3 +103,10 @@ def test_a_model_that_averages_tokens_is_read_at_the_mask(bert_folder: Path) -> 
     np.testing.assert_array_equal(under(encoder, OTHER).encode(SENTENCES), under(at_mask, OTHER).encode(SENTENCES))
     with pytest.raises(ValueError, match="averages a sentence's tokens; give a template with \\[MASK\\]"):
         under(encoder, Template("[X] today"))
+
+
+@pytest.mark.parametrize("pooling", ["static", "static-output"])
+def test_a_model_that_averages_embeddings_has_no_other_template(bert_folder: Path, pooling: str) -> None:
+    encoder = cse.load(str(bert_folder), pooling)
+    with pytest.raises(ValueError, match=r"averages the embeddings .*; open the model with the pooling prompt"):
+        under(encoder, OTHER)

@@ -35,3 +35,9 @@ def test_a_model_is_measured_once_and_its_card_says_so(tmp_path, bert_folder, mo
     assert speed.speeds(state) == speed.speeds(state) == told
     assert calls == [1]
     assert told["simcse"] in strip_html(state, found)
+
+
+def test_nothing_is_measured_and_nothing_raised_for_a_page_that_was_closed(tmp_path, bert_folder, monkeypatch) -> None:
+    state = open_state([str(write_model(tmp_path / "simcse", bert_folder, "simcse"))], ())
+    monkeypatch.setattr("cse.app.models.models.client_left", lambda: True)
+    assert speed.speeds(state) == {}

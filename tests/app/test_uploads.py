@@ -193,13 +193,21 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
     assert list((tmp_path / "new").iterdir()) == [other]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signal (2026-11)")
-def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals (2026-11)")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 0)])
+def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_files(tmp_path, number, code) -> None:
+    """The encoding thread is inside a native library, which a normal exit of Python would break."""
     script = (
-        "import os, pathlib, time\nfrom cse.app import serving\n"
+        "import os, pathlib, threading, time\nimport cse\nfrom cse.app import serving\n"
+        "def encode(warm, encoder):\n"
+        "    while True:\n"
+        "        encoder.encode(['a dog runs'] * 64)\n"
+        "        warm.set()\n"
         "def serve_from(options):\n"
-        "    folder = pathlib.Path(os.environ['GRADIO_TEMP_DIR'])\n"
+        "    folder, warm = pathlib.Path(os.environ['GRADIO_TEMP_DIR']), threading.Event()\n"
         "    (folder / 'upload').write_text('x')\n"
+        "    threading.Thread(target=encode, args=(warm, cse.load('simcse')), daemon=True).start()\n"
+        "    warm.wait()\n"
         "    print(folder, flush=True)\n"
         "    time.sleep(60)\n"
         "serving.serve_from = serve_from\n"
@@ -207,10 +215,11 @@ def test_a_server_that_is_told_to_end_leaves_no_files(tmp_path) -> None:
     )
     environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path, env=environment, text=True
-    ) as server:
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, text=True,
+    ) as server:  # fmt: skip
         folder = Path(server.stdout.readline().strip())
         assert (folder / "upload").is_file()
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == -signal.SIGTERM
+        server.send_signal(number)
+        assert (server.wait(60), server.stderr.read()) == (code, "")
     assert list(tmp_path.iterdir()) == []

@@ -235,7 +235,7 @@ def test_a_temporary_index_leaves_nothing(place: str) -> None:
     with MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS) as index:
         assert len(index) == 100
         with (
-            pytest.raises(ValueError, match="exists; give the name of a new collection"),
+            pytest.raises(ValueError, match="holds an index already; give a new name"),
             MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS),
         ):
             pass

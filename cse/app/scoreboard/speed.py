@@ -53,7 +53,7 @@ def speeds(state: AppState) -> dict[str, str]:
 
     try:
         found, _ = divided(state.models.apply(measured))
-    except ClientLeft:  # nobody waits for them
+    except ClientLeft:
         return {}
     return found
 
