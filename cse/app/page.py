@@ -9,12 +9,12 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from cse.app.api.corpus_files import file_route
-from cse.app.api.download_section import take_section, takes_of
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
 from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
+from cse.app.export.section import take_section, takes_of
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key

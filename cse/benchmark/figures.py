@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.benchmark.plotting import COLOURS, DPI, FAINT, GRID, INK, MARKERS, save_figure
 from cse.storage.writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DPI = 150
-# Paul Tol's "vibrant", distinguishable with any colour vision, also used by the app; markers repeat the colours.
-COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
 BUCKETS = 5
 MOST_COLUMNS = 5
 MOST_POINTS = 100  # of a curve of losses
@@ -236,5 +232,5 @@ def _check(values: Any, title: str) -> None:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    write_file(path, lambda fresh: figure.savefig(fresh, format=path.suffix.lower().removeprefix(".") or "png"))
+    write_file(path, lambda fresh: save_figure(figure, fresh, path.suffix.lower().removeprefix(".") or "png"))
     return path

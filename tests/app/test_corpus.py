@@ -18,8 +18,6 @@ from conftest import SENTENCES
 import cse
 from cse.app import validation
 from cse.app.api.corpus_api import corpus_endpoints
-from cse.app.api.download import as_csv, as_json, curl_code, python_code
-from cse.app.api.download_section import take
 from cse.app.corpus import reading
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus
 from cse.app.corpus.files import taken
@@ -27,6 +25,8 @@ from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, keep
+from cse.app.export.download import as_csv, as_json, curl_code, python_code
+from cse.app.export.section import take
 from cse.app.models.corpora import DEMO_KEY, OWN_KEY
 from cse.app.models.models import Failure, plain
 from cse.app.models.own_corpora import GONE

@@ -12,11 +12,11 @@ import gradio as gr
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
-from cse.app.api.download import as_csv, as_json, curl_code, python_code, stem
-from cse.app.api.download_section import Take
 from cse.app.api.endpoints import add_endpoints
-from cse.app.api.taken import Taken
-from cse.app.api.tidy import TABLES
+from cse.app.export.download import as_csv, as_json, curl_code, python_code, stem
+from cse.app.export.section import Take
+from cse.app.export.taken import Taken
+from cse.app.export.tidy import TABLES
 from cse.app.models.corpora import Corpus
 from cse.app.models.state import open_state
 from cse.app.page import page
@@ -236,7 +236,7 @@ def test_files_are_named_after_what_they_hold() -> None:
 
 
 def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
-    from cse.app.api.download_section import take
+    from cse.app.export.section import take
     from cse.app.models.columns import columns
     from cse.app.models.state import open_state
 
@@ -252,8 +252,8 @@ def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_
 
 
 def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path) -> None:
-    from cse.app.api.download_section import take
     from cse.app.api.map_api import maps_of
+    from cse.app.export.section import take
     from cse.app.models.state import open_state
 
     folders = write_models(tmp_path, bert_folder)
@@ -274,7 +274,7 @@ def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path)
 
 
 def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
-    from cse.app.api.download_section import take
+    from cse.app.export.section import take
     from cse.app.models.state import open_state
     from cse.app.sections.similarity import placed
 

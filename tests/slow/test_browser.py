@@ -401,25 +401,19 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         percentiles = [in_words(float(row["percentile"])) for row in rows]
         assert page.locator("#similarity td:nth-child(4)").all_text_contents() == percentiles
         expect(page.locator(".cse-taken p:visible")).to_have_text("Saved similarity.csv. Without a result: broken.")
-        page.get_by_label("All pairs of the list").check()
-        cell = page.locator("#all-pairs td").nth(1)
-        corner, within = (page.locator(f"#all-pairs {place}").bounding_box() for place in ("table", "td >> nth=1"))
         with page.expect_download() as saved:
-            visible(page, "PNG").click()
-        assert saved.value.suggested_filename == "similarity-pairs.png"
-        picture = Image.open(saved.value.path()).convert("RGB")  # twice the page's size, with a margin of 12
-        assert picture.size == pytest.approx((2 * corner["width"] + 48, 2 * corner["height"] + 48), abs=4)
-        spot = tuple(round(2 * (within[side] - corner[side] + 4) + 24) for side in "xy")
-        painted = re.findall(r"\d+", cell.evaluate("cell => getComputedStyle(cell).backgroundColor"))
-        assert picture.getpixel(spot) == tuple(map(int, painted))
+            visible(page, "LaTeX").click()
+        assert saved.value.suggested_filename == "similarity.tex"
+        assert f"SimCSE & {taken['answer']['simcse']:.3f} &" in saved.value.path().read_text()
+        for kind, start in (("SVG", b"<?xml"), ("PDF", b"%PDF"), ("PNG", b"\x89PNG")):
+            with page.expect_download() as saved:
+                visible(page, f"Figure ({kind})").click()
+            assert saved.value.suggested_filename == f"similarity.{kind.lower()}"
+            assert saved.value.path().read_bytes().startswith(start)
+        assert Image.open(saved.value.path()).size[0] == round(6.3 * 300)  # two columns
+        said = page.locator(".cse-taken p:visible")
+        expect(said).to_contain_text(f"SimCSE (fingerprint {taken['models']['simcse']})")
         page.locator("#add-model").get_by_role("button", name="Close").click()
-        page.set_viewport_size({"width": 390, "height": 844})  # where the table is wider than what it scrolls in
-        page.get_by_label("The pair", exact=True).check()
-        wide = page.locator("#similarity table").bounding_box()["width"]
-        assert wide > page.locator("#similarity").bounding_box()["width"]
-        with page.expect_download() as saved:
-            visible(page, "PNG").click()
-        assert Image.open(saved.value.path()).size[0] == pytest.approx(2 * wide + 48, abs=4)
         with watched(browser, url) as other:
             assert other.locator("#models li").count() == 6
         visible(page, "+ model").click()

@@ -134,8 +134,8 @@ def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(project: Path) -
     code = """
 import json
 import gradio as gr
-from cse.app.api.download import as_csv
-from cse.app.api.download_section import take, takes_of
+from cse.app.export.download import as_csv
+from cse.app.export.section import take, takes_of
 from cse.app.api.endpoints import add_endpoints
 from cse.app.models.state import open_state
 from cse.app.page import page

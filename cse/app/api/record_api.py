@@ -16,8 +16,8 @@ def record_endpoints(state: AppState) -> list[Callable[..., Any]]:
     def results_endpoint(task: str = "sts") -> dict[str, Any]:
         """The models' scores on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
 
-        A model has a figure for each column: {"value": 66.47, "deviation": 0.06, "runs": 3}. The scores are the
-        shipped ones; no model is run.
+        A model has a figure for each column: {"value": 66.47, "deviation": 0.06, "runs": 3}, and
+        "trained_parameters". The scores are the shipped ones; no model is run.
 
         Args:
             task: sts, transfer, few-shot, clustering, retrieval or geometry.

@@ -39,15 +39,11 @@ COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copie
 
 
 class Result(NamedTuple):
-    """A result of a tab that can be downloaded: its label and its endpoint.
-
-    `inputs` are the endpoint's, in the order of the part's. `picture` is the selector of the element that shows it.
-    """
+    """A result of a tab that can be downloaded: its label, its endpoint, and the inputs in the order of the part's."""
 
     label: str
     endpoint: str
     inputs: tuple[str, ...]
-    picture: str
 
 
 class Linked(NamedTuple):

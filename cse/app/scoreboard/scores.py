@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cse.app import validation
 from cse.app.models.columns import Column, free_name
 from cse.app.models.models import Failure
+from cse.app.models.records import record_of
 from cse.app.models.state import AppState
 
 if TYPE_CHECKING:
@@ -82,14 +83,17 @@ def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:
 
 
 def plain_row(row: Row) -> dict[str, Any]:
-    """Return a row as JSON values: a figure per column, also before training, seeds, pooling of an untrained model."""
+    """Return a row as JSON values: a figure per column, also before training, seeds, pooling of an untrained model.
+
+    `trained_parameters` is None if the model's folder is not here.
+    """
     figures, before = (
         [figure and {"value": figure.value, "deviation": figure.deviation, "runs": figure.count} for figure in each]
         for each in (row.figures, row.start)
     )
     return {
         "figures": figures, "before_training": before, "seeds": list(row.seeds), "untrained": row.pooling,
-        "shipped_seed": row.record.seed,
+        "shipped_seed": row.record.seed, "trained_parameters": record_of(row.record.model).trained,
     }  # fmt: skip
 
 

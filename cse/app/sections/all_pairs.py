@@ -116,5 +116,5 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     submitted, switched = (button.click, box.submit), [switch.input for switch in switches]
     private(submitted, run)
     gr.on(switched, None, [output, *switches], output, js=SWITCH, show_progress="hidden", **HIDDEN)  # in the browser
-    table = Result("All pairs of the list", "pairs", ("lines",), "#all-pairs table")
+    table = Result("All pairs of the list", "pairs", ("lines",))
     return Linked(("list", "model", "minus", "value"), run, (*submitted, *switched), results=[table])

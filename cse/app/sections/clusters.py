@@ -231,7 +231,7 @@ def clusters_tab(
     given = ("source", "most", "groups", "seed", "pin", "number", "corpus", "key")
     return Linked(
         ("source", "most", "groups", "seed", "pin"), run, triggers, {**HIDDEN, **MAPS}, (pin.change,),
-        results=[Result("The maps", "map", given, "#maps .cse-frame")],
+        results=[Result("The maps", "map", given)],
     )  # fmt: skip
 
 

@@ -248,5 +248,5 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
-    xray = Result("The X-ray", "xray", ("s1", "s2", "off"), "#xray")
+    xray = Result("The X-ray", "xray", ("s1", "s2", "off"))
     return Linked(("one", "other", "off"), run, triggers, examples=examples, results=[xray])

@@ -223,7 +223,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     run = refusing(change, {"The sentence": sentence}, [output])
     triggers = (button.click, sentence.submit)
     private(triggers, run, examples)
-    moved = Result("What the changes move", "changes", ("sentence",), "#changes")
+    moved = Result("What the changes move", "changes", ("sentence",))
     return Linked(("sentence",), run, triggers, examples=examples, results=[moved])
 
 
@@ -248,5 +248,5 @@ def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | N
     triggers = (button.click, source.change)
     private(triggers, run)
     source.change(lambda chosen: gr.update(visible=chosen == "lines"), source, lines, show_progress="hidden", **HIDDEN)
-    found = Result("The disagreements", "disagreements", ("source", "lines", "corpus", "key"), "#disagreements")
+    found = Result("The disagreements", "disagreements", ("source", "lines", "corpus", "key"))
     return Linked(("pairs", "lines"), run, triggers, results=[found])

@@ -111,5 +111,5 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
     asking = [button.click, query.submit, threshold.release]
     private(asking, run, examples)
     bar.changed.change(find_again, [bar.changed, *run.inputs], list(run.outputs), **PRIVATE)
-    hits = Result("The sentences found", "search", ("query", "k", "threshold", "corpus", "key"), "#hits")
+    hits = Result("The sentences found", "search", ("query", "k", "threshold", "corpus", "key"))
     return Linked(("q", "k", "threshold"), run, asking, examples=examples, results=[hits])

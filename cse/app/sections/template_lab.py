@@ -119,5 +119,5 @@ def lab_section(
     run = refusing(try_it, {"The template": template, "The sentence": sentence}, [output])
     triggers = (button.click, template.submit)
     private(triggers, run, examples)
-    trial = Result("The template lab", "template", ("template", "sentence"), "#template-lab")
+    trial = Result("The template lab", "template", ("template", "sentence"))
     return Linked(("template",), run, triggers, examples=examples, results=[trial])

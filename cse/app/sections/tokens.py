@@ -135,5 +135,5 @@ def tokens_tab(state: AppState, first: dict[str, Reading] | None = None) -> Link
     run = refusing(show, {"The sentence": sentence, "k": k, "What is subtracted": share}, [output])
     triggers = (button.click, sentence.submit, k.release, share.release)
     private(triggers, run, examples)
-    shown = Result("The tokens", "tokens", ("sentence", "k", "share"), "#tokens")
+    shown = Result("The tokens", "tokens", ("sentence", "k", "share"))
     return Linked(("sentence", "k", "share"), run, triggers, examples=examples, results=[shown])

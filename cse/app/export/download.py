@@ -1,4 +1,4 @@
-"""Downloads of a result: as JSON, as a CSV table, and as code that repeats it."""
+"""Downloads of a result: as JSON, as a table for a spreadsheet or a paper, and as code that repeats it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from cse.app.api.taken import Taken
-from cse.app.api.tidy import TABLES
+from cse.app.export.taken import Taken
+from cse.app.export.tidy import TABLES
+from cse.app.export.typeset import as_latex, as_markdown
 from cse.text.spreadsheet import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
@@ -21,14 +22,15 @@ LONGEST = 80  # characters of a file name without its suffix
 
 def as_json(taken: Taken) -> str:
     """Return the whole result as JSON, with unrounded numbers and the reasons of failures."""
-    facts = {name: value for name, value in asdict(taken).items() if name != "private"}
-    if not taken.percentiles:
-        del facts["percentiles"]
+    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms")}
+    for name in ("percentiles", "seeds"):
+        if not facts[name]:
+            del facts[name]
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def as_csv(taken: Taken) -> str:
-    """Return the answer as a table with a row per observation (`cse.app.api.tidy`)."""
+    """Return the answer as a table with a row per observation (`cse.app.export.tidy`)."""
     table = TABLES[taken.endpoint]
     return csv_text(table.columns, table.rows(taken))
 
@@ -87,6 +89,8 @@ def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:
 # Each form: its button, the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
 FORMS: dict[str, tuple[str, str, Callable[[Taken, str], str]]] = {
     "CSV": ("csv", "text/csv", lambda taken, address: as_csv(taken)),
+    "LaTeX": ("tex", "application/x-tex", lambda taken, address: as_latex(taken)),
+    "Markdown": ("md", "text/markdown", lambda taken, address: as_markdown(taken)),
     "JSON": ("json", "application/json", lambda taken, address: as_json(taken)),
     "Python": ("py", "", python_code),
     "curl": ("sh", "", curl_code),

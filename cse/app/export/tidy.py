@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from cse.app.api.taken import Taken
+from cse.app.export.taken import Taken
 
 Rows = Iterator[tuple[Any, ...]]
 STAGES = {"before": "before", "alone": "template alone", "after": "denoised"}

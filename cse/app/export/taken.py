@@ -16,7 +16,8 @@ REASONS = ("changes", "disagreements")  # answers with failed models under "erro
 class Taken:
     """The `answer` of an endpoint to `inputs`, with the fingerprints of its `models` and the app's `version`.
 
-    `percentiles` are those of a pair's cosines by model, which the page shows too. `added` are the names by which the
+    `seeds` are those of the models' training. `percentiles` are those of a pair's cosines by model, which the page
+    shows too, and `histograms` those of random pairs, which only figures show. `added` are the names by which the
     visitor added models. A `private` answer is about data of the visitor's page alone, so no code can repeat it.
     """
 
@@ -27,6 +28,8 @@ class Taken:
     added: tuple[str, ...] = ()
     private: bool = False
     percentiles: dict[str, float] = field(default_factory=dict)
+    seeds: dict[str, int] = field(default_factory=dict)
+    histograms: dict[str, list[float]] = field(default_factory=dict)
     version: str = cse.__version__
 
     @property

@@ -1,0 +1,172 @@
+"""Export: buttons below a tab that save its results as figures and tables, or show code that repeats them."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.saved_file import file_value, saved_file
+from cse.app.export.caption import caption
+from cse.app.export.download import FORMS, stem
+from cse.app.export.figures import figure_file
+from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, Look, look_of
+from cse.app.export.taken import Taken
+from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
+from cse.app.forms.links import Linked
+from cse.app.models.corpora import OWN_KEY
+from cse.app.models.models import Failure, divided
+from cse.app.models.records import record_of
+from cse.app.models.remembered import fingerprint_of
+from cse.app.sections.similarity import placed
+from cse.benchmark.plotting import KINDS
+
+if TYPE_CHECKING:
+    from cse.app.models.columns import Column
+    from cse.app.models.state import AppState
+
+UNUSED = ("results", "ledger")  # endpoints without models
+COLUMNS = {"One column (77 mm)": "one", "Two columns (160 mm)": "two"}
+LACKING = "The figure's font lacks characters of these texts; the SVG keeps them."
+Answers = Mapping[str, Callable[..., Any]]
+
+
+class Take(NamedTuple):
+    """A result of a tab: its label, its endpoint, and the component or value of each of the endpoint's inputs."""
+
+    label: str
+    endpoint: str
+    inputs: Mapping[str, Any]
+
+
+def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
+    """Return the results of a tab that can be downloaded."""
+    if tab == "results":
+        boards = {} if isinstance(state.boards, Failure) else state.boards
+        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
+    return [
+        Take(each.label, each.endpoint, dict(zip(each.inputs, part.run.inputs)))  # noqa: B905
+        for part in contents
+        for each in part.results
+    ]
+
+
+def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
+    """Call an endpoint as a program would. Raises ValueError as the endpoint does."""
+    known = inspect.signature(answers[endpoint]).parameters
+    # In the order of the parameters, which curl code needs.
+    given = {name: inputs.get(name, parameter.default) for name, parameter in known.items()}
+    read = given.get("corpus") if given.get("source", "corpus") == "corpus" else None  # None: no corpus is read
+    key = inputs.get("key") if read == OWN_KEY else None
+    answer = answers[endpoint](**given)
+    if "key" in given:
+        given["key"] = ""  # a secret, which the file does not tell
+    if inspect.isgenerator(answer):  # of an endpoint that answers step by step, the last step is complete
+        *_, answer = answer
+    if endpoint in UNUSED:
+        return Taken(endpoint, given, {}, answer)
+    columns = (chosen_corpus(state, read, key).columns if read else None) or state.models.columns
+    named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
+    beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
+    return Taken(
+        endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(key),
+        percentiles={name: found.percentile for name, found in beside.items()},
+        seeds=seeds_of(column for column in columns if column.name in named),
+        histograms={name: found.histogram for name, found in beside.items()},
+    )  # fmt: skip
+
+
+def seeds_of(columns: Iterable[Column]) -> dict[str, int]:
+    """Return the seed of each model's training, by name, of those that record one."""
+    records = {column.name: record_of(column.model).seed for column in columns}
+    return {name: seed for name, seed in records.items() if seed is not None}
+
+
+def address_of(request: gr.Request | None) -> str:
+    """Return the URL of the visitor's page from the referer header, or the default address without one."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+class Form(NamedTuple):
+    """The fields and buttons of the export: the result, width and font size of figures, a button for each file."""
+
+    result: gr.Radio
+    width: gr.Radio
+    size: gr.Slider
+    figures: list[gr.Button]
+    tables: list[gr.Button]
+    saved: gr.HTML
+
+
+def export_form(labels: Sequence[str]) -> Form:
+    """Add the folded form."""
+    with gr.Accordion("Export results", open=False, elem_classes="cse-take"):
+        result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+        with gr.Row():
+            width = gr.Radio([*COLUMNS.items()], value="two", label="Width of figures", min_width=200)
+            size = gr.Slider(LEAST_SIZE, MOST_SIZE, SIZE, step=0.5, label="Font size of figures, points", min_width=200)
+        with gr.Row():
+            figures = [gr.Button(f"Figure ({kind.upper()})", size="sm", min_width=100) for kind in KINDS]
+            tables = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
+        return Form(result, width, size, figures, tables, saved_file())
+
+
+def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
+    """Add the part at the end of a tab that has results. Nothing is written to the server's disk."""
+    if not takes:
+        return
+    form = export_form([each.label for each in takes])
+    inputs = [value for each in takes for value in each.inputs.values()]
+    fields = list(dict.fromkeys(value for value in inputs if isinstance(value, gr.components.Component)))
+
+    def asked(label: str, given: Sequence[Any]) -> Taken:
+        found = next((each for each in takes if each.label == label), takes[0])
+        shown = dict(zip(fields, given, strict=True))
+        return take(state, answers, found.endpoint, {name: shown.get(v, v) for name, v in found.inputs.items()})
+
+    def table(name: str) -> Callable[..., dict[str, Any]]:
+        def taken(request: gr.Request, label: str, *given: Any) -> dict[str, Any]:
+            return table_value(asked(label, given), name, address_of(request))
+
+        return guarded(taken)
+
+    def figure(kind: str) -> Callable[..., dict[str, Any]]:
+        def taken(label: str, width: str, size: float, *given: Any) -> dict[str, Any]:
+            return figure_value(asked(label, given), kind, look_of(width, size))
+
+        return guarded(taken)
+
+    lane = {**HIDDEN, **MAPS} if any(each.endpoint == "map" for each in takes) else PRIVATE
+    for name, button in zip(FORMS, form.tables, strict=True):
+        button.click(table(name), [form.result, *fields], form.saved, **lane)
+    for kind, button in zip(KINDS, form.figures, strict=True):
+        button.click(figure(kind), [form.result, form.width, form.size, *fields], form.saved, **lane)
+
+
+def table_value(taken: Taken, form: str, address: str) -> dict[str, Any]:
+    """Return the value of `saved_file` for a form of `FORMS`; `address` is the page's, for code."""
+    suffix, kind, make = FORMS[form]
+    lacking = taken.missing if suffix in ("csv", "tex", "md") else []
+    return file_value(f"{file_stem(taken)}.{suffix}", kind, make(taken, address), lacking)
+
+
+def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
+    """Return the value of `saved_file` for a figure; its caption is in the file, and said on the page."""
+    told, name = caption(taken), file_stem(taken)
+    content, lacking = figure_file(taken, kind, look, {"title": name, "description": told})
+    notes = [f"Caption: {told}", *([LACKING] if lacking and kind != "svg" else [])]
+    return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)
+
+
+def file_stem(taken: Taken) -> str:
+    """Return the file name of a result without its suffix."""
+    return stem(taken.endpoint, taken.inputs, taken.models)

@@ -1,0 +1,31 @@
+"""What a model's folder records about its training, read without its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from cse.models.names import BACKBONE, canonical_name, location
+
+
+class Record(NamedTuple):
+    """The seed of a model's training and the number of its trained parameters; None if they are not recorded."""
+
+    seed: int | None = None
+    trained: int | None = None
+
+
+def record_of(model: str) -> Record:
+    """Return the record of a bundled name or a checkpoint's folder; an empty one for any other model."""
+    from cse.models.checkpoint import read_checkpoint_config
+
+    if canonical_name(model) == BACKBONE:
+        return Record(trained=0)
+    folder = Path(location(model))
+    if not folder.is_dir():  # no hub is asked
+        return Record()
+    try:
+        config = read_checkpoint_config(folder)
+    except ValueError:
+        return Record()
+    return Record(config.training.get("settings", {}).get("seed"), config.learned_numbers)
