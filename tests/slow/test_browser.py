@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
-from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, watched
+from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, unfold, watched
 from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
@@ -343,7 +343,7 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
     with watched(browser, url) as page:
         open_tab(page, "Search")
         page.get_by_label("Query").fill("the cat & a dog?")
-        visible(page, "Options").click()
+        unfold(page, visible(page, "Options"))
         page.get_by_label("number input for Results per model").fill("3")
         page.get_by_role("button", name="Search", exact=True).click()
         expect(page.locator("#hits td:nth-child(2) .cse-found")).to_have_count(3)

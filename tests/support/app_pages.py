@@ -46,6 +46,7 @@ def watched(browser, url, width=1400, **options) -> Iterator:
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
     page.locator("#similarity tbody tr").first.wait_for(state="attached")
+    page.wait_for_function("window.cseOpened")  # until then Gradio may still fill fields
     try:
         yield page
     except BaseException as error:
@@ -63,3 +64,12 @@ def leaves(url):
 
 def open_tab(page, name):
     page.get_by_role("tab", name=name).click()
+
+
+def unfold(page, button):
+    """Open an accordion by its button; its fields are ready afterwards.
+
+    Gradio makes the fields on opening and gives them their first values a little later, in place of what was typed.
+    """
+    button.click()
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
