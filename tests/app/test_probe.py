@@ -9,16 +9,8 @@ from cse.analysis.calibration import random_cosines
 from cse.analysis.rankings import Disagreement
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState, open_state
-from cse.app.sections.probe import (
-    Moved,
-    changes_of,
-    disagreeing,
-    disagreements_html,
-    graded_pairs,
-    lined_pairs,
-    moved_html,
-    perturbed,
-)
+from cse.app.sections.changes import Moved, changes_of, end_of, moved_html, perturbed, variants_of
+from cse.app.sections.probe import disagreeing, disagreements_html, graded_pairs, lined_pairs
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]
@@ -43,6 +35,39 @@ def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
         own, other = encoder.encode(["the dog is happy.", rows[0].changed])
         cosine = own @ other / np.linalg.norm(own) / np.linalg.norm(other)
         assert rows[0].moved[column.name] == pytest.approx((1 - cosine) / (1 - np.median(reference)), abs=1e-4)
+
+
+def test_variants_of_a_visitor_come_first_and_are_measured_alike(state):
+    typed = "the dog is not happy.\n\n  a <b>cat</b>  \nthe dog is happy."
+    rows, _ = perturbed(state, "the dog is happy.", typed)
+    assert [(row.name, row.keeps, row.changed) for row in rows[:3]] == [
+        ("variant 1", None, "the dog is not happy."), ("variant 2", None, "a <b>cat</b>"),
+        ("variant 3", None, "the dog is happy."),
+    ]  # fmt: skip
+    assert rows[0].moved == pytest.approx(next(row.moved for row in rows if row.name == "negated"), abs=1e-5)
+    assert list(rows[2].moved.values()) == pytest.approx([0, 0], abs=1e-5)
+    assert [row[:3] for row in rows[3:]] == [row[:3] for row in perturbed(state, "the dog is happy.")[0]]
+    page = moved_html(rows, {})
+    assert "No model reacts to variant 3: 0 %" in page
+    assert "<b>cat" not in page
+    assert page.count("where the meaning is") == 2  # the means are those of the generated changes
+    assert variants_of("a\n" * 20) == ["a"] * 20
+    for wrong, message in (
+        ("a\n" * 21, "Your variants are 21; give at most 20."),
+        (["a"], "Your variants is not text"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            perturbed(state, "the dog is happy.", wrong)
+
+
+def test_bars_end_just_beyond_the_data_and_have_a_mark_where_a_model_reacts():
+    assert [end_of(shares) for shares in ([], [-0.1, 0.03], [0.05], [0.12], [0.6, 0.9], [1.3], [3])] == [
+        0.05, 0.05, 0.05, 0.2, 1.0, 2.0, 2.0,
+    ]  # fmt: skip
+    page = moved_html([Moved("negated", False, "b", {"a": 0.05, "b": 0.15})], {})
+    assert "Bars end at 20 % of the way to an unrelated sentence. Left of the mark, 10 %," in page
+    assert page.count('<i style="width:25.0%"></i><b style="left:50.0%">') == 2  # the row and the mean
+    assert "<b style" not in moved_html([Moved("negated", False, "b", {"a": 0.05})], {})  # the mark is beyond
 
 
 def test_the_models_places_of_pairs_are_those_of_their_cosines(state):

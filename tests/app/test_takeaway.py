@@ -319,7 +319,8 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         "similarity": {"s1": HOSTILE, "s2": "the cat is sad"}, "words": {"s1": "the dog", "s2": "a 'cat'"},
         "pairs": {"lines": "the dog\nthe cat\n\"a man\""},
         "search": {"query": HOSTILE, "k": 3, "corpus": "demo", "threshold": 0.5, "key": ""},
-        "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5}, "changes": {"sentence": "the dog is happy."},
+        "tokens": {"sentence": HOSTILE, "k": 3, "share": 0.5},
+        "changes": {"sentence": "the dog is happy.", "variants": f"a cat\n{HOSTILE}"},
         "map": {
             "source": "lines", "lines": "\n".join(f"the dog {n}" for n in range(12)), "most": 100, "seed": 3,
             "groups": 4, "corpus": "demo", "key": "",

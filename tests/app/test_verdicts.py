@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cse.analysis.calibration import histogram
-from cse.app.drawing.verdicts import agreement, denoising, negation, neighbourhoods, scales, still_said
+from cse.app.drawing.verdicts import agreement, denoising, neighbourhoods, reaction, scales, still_said
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from cse.app.drawing.verdicts import agreement, denoising, negation, neighbourho
     ],
 )
 def test_negation(moved, said) -> None:
-    assert negation(moved) == said
+    assert reaction(moved, "the negation") == said
 
 
 def cosines(mean: float) -> list[float]:

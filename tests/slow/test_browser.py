@@ -421,6 +421,12 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         expect(page.locator("#models li")).to_have_count(6)
         page.locator("#add-model").get_by_role("button", name="Close").click()
         open_tab(page, "Probe")
+        visible(page, "Your variants").click()
+        page.get_by_label("Your variants of the sentence").fill(f"{HOSTILE}\nthe cat is eating")
+        visible(page, "Change it").click()
+        expect(page.locator("#changes tbody tr").first.locator("td").first).to_have_text(HOSTILE)
+        assert page.locator("#changes tbody th", has_text="yours").count() == 2
+        page.wait_for_url("**variants=**")
         visible(page, "Look inside").click()
         page.get_by_label("1", exact=True).check()
         expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

@@ -21,7 +21,8 @@ from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.groups import Groups
 from cse.app.models.model_map import ModelMap
 from cse.app.sections.all_pairs import AllPairs, pairs_value
-from cse.app.sections.probe import Moved, disagreements_html, moved_html
+from cse.app.sections.changes import Moved, moved_html
+from cse.app.sections.probe import disagreements_html
 from index.hits import Hit
 
 pytestmark = NEEDS_BROWSER

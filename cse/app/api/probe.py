@@ -10,23 +10,25 @@ from cse.app.models.models import Failure, plain
 from cse.app.models.state import AppState
 from cse.app.scoreboard.add_model import add_column
 from cse.app.scoreboard.model_strip import descriptions
+from cse.app.sections.changes import perturbed
 from cse.app.sections.prefix import plain_xray, xrays
-from cse.app.sections.probe import disagreeing, pairs_of, perturbed
+from cse.app.sections.probe import disagreeing, pairs_of
 
 
 def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
     """Return the endpoint functions, named with the suffix "_endpoint"."""
 
-    def changes_endpoint(sentence: str) -> dict[str, Any]:
+    def changes_endpoint(sentence: str, variants: str = "") -> dict[str, Any]:
         """Displacement by small changes: {"changes": [{"name", "keeps", "changed", "moved": {"simcse": 0.1}}]}.
 
-        "keeps" is true if the change keeps the meaning; 1 is as far away as an unrelated sentence. "errors" has the
-        reasons of failures by model.
+        "keeps" is true if the change keeps the meaning, null for your variants, which come first; 1 is as far away as
+        an unrelated sentence. "errors" has the reasons of failures by model.
 
         Args:
             sentence: the text to change, by leaving out a word, adding a negation, and so on.
+            variants: up to 20 variants of your own, separated by newlines.
         """
-        rows, failures = perturbed(state, sentence)
+        rows, failures = perturbed(state, sentence, variants)
         return {"changes": [row._asdict() for row in rows], "errors": reasons(failures)}
 
     def disagreements_endpoint(

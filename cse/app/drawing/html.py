@@ -96,9 +96,10 @@ def alert(text: str) -> str:
     return f'<p class="cse-failure" role="alert">{escape(text)}</p>'
 
 
-def bar(share: float) -> str:
-    """Return a bar filled to `share` in [0, 1]."""
-    return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i></span>'
+def bar(share: float, mark: float | None = None) -> str:
+    """Return a bar filled to `share` in [0, 1], with a line at `mark` if given."""
+    line = "" if mark is None else f'<b style="left:{100 * mark:.1f}%"></b>'
+    return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i>{line}</span>'
 
 
 def verdict(text: str) -> str:

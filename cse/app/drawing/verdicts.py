@@ -19,20 +19,20 @@ NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
 MARGIN = 1.96  # standard errors in half of a 95 % interval
 
 
-def negation(moved: Mapping[str, float]) -> str:
-    """Return which models react when a sentence is negated; `moved` is the way to an unrelated sentence by model."""
+def reaction(moved: Mapping[str, float], what: str) -> str:
+    """Return which models react to `what` changes a sentence; `moved` is the way to an unrelated sentence by model."""
     if not moved:
         return ""
     deaf = {name: share for name, share in moved.items() if share < UNHEARD}
     least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
     way = f"{least} %" if least == most else f"{least} to {most} %"
     if len(deaf) == len(moved):
-        return f"No model reacts to the negation: {way} of the way to an unrelated sentence."
+        return f"No model reacts to {what}: {way} of the way to an unrelated sentence."
     if not deaf:
-        return f"Every model reacts to the negation: {way} of the way to an unrelated sentence."
+        return f"Every model reacts to {what}: {way} of the way to an unrelated sentence."
     hearing = set(moved) - set(deaf)
     react, no = ("reacts" if len(hearing) == 1 else "react"), ("does not" if len(deaf) == 1 else "do not")
-    return f"{listed(hearing, moved)} {react} to the negation; {listed(deaf, moved)} {no} (below {percent(UNHEARD)})."
+    return f"{listed(hearing, moved)} {react} to {what}; {listed(deaf, moved)} {no} (below {percent(UNHEARD)})."
 
 
 def scales(histograms: Mapping[str, Sequence[float]]) -> str:

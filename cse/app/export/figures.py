@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,12 +99,19 @@ def changes_figure(taken: Taken, look: Look) -> Figure:
     """Return a row per change: how far each model moves, on the scale of the data."""
     rows = [
         (
-            change["name"] if look.narrow else f"{change['name']}: {change['changed']}",
+            change_name(change, look),
             {name: Dot(100 * share) for name, share in change["moved"].items()},
         )
         for change in taken.answer["changes"]
     ]
     return dots(look, rows, "displacement in percent of that of an unrelated sentence", {"no change": 0.0})
+
+
+def change_name(change: Mapping[str, Any], look: Look) -> str:
+    """Return a change's name, and its sentence where there is room; a visitor's variant is its sentence."""
+    if change["keeps"] is None:
+        return str(change["changed"])
+    return str(change["name"]) if look.narrow else f"{change['name']}: {change['changed']}"
 
 
 def disagreements_figure(taken: Taken, look: Look) -> Figure:

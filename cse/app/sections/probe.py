@@ -1,14 +1,13 @@
-"""The Probe tab: displacement of a sentence by small changes, and the pairs on which models disagree most."""
+"""The Probe tab: changes of a sentence, the pairs on which models disagree most, and what is inside the models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import gradio as gr
 import numpy as np
 
-from cse.analysis.perturbations import PERTURBATIONS, Perturbation
 from cse.analysis.rankings import Disagreement, disagreements
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
@@ -16,7 +15,6 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.pairs import near_pairs
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
-from cse.app.drawing.verdicts import negation
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -24,17 +22,13 @@ from cse.app.models.columns import Column
 from cse.app.models.corpora import DEMO
 from cse.app.models.models import Failure, divided
 from cse.app.models.state import AppState
+from cse.app.sections.changes import Moved, changes_section
 from cse.app.sections.prefix import XRay, xray_section
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
-SENTENCES = [
-    "Anna will not meet Peter in Rome on 12 May.",
-    "The dog chased the cat through the garden.",
-    "The new phone is cheaper than the old one.",
-]
 LEAST_PAIRS, MOST_PAIRS, SHOWN = 3, 200, 10
 SOURCES = {"graded": "The demo's graded pairs", "corpus": "Near pairs of the corpus", "lines": "Your pairs"}
 PAIRS = """The shop is open. | The shop is closed.
@@ -42,95 +36,10 @@ The dog bites the man. | The man bites the dog.
 He arrived before noon. | He came in the morning.
 She bought two tickets. | She bought three tickets.
 The film was not bad. | The film was good."""
-MOVES = (
-    "<p>How far each change moves the sentence's vector: 0 % is not at all, 100 % as far away as an unrelated "
-    "sentence.</p><p>A good model moves little where the meaning stays, and far where it changes.</p>"
-)
 PLACES = (
     "<p>Every model orders all pairs from 0 (least alike) to 100 (most alike). The pairs on which the models' places "
     "differ most come first.</p>"
 )
-
-
-class Moved(NamedTuple):
-    """The `changed` sentence of a perturbation, and its displacement `moved` by model (`calibration.displacement`)."""
-
-    name: str
-    keeps: bool
-    changed: str
-    moved: dict[str, float]
-
-
-def changes_of(sentence: str) -> list[tuple[Perturbation, str]]:
-    """Return the perturbations that change the sentence, with the changed sentences."""
-    found = ((perturbation, perturbation.apply(sentence)) for perturbation in PERTURBATIONS)
-    return [(perturbation, changed) for perturbation, changed in found if changed]
-
-
-def perturbed(state: AppState, sentence: str, report: Report = silent) -> tuple[list[Moved], dict[str, Failure]]:
-    """Return the displacement by every perturbation of a sentence in each model, and the models that failed."""
-    from cse.analysis.calibration import displacement
-    from cse.vectors import cosines
-
-    text = validation.sentence(sentence, "The sentence")
-    changes = changes_of(text)
-
-    def moves(column: Column, encoder: Encoder) -> list[float]:
-        reference = state.demo.random_cosines(encoder)
-        own, *others = state.models.reader(encoder).encode([text, *(changed for _, changed in changes)])
-        return [displacement(float(cosines(own[None], other[None])[0]), reference) for other in others]
-
-    answers = state.models.apply(moves, report=report)
-    known, failures = divided(answers)
-    rows = [
-        Moved(perturbation.name, perturbation.keeps, changed, {name: found[place] for name, found in known.items()})
-        for place, (perturbation, changed) in enumerate(changes)
-    ]
-    return rows, failures
-
-
-def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
-    """Return a row per change with a bar per model, and each model's means."""
-    if not rows:
-        return html.hint("No change applies to this sentence; write a longer one.")
-    names = list(rows[0].moved)
-    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
-    body = "".join(change_row(row) for row in rows)
-    means = "".join(mean_row(rows, names, keeps) for keeps in (True, False))
-    table = (
-        f'<thead><tr><th scope="col">Change</th><th scope="col">Sentence</th>{head}</tr></thead>'
-        f"<tbody>{body}{means}</tbody>"
-    )
-    said = next((negation(row.moved) for row in rows if row.name == "negated"), "")
-    shown = html.table(table, "How far changes move the sentence", "cse-table cse-moves")
-    return html.failures(failures) + html.verdict(said) + shown
-
-
-def change_row(row: Moved) -> str:
-    """Return a row with a change, the changed sentence, and each model's displacement."""
-    meaning = "keeps the meaning" if row.keeps else "changes the meaning"
-    return (
-        f'<tr><th scope="row">{html.escape(row.name)}<small>{meaning}</small></th>'
-        f"<td>{html.folded(row.changed)}</td>{''.join(map(share_cell, row.moved.values()))}</tr>"
-    )
-
-
-def share_cell(share: float, unit: str = " %") -> str:
-    """Return a share as a percentage and a bar."""
-    return f'<td class="cse-share">{round(100 * share)}{unit}{html.bar(share)}</td>'
-
-
-def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool) -> str:
-    """Return the means over the changes that keep, or change, the meaning; empty if there are none."""
-    chosen = [row for row in rows if row.keeps is keeps]
-    if not chosen:
-        return ""
-    means = (sum(row.moved[name] for row in chosen) / len(chosen) for name in names)
-    what = "kept" if keeps else "changed"
-    return (
-        f'<tr class="cse-mean"><th scope="row">mean</th><td>where the meaning is {what}</td>'
-        f"{''.join(map(share_cell, means))}</tr>"
-    )
 
 
 def pairs_of(state: AppState, source: str, lines: str, corpus: str, key: str | None = None) -> list[tuple[str, str]]:
@@ -177,6 +86,11 @@ def disagreeing(
     return disagreements(known), failures
 
 
+def place_cell(place: float) -> str:
+    """Return a rank between 0 and 100 and a bar."""
+    return f'<td class="cse-share">{round(100 * place)}{html.bar(place)}</td>'
+
+
 def disagreements_html(
     pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
 ) -> str:
@@ -188,7 +102,7 @@ def disagreements_html(
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.folded(sentence) for sentence in pairs[row.pair])
-        cells = "".join(share_cell(row.places[name], unit="") for name in names)
+        cells = "".join(place_cell(row.places[name]) for name in names)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
     return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
@@ -203,28 +117,6 @@ def probe_tab(
 ) -> list[Linked]:
     """Add the tab's content, with first results if given. Returns its parts of the address."""
     return [changes_section(state, moved), pairs_section(state, bar, differing), xray_section(state, xrayed)]
-
-
-def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
-    """Add a sentence, and its displacement by small changes in each model."""
-    heading(
-        "Which changes does a model notice?", "0 %: the vector stays. 100 %: as far as an unrelated sentence.", MOVES
-    )
-    with gr.Row(equal_height=True, elem_classes="cse-fields"):
-        sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=200)
-        button = submit("Change it")
-    with gr.Row(elem_classes="cse-tries"):
-        examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
-    output = result("changes", moved_html(first, {}) if first else html.hint("Press Change it."))
-
-    def change(sentence: str, progress: gr.Progress = PROGRESS) -> str:
-        return moved_html(*perturbed(state, sentence, reporter(progress)))
-
-    run = refusing(change, {"The sentence": sentence}, [output])
-    triggers = (button.click, sentence.submit)
-    private(triggers, run, examples)
-    moved = Result("What the changes move", "changes", ("sentence",))
-    return Linked(("sentence",), run, triggers, examples=examples, results=[moved])
 
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
