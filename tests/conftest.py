@@ -36,8 +36,8 @@ SENTENCES = [
 ]
 # Files that take long come first, so that no process is left alone with one at the end.
 LONGEST = (
-    "sentence_transformers docs their_tests browser accessibility campaign bundled training api scripts_evaluate "
-    "pretraining_loop"
+    "docs tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway api "
+    "train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
 

@@ -48,16 +48,17 @@ def paired_bootstrap(
     for name, (*both, grades) in tasks.items():
         for found in both:
             check_defined(found, grades, name)
-    whole = np.mean([_gain(*columns) for columns in tasks.values()])
+    coded = [tuple(np.unique(column, return_inverse=True)[1] for column in columns) for columns in tasks.values()]
+    whole = np.mean([_gain(*columns) for columns in coded])
     drawn = np.zeros(samples)
-    for columns in tasks.values():
+    for columns in coded:
         for number in range(samples):
             drawn[number] += _drawn_gain(rng, columns) / len(tasks)
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Difference(round(float(whole), 2), round(float(low), 2), round(float(high), 2))
 
 
-def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, np.ndarray, np.ndarray]) -> float:
+def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, ...]) -> float:
     """The gain on pairs drawn with replacement; a sample with a constant column, so no correlation, is redrawn."""
     count = len(columns[0])
     while True:
@@ -68,13 +69,17 @@ def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, np.ndarray,
 
 
 def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(column) for column in (first, second, grades)]
-    deviations = [column - column.mean() for column in ranks]
+    """The difference of Spearman x 100 with the grades; each value is given by its place among the distinct ones."""
+    deviations = [ranks - ranks.mean() for ranks in map(_ranks, (first, second, grades))]
     norms = [np.sqrt((column**2).sum()) for column in deviations]
     spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
     return float(100 * (spearmans[0] - spearmans[1]))
+
+
+def _ranks(codes: np.ndarray) -> np.ndarray:
+    """The ranks (N,) from 1 of small whole numbers (N,), counted without sorting; equal ones share their mean."""
+    counts = np.bincount(codes)
+    return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
 def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:

