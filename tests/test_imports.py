@@ -79,7 +79,7 @@ def nodes(module: str, *, deferred: bool, types: bool) -> Iterator[ast.AST]:
 
 @functools.cache
 def imports(module: str, *, deferred: bool = True, types: bool = False) -> frozenset[str]:
-    """What a module imports: modules of the project by their whole name, libraries by the first part of theirs."""
+    """The imports of a module: modules of the project by their whole name, libraries by the first part of theirs."""
     found: set[str] = set()
     for node in nodes(module, deferred=deferred, types=types):
         if isinstance(node, ast.Import):

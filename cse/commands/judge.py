@@ -28,7 +28,7 @@ def main(
     start: Annotated[str, typer.Argument(help="The model to compare with: a bundled name, folder or hub id.")],
     result: Annotated[str, typer.Argument(help="The model that may be better.")],
     data: Annotated[str, option("Your texts: a text file, table or hub id.")],
-    votes: Annotated[int, option("Votes asked for; 20 to 40 are useful, 0 prints scores only.", min=0)] = 30,
+    votes: Annotated[int, option("Votes to give; 20 to 40 are useful, 0 prints scores only.", min=0)] = 30,
     column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
     labels: Annotated[str | None, option("Column of labels; prints how well both models agree with them.")] = None,
     json_output: Annotated[

@@ -10,7 +10,7 @@ ROWS = 256  # read at once
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, cells by column. Texts that repeat are stored once, and each row is made when asked.
+    """Yield the rows of a file, cells by column. Texts that repeat are stored once, and rows are made one at a time.
 
     Raises what pyarrow raises for a file that cannot be read.
     """

@@ -48,7 +48,7 @@ def state(root: Path, bert_folder: Path) -> AppState:
 
 @contextmanager
 def asking(visitor: str | None):
-    """Meanwhile a request of this visitor is answered."""
+    """Answer a request of this visitor in the block."""
     token = LocalContext.request.set(SimpleNamespace(session_hash=visitor))
     try:
         yield

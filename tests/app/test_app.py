@@ -81,7 +81,7 @@ def can_listen(host):
 
 @pytest.fixture
 def served(monkeypatch):
-    """What `app.main` would have served; it starts nothing."""
+    """The arguments that `app.main` would have served with; nothing is started."""
     calls, look_up = [], socket.getaddrinfo
 
     def known(host, *args, **options):  # asks no name server

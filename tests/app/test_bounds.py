@@ -1,4 +1,4 @@
-"""What one visitor can take from the others: names, open requests, unfinished bodies, and answers nobody fetches."""
+"""Bounds on one visitor's resources: names, open requests, unfinished bodies, and answers that are not fetched."""
 
 import asyncio
 import json

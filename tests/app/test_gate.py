@@ -1,4 +1,4 @@
-"""What stands before the app: names, origins, sizes, calls that cannot be answered; and clients that leave."""
+"""The checks before the app: names, origins, sizes, calls that cannot be answered; and clients that leave."""
 
 import asyncio
 import json

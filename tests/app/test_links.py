@@ -48,7 +48,7 @@ def test_only_the_tab_that_the_address_names_is_filled_and_run():
 
 
 def asking(restore) -> Callable[..., list]:
-    """What a handler fills and runs for an address, where three parts have names."""
+    """The inputs and runs of a handler for an address with three named parts."""
 
     def opened(**address: str) -> list:
         tabs, _, *rest = restore(SimpleNamespace(query_params=address))

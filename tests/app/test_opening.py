@@ -1,4 +1,4 @@
-"""What the page opens with is what the bundled models say, and no weights are read for it."""
+"""The shipped first results are those of the bundled models, and no weights are read to show them."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is taken away: every form holds the whole answer, is safe to open, and its code repeats it."""
+"""Downloads of results: every form holds the whole answer, is safe to open, and its code repeats it."""
 
 import csv
 import inspect
@@ -291,7 +291,7 @@ def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
 
 
 def shell_answer(code: str) -> object:
-    """What the commands print after the last `data:`."""
+    """The output of the commands after the last `data:`."""
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert "event: complete" in done.stdout, done.stdout
     return json.loads(done.stdout.rpartition("data: ")[2])[0]

@@ -25,7 +25,7 @@ class Counting:
 
 
 def waiting_together(texts: Sequence[list[str]], encoder: Counting) -> list[object]:
-    """What each of several hears who asked while the encoder was somebody else's."""
+    """The answers to several requests that were made while another one held the encoder."""
     turns, heard = Turns(), [None] * len(texts)
     known = threading.Barrier(len(texts) + 1, timeout=30)
 

@@ -1,4 +1,4 @@
-"""What a view says follows from the numbers that it shows: made-up numbers lead to each of the sentences."""
+"""The sentences of a view follow from its numbers: made-up numbers lead to each of the sentences."""
 
 import numpy as np
 import pytest

@@ -322,7 +322,7 @@ def bench_judge(
     seeds: Annotated[int, typer.Option(min=1, help="Sessions per pair of models.")] = 5,
     json_output: Json = False,
 ) -> None:
-    """Let labels vote in `scripts.judge`: how often it names the better of two models, over pairs of ten readings.
+    """Vote in `scripts.judge` by labels: how often it names the better of two models, over pairs of ten readings.
 
     Example: python -m tests.bench judge --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
     """

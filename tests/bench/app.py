@@ -113,7 +113,7 @@ def new_map() -> list[object]:
 
 
 def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None, *, leave: bool = False) -> str:
-    """What an endpoint answers, as JSON text. Raises ValueError with the app's reason.
+    """The answer of an endpoint, as JSON text. Raises ValueError with the app's reason.
 
     A `visitor` has a session, as a page has; without one Gradio prepares a new session for the call. One who is to
     `leave` does not wait for the answer, and gets none.

@@ -29,7 +29,7 @@ MAPS = "map"
 
 @dataclass
 class Mixed:
-    """What was measured: seconds by kind, what went wrong by its reason, and (second, bytes) of its memory."""
+    """Measurements: seconds by kind, what went wrong by its reason, and (second, bytes) of its memory."""
 
     seconds: float = 0.0
     computed: float | None = None  # seconds of the server's processor
@@ -84,7 +84,7 @@ def bear(
 
 @contextmanager
 def watching(pool: ThreadPoolExecutor, found: Mixed, process: int | None, over: threading.Event) -> Iterator[None]:
-    """Meanwhile the memory of a process is written down each second."""
+    """Record the memory of a process each second in the block."""
 
     def watch() -> None:
         begun = time.perf_counter()
@@ -174,7 +174,7 @@ def text(chance: random.Random) -> str:
 
 
 def to_json(found: Mixed) -> dict[str, Any]:
-    """What was measured as JSON values."""
+    """The measurements as JSON values."""
     return {
         "seconds": round(found.seconds, 1),
         "computed": found.computed,

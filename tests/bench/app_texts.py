@@ -22,7 +22,7 @@ SETTLED = 3.0  # seconds from the last visitor's end to the look at the memory
 
 @dataclass
 class Uploaded:
-    """What was measured: times and errors by kind, and the server's memory before and after the visits, in MB."""
+    """Measurements: times and errors by kind, and the server's memory before and after the visits, in MB."""
 
     visitors: int
     texts: int
@@ -41,7 +41,7 @@ class Uploaded:
 
 
 def measure_uploads(url: str, visitors: int, texts: int, process: int | None = None) -> Uploaded:
-    """Let so many visitors upload so many texts each, search and map them and leave, while another one compares.
+    """Have visitors upload, search and map texts and leave, while another one compares.
 
     A first round, which is not counted, fills what the server keeps for all: models, kernels, its allocator's memory.
     """

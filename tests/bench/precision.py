@@ -1,4 +1,4 @@
-"""What lower precision changes: scores of graded pairs, cosines of vectors with their float32 ones, and time."""
+"""The effect of lower precision: scores of graded pairs, cosines of vectors with their float32 ones, and time."""
 
 from __future__ import annotations
 

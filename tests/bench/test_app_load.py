@@ -1,4 +1,4 @@
-"""What `tests.bench app` and `load` measure: times against numpy's, and a small app in use."""
+"""The measurements of `tests.bench app` and `load`: times against numpy's, and a small app in use."""
 
 import mmap
 import os

@@ -1,4 +1,4 @@
-"""What `tests.bench index` says: figures of the vectors that were given, a folder's and a server's side by side."""
+"""The figures of `tests.bench index`: those of given vectors, a folder's and a server's side by side."""
 
 import json
 from pathlib import Path

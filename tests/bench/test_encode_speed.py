@@ -1,4 +1,4 @@
-"""What `tests.bench encode` says: figures that fit together, and a peer that gives the same vectors or is refused."""
+"""The figures of `tests.bench encode`: they fit together, and a peer that gives the same vectors or is refused."""
 
 import json
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What `bench shapes` measures."""
+"""The measurements of `bench shapes`."""
 
 import os
 

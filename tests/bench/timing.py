@@ -40,7 +40,7 @@ class Timing:
 def interleaved(
     works: Mapping[str, Callable[[], object]], rounds: int = ROUNDS, clock: Clock = time.perf_counter
 ) -> dict[str, Timing]:
-    """What each work takes in `rounds` rounds, A B A B ..., after a first run of each that is not timed.
+    """The times of each work in `rounds` rounds, A B A B ..., after a first run of each that is not timed.
 
     That first run tells the memory. `time.process_time` as the `clock` leaves out what other processes took of a busy
     machine, and adds the time of all threads. Raises ValueError for less than one round.

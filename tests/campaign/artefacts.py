@@ -65,7 +65,7 @@ def _whole(artefact: Artefact, root: Path) -> Path:
 
 
 def damage(artefact: Artefact, result: str, rng: Random, root: Path) -> tuple[str, Verdict]:
-    """What was done to one of the artefact's files, and what its use then came to, which was `result` undamaged."""
+    """A damage to one of the artefact's files, and the outcome of its use, which was `result` undamaged."""
     folder = fresh_folder(root, "using", _whole(artefact, root))
     place = folder / artefact.place
     files = [path for path in sorted(place.rglob("*")) if path.is_file()] if place.is_dir() else [place]

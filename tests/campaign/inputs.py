@@ -70,7 +70,7 @@ def warm_up(words: Sequence[str], folder: Path) -> None:
 
 
 def read(given: Input, rng: Random, root: Path) -> Verdict:
-    """What a command makes of a file."""
+    """The outcome of a command that reads a file."""
     words, place = READERS[given.reader]
     inputs, folder = fresh_folder(root, "given"), fresh_folder(root, "reading")
     path = inputs / (place or f"input{given.suffix}")

@@ -53,7 +53,7 @@ def working_folder(subject: Subject, root: Path) -> Path:
 
 
 def kill(subject: Subject, undisturbed: Undisturbed, harm: Kill, root: Path) -> Verdict:
-    """What a kill leaves, and what comes of continuing after it."""
+    """The state that a kill leaves, and the outcome of continuing after it."""
     folder = working_folder(subject, root)
     ended = run(subject.words, folder, harm)
     if ended.code not in (None, 0):
@@ -66,7 +66,7 @@ def kill(subject: Subject, undisturbed: Undisturbed, harm: Kill, root: Path) -> 
 
 
 def _found(subject: Subject, undisturbed: Undisturbed, output: Path) -> str:
-    """What stands under the output's name in a word; nothing where it is none of what may stand there."""
+    """The kind of output under the output's name, in a word; empty if it is none of the allowed kinds."""
     stands = content(output)
     if stands in (undisturbed.before, undisturbed.after):
         return "nothing" if stands == "nothing" else "old" if stands == undisturbed.before else "new"

@@ -40,7 +40,7 @@ class Plan:
     processes: int = 2
 
     def random(self, what: str) -> Random:
-        """What draws for one purpose, whatever else is drawn."""
+        """The random generator for one purpose, independent of the others."""
         return Random(f"{self.seed} {what}")
 
 

@@ -48,7 +48,7 @@ def parquet(columns: dict[str, Any]) -> bytes:
 
 
 def damaged(raw: bytes, rng: Random) -> tuple[str, bytes]:
-    """What was done, and the bytes after it."""
+    """A change of a file, in words, and the bytes after it."""
     content = bytearray(raw)
     at = rng.randrange(max(1, len(content)))
     how = rng.choice(("flipped", "cut", "NUL", "latin-1", "zeros", "doubled", "shuffled", "empty", "garbage"))

@@ -1,4 +1,4 @@
-"""What the campaign works on: a small text, models made of it by the project's own commands, and outputs compared."""
+"""The subjects of the campaign: a small text, models made of it by the project's own commands, and outputs compared."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def content(path: Path) -> str:
 
 
 def litter(folder: Path) -> list[str]:
-    """What lies in a working folder, or in a folder there, that only a write under way may leave."""
+    """The files in a working folder, or in a folder there, that only an unfinished write may leave."""
     return sorted(path.name for path in folder.rglob(".*"))
 
 

@@ -148,7 +148,7 @@ def _killed_before(fatal: int | None) -> Callable[[], int]:
 
 
 def _redirect(streams: Sequence[Path]) -> None:
-    """Let stdin be empty, and stdout and stderr go to two files."""
+    """Give an empty stdin, and two files for stdout and stderr."""
     for number, path in ((0, Path(os.devnull)), *enumerate(streams, start=1)):
         place = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY, 0o644)
         os.dup2(place, number)

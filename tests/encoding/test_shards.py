@@ -32,7 +32,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 def encode(block: list[str]) -> np.ndarray:
-    """What tells a sentence from every other."""
+    """A vector that differs for every sentence."""
     return np.array([[int(text.split()[1]), len(text)] for text in block], np.float32)
 
 

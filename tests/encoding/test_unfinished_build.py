@@ -223,7 +223,7 @@ def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
 
 
 def killed_write(place: Path) -> None:
-    """What a kill leaves of a write to `place`."""
+    """The state that a kill leaves of a write to `place`."""
     place.parent.mkdir(exist_ok=True)
     killed = Replacement.begin(place)
     assert killed.held is not None

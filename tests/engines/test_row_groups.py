@@ -85,7 +85,7 @@ def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: p
 
 
 def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
-    """What the forward of a step keeps for the backward pass, apart from the parameters."""
+    """The bytes that the forward of a step keeps for the backward pass, apart from the parameters."""
     set_up(encoder, replace(run.config, chunk=chunk))
     encoder.train()
     contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)

@@ -1,4 +1,4 @@
-"""What is saved is what was learned, and what is loaded is what was saved."""
+"""A checkpoint holds what was learned, and loads as it was saved."""
 
 import json
 import shutil

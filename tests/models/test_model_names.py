@@ -1,4 +1,4 @@
-"""What a model name means is decided once: the same name opens the same encoder everywhere, its index included."""
+"""One owner of the meaning of a model name: the same name opens the same encoder everywhere, its index included."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def browser():
 
 
 def violations(page) -> list[str]:
-    """What axe-core finds, once nothing on the page is being computed."""
+    """The violations that axe-core finds, once nothing on the page is being computed."""
     page.wait_for_function("!document.querySelector('.pending')")
     page.wait_for_timeout(500)  # Gradio fades results in
     found = Axe().run(page, options=RULES).response["violations"]

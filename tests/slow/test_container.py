@@ -1,4 +1,4 @@
-"""What the Dockerfile copies, without the packages that it leaves out, serves the app's comparisons."""
+"""The files that the Dockerfile copies, without the packages that it leaves out, serves the app's comparisons."""
 
 import os
 import re

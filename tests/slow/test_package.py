@@ -1,4 +1,4 @@
-"""What is in the wheel (test_fresh.py runs it); and the one command that holds all others."""
+"""The content of the wheel (test_fresh.py runs it); and the one command that holds all others."""
 
 import ast
 import email

@@ -40,7 +40,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def setup(clone: Path, code: int = 0) -> tuple[list[str], str]:
-    """What pip was asked for, call by call, and what was said."""
+    """The arguments of pip, call by call, and the output."""
     (clone / "asked").write_text("")
     (clone / "read").write_text("")
     script = f"set -euo pipefail; . {ROOT / 'scripts' / 'setup.sh'}; setup requirements.txt"

@@ -101,7 +101,7 @@ def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(
 
 
 def broken_off(folder: Path, new: Path) -> None:
-    """What a kill between the two renames leaves of `folder`, which `new` was to replace."""
+    """The state that a kill between the two renames leaves of `folder`, which `new` was to replace."""
     folder.rename(folder.with_name(f".{folder.name}.old-1"))
     new.rename(folder.with_name(f".{folder.name}.new-1"))
 

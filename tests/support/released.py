@@ -55,7 +55,7 @@ def trainer_keys(backbone: Path, family: str) -> dict[str, torch.Tensor]:
 
 
 def convert(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What SimCSE's and PromptBERT's converters make of them: no prefix, `mlp` is `pooler`; the head comes last."""
+    """Keys as SimCSE's and PromptBERT's converters write them: no prefix, `mlp` is `pooler`; the head comes last."""
     renamed = {}
     for key, value in tensors.items():
         renamed[key.removeprefix("bert.").removeprefix("roberta.").replace("mlp", "pooler")] = value

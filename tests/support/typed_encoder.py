@@ -1,4 +1,4 @@
-"""What type checkers know of the encoder: read by mypy in `scripts/check`, never run."""
+"""Types of the encoder for type checkers: read by mypy in `scripts/check`, never run."""
 
 import numpy as np
 import torch

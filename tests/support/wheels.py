@@ -10,7 +10,7 @@ PACKAGED = ("cse", "index", "pyproject.toml", "README.md", "LICENSE")
 
 
 def pip(*words: object) -> "subprocess.CompletedProcess[str]":
-    """What `pip WORDS...` of this Python ended with."""
+    """The finished process of `pip WORDS...` with this Python."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True)
 

@@ -29,7 +29,7 @@ HIDDEN, VISIBLE = gr.update(visible=False), gr.update(visible=True)
 
 
 class View(NamedTuple):
-    """What the page shows: messages, a question or a verdict, and the buttons of either.
+    """The page's content: messages, a question or a verdict, and the buttons of either.
 
     `place` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is the
     verdict for the address.

@@ -1,4 +1,4 @@
-"""What can be taken of a corpus: a model's vectors (.npy), its index (.zip), and the texts as a table (.csv)."""
+"""Exports of a corpus: a model's vectors (.npy), its index (.zip), and the texts as a table (.csv)."""
 
 from __future__ import annotations
 

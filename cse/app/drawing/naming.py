@@ -1,4 +1,4 @@
-"""What the page calls a model: methods as the papers write them, other models by their own names."""
+"""Names of models on the page: methods as the papers write them, other models by their own names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shown numbers say, in one sentence each; empty where they say nothing that is known."""
+"""Sentences that say what the shown numbers mean; empty where nothing is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure for a paper is drawn with: its width and font size, the marks of models, and texts that are safe."""
+"""The look of a figure for a paper: its width and font size, the marks of models, and texts that are safe."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TEXT = 300  # characters kept of a text: a ballot takes at most 400 kB
 
 @dataclass(frozen=True)
 class Facts:
-    """What is measured of a model on the compared texts.
+    """Measurements of a model on the compared texts.
 
     `milliseconds` is the time of a text in batches, `megabytes` the size of the weights as float32, `found` the guard:
     the percent of shortened texts that are found again, None for too few texts.

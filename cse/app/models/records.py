@@ -1,4 +1,4 @@
-"""What a model's folder records about its training, read without its weights."""
+"""Records in a model's folder about its training, read without its weights."""
 
 from __future__ import annotations
 

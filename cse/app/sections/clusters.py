@@ -42,7 +42,7 @@ CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
 
 
 class Asked(NamedTuple):
-    """What a visitor's maps show; `digest` is the checksum of the texts."""
+    """The points that a visitor's maps show; `digest` is the checksum of the texts."""
 
     source: str = "corpus"
     corpus: str = DEMO_KEY

@@ -55,7 +55,7 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
 
 
 def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainForm, results: Results) -> Linked:
-    """Let the form estimate, begin, stop and resume trainings. Returns the part of the address: the method."""
+    """Make the form estimate, begin, stop and resume trainings. Returns the part of the address: the method."""
 
     def train(corpus: str, key: str, *values: Any) -> list[Any]:
         try:

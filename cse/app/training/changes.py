@@ -1,4 +1,4 @@
-"""What a training changes: the texts whose nearest ones differ most from those at its start, and their labels."""
+"""Changes by a training: the texts whose nearest ones differ most from those at its start, and their labels."""
 
 from __future__ import annotations
 

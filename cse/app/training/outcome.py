@@ -1,4 +1,4 @@
-"""What a finished training made: its models, and whether the result is better than its start."""
+"""The outcome of a finished training: its models, and whether the result is better than its start."""
 
 from __future__ import annotations
 
