@@ -8,8 +8,10 @@ from test_results_tab import HOSTILE, board
 from cse.app.drawing import html
 from cse.app.drawing.glossary import TERMS, glossary_html, term
 from cse.app.drawing.naming import choices, title
+from cse.app.drawing.palette import MODELS
+from cse.app.models.records import record_of
 from cse.app.models.state import open_boards
-from cse.app.scoreboard.charts import Axis, axis_of, charts_html
+from cse.app.scoreboard.charts import Axis, axis_of, charts_html, cost_at, cost_chart
 from cse.app.scoreboard.scores import names_of
 from cse.benchmark.results import ModelRecord
 from cse.benchmark.scoreboard import scoreboard
@@ -53,6 +55,23 @@ def test_the_gain_over_the_own_start_is_drawn_and_said() -> None:
     page = charts_html(made, {"simcse": HOSTILE})
     assert "<span>+9.8</span>" in page  # 60 of the table's seed minus 50.25
     assert "<script" not in page
+
+
+def test_the_cost_of_a_model_is_on_a_logarithmic_axis_that_begins_with_nothing() -> None:
+    assert [round(cost_at(count), 1) for count in (0, 10_000, 18_432, 1_000_000, 10**8, 10**9)] == [
+        4.0, 12.0, 17.6, 54.0, 96.0, 96.0,
+    ]  # fmt: skip
+    made = board(simcse=[60.0, 61.0], dcpcse=[70.0, 71.0])
+    assert made.columns[0].unit == "average"
+    page = cost_chart(made, names_of(made, []) | {"simcse": HOSTILE})
+    axis = axis_of([60.5, 70.5])
+    for name, score in (("simcse", 60.5), ("dcpcse", 70.5)):
+        trained = record_of(name).trained
+        place = f"left:{cost_at(trained):.2f}%;top:{100 - axis.at(score):.2f}%;--cse-model:{MODELS[name]}"
+        assert place in page
+        assert f"{trained:,} trained parameters, {score:.2f}" in page
+    assert "<script" not in page
+    assert cost_chart(board(mine=[1.0], yours=[2.0]), {"mine": "mine", "yours": "yours"}) == ""  # costs are not known
 
 
 def test_boards_of_several_units_and_those_where_lower_is_better_have_no_picture() -> None:

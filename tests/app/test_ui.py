@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -215,7 +216,10 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     page = search_html(
         2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
     )
-    rows = [row.split("</tr>")[0] for row in page.split('<tr><th scope="row"><span class="cse-place">')[1:]]
+    rows = [
+        row.split("</tr>")[0]
+        for row in re.split(r'<tr data-row="\d"><th scope="row"><span class="cse-place">', page)[1:]
+    ]
     shown = [row.replace("</span>", "").split("<")[0].strip() for row in rows]
     assert shown == ["1 both", "2 deep", "3 mine"]  # the mean rank decides
     assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
@@ -237,7 +241,13 @@ def test_lines_join_a_sentences_ranks_and_end_beneath_the_results():
     page = search_html(2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x")}, findable=True)
     lines = [line.split('"')[0] for line in page.split('<polyline points="')[1:]]
     assert lines == ["16,16 146,16", "16,60 146,38", "16,38 146,60"]  # both: 1, 1; deep: 3, 2; mine: 2, none
-    assert page.count('<svg class="cse-lines" aria-hidden="true"') == 1
+    assert page.count('<svg class="cse-lines"') == 1
+    for row, said in ((0, "both: ranks 1, 1"), (2, "deep: ranks none, 2"), (1, "mine: ranks 2, none")):
+        assert page.count(f'data-row="{row}"') == 2  # in the list and in the chart
+        assert f'<g data-row="{row}" tabindex="0" role="img" aria-label="{said}">' in page
+    three = search_html(1, {"a": found("one"), "b": found("x"), "c": found("deep")})
+    ends = [line.split('"')[0].split()[-1] for line in three.split('<polyline points="')[1:]]
+    assert len(set(ends)) == len(ends) == 3  # those that the last model lacks are named below each other
     assert 'href="?tab=clusters&amp;pin=2"' in page  # deep's row of the corpus
     assert "<svg" not in search_html(2, {"a": found("both")})
 

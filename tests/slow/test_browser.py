@@ -152,6 +152,14 @@ def test_search_lists_hits_of_every_model(browser, url):
         assert "damaged" in page.locator("#hits .cse-failure").inner_text()
         for model in range(5):
             assert page.locator(f"#hits td:nth-child({model + 2}) .cse-found").count() == 5
+        page.locator("#hits tbody tr").nth(1).hover()
+        lit = page.locator("#hits .cse-lit")
+        expect(lit).to_have_count(2)  # a row and its line
+        rows = lit.evaluate_all("all => all.map(part => part.dataset.row)")
+        assert rows[0] == rows[1] == page.locator("#hits tbody tr").nth(1).get_attribute("data-row")
+        line = page.locator("#hits g[data-row]").last
+        line.focus()
+        expect(lit.first).to_have_attribute("data-row", line.get_attribute("data-row"))
         query.fill("  ")
         query.press("Enter")
         expect(page.locator("[role=alert]", has_text="The query is empty; write a few words.")).to_be_visible()

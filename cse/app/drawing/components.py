@@ -36,6 +36,6 @@ def submit(label: str) -> gr.Button:
     return gr.Button(label, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
 
 
-def result(elem_id: str, first: str) -> gr.HTML:
-    """Return the output of a result as HTML; it shows `first` when the page opens."""
-    return gr.HTML(first, apply_default_css=False, elem_id=elem_id, elem_classes="cse-result")
+def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
+    """Return the output of a result as HTML; it shows `first` when the page opens, where the script `js` runs."""
+    return gr.HTML(first, apply_default_css=False, elem_id=elem_id, elem_classes="cse-result", js_on_load=js)

@@ -19,7 +19,7 @@ STEP, GAP, EDGE = 22, 130, 16  # of the chart in pixels: between two ranks, betw
 SAID, LONGEST = 420, 48  # pixels beside the chart and characters of a sentence's label
 READING = (
     f"Numbers are ranks: tinted among the results, plain further down, a dot beyond rank {MOST}. Each line of the "
-    "chart is a sentence; below the dashed line it is not among the results."
+    "chart is a sentence; below the dashed line it is not among the results. Point at a sentence or a line to see both."
 )
 AGREEING = (
     "Above the diagonal: the share of results that two models have in common. Below: rank-biased overlap, in which "
@@ -117,7 +117,7 @@ def row_html(number: int, row: int, found: Mapping[str, Found], count: int, find
     link = f' <a class="cse-on-map" href="?tab=clusters&amp;pin={row}">on the map</a>' if findable else ""
     cells = "".join(f"<td>{rank_html(hit, name in finders)}</td>" for name, hit in hits.items())
     place = f'<span class="cse-place">{number}</span> '
-    return f'<tr><th scope="row">{place}{html.folded(text)}{badge}{link}</th>{cells}</tr>'
+    return f'<tr data-row="{row}"><th scope="row">{place}{html.folded(text)}{badge}{link}</th>{cells}</tr>'
 
 
 def rank_html(hit: Hit | None, chosen: bool) -> str:
@@ -129,37 +129,51 @@ def rank_html(hit: Hit | None, chosen: bool) -> str:
 
 
 def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> str:
-    """Return a line per sentence through its ranks, a column per model; hidden from screen readers."""
+    """Return a line per sentence through its ranks, a column per model, with its beginning after the last model.
+
+    Sentences that the last model lacks are named below the dashed line.
+    """
     if len(found) < 2:
         return ""
     columns = [ranks_of(answer) for answer in found.values()]
     texts = {hit.row: hit.text for answer in found.values() for hit in answer.hits}
     beyond = min(count, max(len(answer.hits) for answer in found.values())) + 1
-    width, height = 2 * EDGE + GAP * (len(columns) - 1), 2 * EDGE + STEP * beyond - STEP // 2
-    lines = "".join(line_svg(texts[row], row, columns, beyond) for row in rows)
+    below = [row for row in rows if columns[-1].get(row, beyond) >= beyond]
+    deep = beyond + max(len(below), 1)
+    width, height = 2 * EDGE + GAP * (len(columns) - 1), 2 * EDGE + STEP * (deep - 1) - STEP // 2
+    ends = {row: beyond + place for place, row in enumerate(below)}
+    lines = "".join(line_svg(texts[row], row, columns, beyond, ends.get(row)) for row in rows)
     names = "".join(
         f'<text x="{EDGE + GAP * place}" y="-6" class="cse-line-name">{html.escape(cut(title(name)))}</text>'
         for place, name in enumerate(found)
     )
     edge = EDGE + STEP * (beyond - 1) - STEP // 2
     return (
-        f'<svg class="cse-lines" aria-hidden="true" viewBox="-60 -24 {width + SAID} {height + 24}" '
-        f'width="{width + SAID}" height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}'
-        "</svg>"
+        f'<div class="cse-scroll" role="group" tabindex="0" aria-label="Ranks of the sentences by model">'
+        f'<svg class="cse-lines" viewBox="-60 -24 {width + SAID} {height + 24}" width="{width + SAID}" '
+        f'height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}</svg></div>'
     )
 
 
-def line_svg(text: str, row: int, columns: Sequence[Mapping[int, int]], beyond: int) -> str:
-    """Return the line of a sentence, with its rank at the first end and its beginning at the last."""
+def line_svg(text: str, row: int, columns: Sequence[Mapping[int, int]], beyond: int, end: int | None) -> str:
+    """Return the line of a sentence, with its rank at the first end and its beginning at the last.
+
+    `end` is where it ends if the last model lacks it, counted as ranks are.
+    """
     ranks = [min(ranks.get(row, beyond), beyond) for ranks in columns]
-    points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(ranks)]
+    said = ", ".join(str(rank) if rank < beyond else "none" for rank in ranks)
+    places = [*ranks[:-1], end or ranks[-1]]
+    points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(places)]
     path = " ".join(f"{x},{y}" for x, y in points)
     dots = "".join(f'<circle cx="{x}" cy="{y}" r="4"/>' for x, y in points)
     (left, first), (right, last) = points[0], points[-1]
     rank = f'<text x="{left - 10}" y="{first + 4}" class="cse-line-rank">{ranks[0]}</text>' if ranks[0] < beyond else ""
-    said = html.escape(cut(text, LONGEST))
-    label = f'<text x="{right + 10}" y="{last + 4}" class="cse-line-text">{said}</text>' if ranks[-1] < beyond else ""
-    return f'<g><title>{html.shortened(text)}</title><polyline points="{path}"/>{dots}{rank}{label}</g>'
+    label = html.escape(cut(text, LONGEST))
+    return (
+        f'<g data-row="{row}" tabindex="0" role="img" aria-label="{html.shortened(text)}: ranks {said}">'
+        f'<title>{html.shortened(text)}</title><polyline points="{path}"/>{dots}{rank}'
+        f'<text x="{right + 10}" y="{last + 4}" class="cse-line-text">{label}</text></g>'
+    )
 
 
 def cut(name: str, most: int = 12) -> str:

@@ -31,6 +31,7 @@ PAIRS = {
     "paraphrase": ("He arrived before noon.", "He came in the morning."),
 }
 FIRST = PAIRS["negation"]
+MOVES = "cse-table cse-moves"
 MOST_LAYERS, LAYER = 48, "A layer"
 INTRODUCTION = (
     "<p>DCPCSE trains a prefix: keys and values that every layer of a frozen backbone attends to. ConPVP trains with "
@@ -139,7 +140,7 @@ def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[i
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return (
         f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen_in_prefix(found, attention)}</p>'
-        + html.table(table, f"The prefix of {naming.title(name)} by layer", "cse-table cse-moves")
+        + html.fold("Table by layer", html.table(table, f"The prefix of {naming.title(name)} by layer", MOVES))
     )
 
 
@@ -189,8 +190,8 @@ def prototypes_html(name: str, found: XRay) -> str:
     seen = f"The sentence lies nearest to “{html.escape(found.prototypes[0].template)}”; its mean cosine is {said}."
     head = "".join(f'<th scope="col">{text}</th>' for text in ("Prototype ([X] is the sentence)", "Kind", "Cosine"))
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.table(
-        table, f"The prototypes of {naming.title(name)}", "cse-table cse-moves"
+    return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.fold(
+        "Table of prototypes", html.table(table, f"The prototypes of {naming.title(name)}", MOVES)
     )
 
 

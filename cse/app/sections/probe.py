@@ -105,7 +105,8 @@ def disagreements_html(
         cells = "".join(place_cell(row.places[name]) for name in names)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-    return html.failures(failures) + html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+    shown = html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+    return html.failures(failures) + html.fold("Table", shown, opened=True)
 
 
 def probe_tab(

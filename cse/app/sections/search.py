@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, result, settings, submit
+from cse.app.drawing.components import heading, result, script, settings, submit
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
 from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -91,7 +91,7 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
             threshold = gr.Slider(0, 100, 0, step=0.5, label="Minimum percentile", min_width=160)
         examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
-    output = result("hits", opened)
+    output = result("hits", opened, script("ranks"))
 
     def find(query: str, k: int, threshold: float, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
         chosen = chosen_corpus(state, corpus, key)
