@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cse.errors import ArtefactError
+from cse.analysis.attention import attention_weights, eager_layers, layer_count
 
 if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import numpy as np
-    import torch
     from torch import nn
 
     from cse.engines.torch_encoder import TorchEncoder
@@ -32,18 +30,7 @@ def prefix_attention(encoder: TorchEncoder, sentence: str) -> PrefixAttention:
     length = prefix_length(encoder)
     template = encoder.views[0][0]
     row = template.row(encoder.tokenise([sentence], [template])[0])
-    seen: list[torch.Tensor] = []
-
-    def watch(module: nn.Module, inputs: Any, output: tuple[torch.Tensor, torch.Tensor]) -> None:
-        seen.append(output[1][0, ..., :length].sum(-1).mean(0))  # (1, heads, L, P + L) -> (L,)
-
-    with _eager(encoder) as layers:
-        hooks = [layer.register_forward_hook(watch) for layer in layers]
-        try:
-            with encoder.inference():
-                encoder.hidden([row])
-        finally:
-            _remove(hooks)
+    seen = [shares[..., :length].sum(-1).mean(0) for shares in attention_weights(encoder, row)]  # (L,) by layer
     read, mean = (tuple(map(float, shares)) for shares in ([s[row.pool_at] for s in seen], [s.mean() for s in seen]))
     return PrefixAttention(read, mean, length / (length + len(row.ids)))
 
@@ -69,12 +56,13 @@ def without_prefix(encoder: TorchEncoder, sentences: Sequence[str], layers: Coll
         hidden[..., :length] = torch.finfo(hidden.dtype).min
         return inputs, {**named, "attention_mask": hidden}
 
-    with _eager(encoder) as attention:
+    with eager_layers(encoder) as attention:
         hooks = [attention[layer - 1].register_forward_pre_hook(hide, with_kwargs=True) for layer in layers]
         try:
             return encoder.encode(list(sentences))
         finally:
-            _remove(hooks)
+            for hook in hooks:
+                hook.remove()
 
 
 def prefix_length(encoder: TorchEncoder) -> int:
@@ -82,11 +70,6 @@ def prefix_length(encoder: TorchEncoder) -> int:
     if not encoder.reading.prefix:
         raise ValueError(f"{encoder.name} has no prefix")
     return encoder.reading.prefix
-
-
-def layer_count(encoder: TorchEncoder) -> int:
-    """The number of layers of a model's backbone."""
-    return int(encoder.model.config.num_hidden_layers)
 
 
 def _bare(encoder: TorchEncoder) -> TorchEncoder:
@@ -97,26 +80,3 @@ def _bare(encoder: TorchEncoder) -> TorchEncoder:
     bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
     bare.max_row_length = encoder.max_content + encoder.views[0][0].length
     return bare
-
-
-@contextmanager
-def _eager(encoder: TorchEncoder) -> Iterator[list[nn.Module]]:
-    """Yield the layers' attention modules with eager attention, as fused attention returns no weights.
-
-    Raises ArtefactError for a family whose layers have no such modules.
-    """
-    model = encoder.model
-    modules = [module for module in model.base_model.modules() if getattr(module, "layer_idx", None) is not None]
-    if len(modules) != layer_count(encoder):
-        raise ArtefactError(f"{encoder.name}: the attention of a {model.config.model_type} model cannot be read")
-    before = model.config._attn_implementation
-    model.set_attn_implementation("eager")
-    try:
-        yield modules
-    finally:
-        model.set_attn_implementation(before)
-
-
-def _remove(hooks: Sequence[torch.utils.hooks.RemovableHandle]) -> None:
-    for hook in hooks:
-        hook.remove()

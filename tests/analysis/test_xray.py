@@ -1,5 +1,6 @@
 """Attention on a prefix and its ablation, and ConPVP's prototypes, against plain transformers written out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,14 @@ import pytest
 import torch
 from app_models import write_model
 from conftest import SENTENCES
+from transformers import AutoModel
 
 import cse
+from cse.analysis.attention import head_attention
 from cse.analysis.prefix import prefix_attention, without_prefix
 from cse.analysis.prototypes import has_prototypes, prototypes
 from cse.engines.torch_encoder import TorchEncoder
+from cse.methods.method import Pooling
 from cse.methods.templates import NEGATIVE, POSITIVE
 
 SENTENCE = SENTENCES[2]
@@ -58,6 +62,36 @@ def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEnc
     assert len(found.read) == 2
     assert found.even == pytest.approx(length / weights[0].shape[2])
     assert prefixed.model.config._attn_implementation == "sdpa"
+
+
+@torch.no_grad()
+def test_attention_by_head_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
+    found, (_, weights) = head_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
+    wanted = np.stack(weights)[:, :, 0]  # of the first token, which is read
+    np.testing.assert_allclose(found.shares, wanted, atol=1e-5)
+    assert found.tokens[: found.prefix] == tuple(f"prefix {n}" for n in range(1, prefixed.reading.prefix + 1))
+    ids = prefixed.tokenizer(SENTENCE)["input_ids"]
+    assert found.tokens[found.prefix :] == tuple(prefixed.tokenizer.convert_ids_to_tokens(ids))
+    assert found.read == found.tokens[found.prefix]
+    mean = head_attention(prefixed.reading_by(replace(prefixed.reading, pooling=Pooling.MEAN)), SENTENCE)
+    assert mean.read is None
+    np.testing.assert_allclose(mean.shares, np.stack(weights).mean(2), atol=1e-5)
+
+
+@torch.no_grad()
+def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder) -> None:
+    encoder = cse.load(str(write_model(tmp_path / "promptbert", bert_folder, "promptbert")), backend="torch")
+    found = head_attention(encoder, SENTENCE)
+    text = encoder.reading.template.text.replace("[X]", SENTENCE)
+    ids = encoder.tokenizer(text, return_tensors="pt")["input_ids"]
+    model = AutoModel.from_pretrained(bert_folder, attn_implementation="eager").eval()
+    model.load_state_dict(encoder.model.base_model.state_dict(), strict=False)
+    at = ids[0].tolist().index(encoder.tokenizer.mask_token_id)
+    wanted = torch.stack([layer[0, :, at] for layer in model(ids, output_attentions=True).attentions])
+    np.testing.assert_allclose(found.shares, wanted, atol=1e-5)
+    assert (found.read, found.prefix) == ("[MASK]", 0)
+    np.testing.assert_allclose(found.shares.sum(2), 1, atol=1e-5)
+    assert encoder.model.config._attn_implementation == "sdpa"
 
 
 @torch.no_grad()

@@ -11,6 +11,7 @@ from cse.app.models.state import AppState
 from cse.app.scoreboard.add_model import add_column
 from cse.app.scoreboard.model_strip import descriptions
 from cse.app.sections.changes import perturbed
+from cse.app.sections.heads import attentions, plain_attention
 from cse.app.sections.prefix import plain_xray, xrays
 from cse.app.sections.probe import disagreeing, pairs_of
 
@@ -63,6 +64,17 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         """
         return plain(xrays(state, s1, s2, off or ()), plain_xray)
 
+    def attention_endpoint(sentence: str) -> dict[str, Any]:
+        """Attention by layer and head: {"dcpcse": {"read": null, "tokens": [...], "prefix": 4, "shares": [[[0.1]]]}}.
+
+        "shares" are those of the token that is read ("read" is null if the vector is the mean of all tokens, whose mean
+        they are then) on each of "tokens", of which the first "prefix" are learned ones: layers, heads, tokens.
+
+        Args:
+            sentence: what the models read.
+        """
+        return plain(attentions(state, sentence), plain_attention)
+
     def models_endpoint() -> list[dict[str, Any]]:
         """Describe each model: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
@@ -76,7 +88,9 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         column, answer = add_column(state, name)
         return {"name": column.name, **answer}
 
-    return [changes_endpoint, disagreements_endpoint, xray_endpoint, models_endpoint, add_model_endpoint]
+    return [
+        changes_endpoint, disagreements_endpoint, xray_endpoint, attention_endpoint, models_endpoint, add_model_endpoint
+    ]  # fmt: skip
 
 
 def reasons(failures: Mapping[str, Failure]) -> dict[str, str]:

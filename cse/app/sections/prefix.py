@@ -16,6 +16,7 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
 from cse.app.models.state import AppState
+from cse.app.sections.heads import heads_section
 from cse.runs.progress import Report, silent
 from cse.vectors import cosines
 
@@ -88,8 +89,9 @@ def xrays(
 
 def ablations(encoder: TorchEncoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
     """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
+    from cse.analysis.attention import layer_count
     from cse.analysis.calibration import displacement
-    from cse.analysis.prefix import layer_count, without_prefix
+    from cse.analysis.prefix import without_prefix
 
     every = tuple(range(1, layer_count(encoder) + 1))
     own = encoder.encode(pair[:1])
@@ -246,6 +248,7 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
         found = layer_choices(answers)
         return xray_html(answers, layers_of(off or ())), gr.CheckboxGroup(found, visible=bool(found))
 
+    heads_section(state, sentence)
     run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
