@@ -442,7 +442,7 @@ def test_everything_that_runs_a_model_has_its_lane_and_handlers_of_the_page_are_
 
     functions = build_app(["simcse"]).fns.values()
     public = {function.api_name for function in functions if function.api_visibility == "public"}
-    probed = {"changes", "disagreements", "xray", "add_model"}
+    probed = {"changes", "disagreements", "xray", "attention", "add_model"}
     compared = {"encode", "similarity", "words", "pairs", "search", "tokens", "template", "map", "selection"}
     kept = {"texts", "vectors", "forget"}
     assert public == probed | compared | kept | {"models", "results", "ledger", "duplicates", "judge", "verdict"}

@@ -11,7 +11,7 @@ from cse.app import serving as app
 
 TOOLS = {
     "encode", "similarity", "words", "pairs", "search", "tokens", "template", "changes", "disagreements", "xray",
-    "duplicates", "judge", "verdict", "models", "add_model", "map", "selection", "results", "ledger",
+    "attention", "duplicates", "judge", "verdict", "models", "add_model", "map", "selection", "results", "ledger",
 }  # fmt: skip
 
 

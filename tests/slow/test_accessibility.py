@@ -204,7 +204,7 @@ def test_every_table_and_canvas_has_a_name_of_its_own(browser, url):
         names = []
         for tab in TABS:
             open_tab(page, tab)
-            page.evaluate("document.querySelectorAll('#results .cse-fold').forEach(each => { each.open = true; })")
+            page.evaluate("document.querySelectorAll('.cse-fold').forEach(each => { each.open = true; })")
             page.wait_for_timeout(300)
             names += page.locator("table:visible caption").all_text_contents()
             names += [c.get_attribute("aria-label") for c in page.locator("canvas[role]:visible").all()]

@@ -64,11 +64,11 @@ def mount(page, value, place, *scripts, ramps=None):
 
 def folded(page, place):
     """The long sentence of a place: three lines high; a key opens and closes it."""
-    long = page.locator(f"{place} summary span").first
+    long = page.locator(f"{place} .cse-long summary span").first
     line = long.evaluate("span => parseFloat(getComputedStyle(span).lineHeight)")
     assert long.inner_text() == LONG.strip()
     assert long.bounding_box()["height"] <= 3 * line + 2
-    summary = page.locator(f"{place} summary").first
+    summary = page.locator(f"{place} .cse-long summary").first
     summary.press("Enter")
     assert long.bounding_box()["height"] > 20 * line
     summary.click(position={"x": 5, "y": 5})
@@ -85,7 +85,7 @@ def test_search_and_probe_show_three_lines_of_a_long_sentence(browser, width):
     content = "".join(f'<section id="{name}"><h3>{name}</h3>{table}</section>' for name, table in tables.items())
     with shown(browser, width, content) as page:
         assert page.evaluate("document.documentElement.scrollHeight") < 1600
-        assert page.locator("summary").count() == len(tables)  # what is short needs no key
+        assert page.locator(".cse-long summary").count() == len(tables)  # what is short needs no key
         for name in tables:
             folded(page, f"#{name}")
 
