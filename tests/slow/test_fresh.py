@@ -44,6 +44,7 @@ ASKED = {
     "/changes": {"sentence": ONE},
     "/disagreements": {"source": "lines", "lines": LINES},
     "/xray": {"s1": ONE, "s2": OTHER},
+    "/attention": {"sentence": ONE},
     "/duplicates": {"model": "simcse"},
     "/judge": {"first": "simcse", "second": "dcpcse", "questions": 5},
     "/verdict": {"first": 3, "second": 9},
