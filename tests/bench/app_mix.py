@@ -136,7 +136,7 @@ def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
     values: dict[str, list[object]] = {
         "similarity": [first, second], "words": [first, second], "search": [first, 5, "demo", 0.0, ""],
         "tokens": [first, 5, 1.0], "pairs": ["\n".join((first, second, text(chance), text(chance)))],
-        "changes": [first], "xray": [first, second, []], "template": [first, '"[X]" is [MASK] .', 5],
+        "changes": [first, ""], "xray": [first, second, []], "template": [first, '"[X]" is [MASK] .', 5],
         "disagreements": ["graded", "", "demo", ""], "models": [], "results": ["sts"], "ledger": [],
     }  # fmt: skip
     if kind == "refused":

@@ -10,6 +10,7 @@ from threading import Event, Thread, get_native_id
 import numpy as np
 import pytest
 import torch
+from bf16 import openvino_has_bf16
 from conftest import SENTENCES
 from test_encoder import make, reading
 
@@ -121,7 +122,9 @@ def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(pre
     encoder = in_precision(cse.load("simcse", backend="openvino"), precision)
     vectors = encoder.encode(SENTENCES)
     cosines = (vectors * expected).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(expected, axis=1)
-    assert least < cosines.min() < 0.9999999
+    assert cosines.min() > least
+    if precision != "bf16" or openvino_has_bf16():
+        assert cosines.min() < 0.9999999
     assert vectors.dtype == np.float32
     assert encoder.fingerprint == exact.fingerprint
 
