@@ -1,12 +1,9 @@
-"""Pictures of scores, the names of models, and the sheets behind "?"."""
-
-import re
+"""Pictures of scores, and the names of models."""
 
 import pytest
 from test_results_tab import HOSTILE, board
 
 from cse.app.drawing import html
-from cse.app.drawing.glossary import TERMS, glossary_html, term
 from cse.app.drawing.naming import choices, title
 from cse.app.drawing.palette import MODELS
 from cse.app.models.records import record_of
@@ -87,13 +84,3 @@ def test_a_model_has_the_name_of_its_paper_and_its_colour_everywhere() -> None:
     assert choices(["dcpcse", "mine"]) == [("DCPCSE", "dcpcse"), ("mine", "mine")]
     assert html.model("conpvp") == '<i class="cse-chip" style="--cse-model:#ca499f"></i>ConPVP'
     assert "<script" not in html.model(HOSTILE)
-
-
-def test_every_term_opens_its_own_sentence() -> None:
-    page = glossary_html()
-    assert len(TERMS) == page.count("<div popover")
-    for name, said in TERMS.items():
-        (place,) = re.findall(r'popovertarget="([^"]+)"', term(name))
-        assert re.search(rf'id="{place}" role="dialog" aria-label="{name}"><h2>{name}</h2><p>', page)
-        assert said.count(". ") == 0, name  # one sentence
-        assert said.endswith(".")

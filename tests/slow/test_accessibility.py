@@ -92,6 +92,10 @@ def test_axe_finds_nothing_on_any_tab(browser, url, scheme):
         page.locator("#models button").first.click()
         page.locator("#models dl").first.wait_for()
         page.keyboard.press("Escape")
+        page.locator("#similarity .cse-term").first.click()
+        page.get_by_role("dialog", name="What is a percentile?").wait_for()
+        assert violations(page) == [], "a term"
+        page.keyboard.press("Escape")
         page.get_by_role("button", name="Which words matter?").click()
         page.locator("#words .cse-words").first.wait_for()
         page.get_by_role("button", name="+ model").click()

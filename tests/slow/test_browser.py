@@ -15,13 +15,16 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from cse.app.drawing.distribution import in_words
+from cse.app.drawing.glossary import place_of
 from cse.app.drawing.naming import title
+from cse.app.drawing.terms import TERMS
 from cse.app.models import encodings, own_corpora
 from cse.app.models.corpora import Demo
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 SHOWN = [*map(title, GOOD), MARKUP]
+ON_REQUEST = {"purity"}  # terms of results that no tab opens with
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 
 
@@ -316,6 +319,55 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
         page.locator("#results .cse-fold summary").first.click()
         table = page.locator("#results .cse-scroll").first
         assert table.evaluate("box => box.scrollWidth > box.clientWidth")  # the figures scroll in their own box
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_keys_open_and_close_the_meaning_of_a_term(browser, url, width):
+    found = TERMS["percentile"]
+    with watched(browser, url, width=width) as page:
+        button = page.locator("#similarity").get_by_role("button", name="What is a percentile?")
+        sheet = page.get_by_role("dialog", name="What is a percentile?")
+        table = page.locator("#similarity table")
+        page.locator("#similarity .cse-scroll").focus()
+        page.keyboard.press("Tab")
+        expect(button).to_be_focused()
+        before = table.bounding_box()
+        page.keyboard.press("Enter")
+        expect(sheet).to_be_visible()
+        expect(sheet.locator("p")).to_have_text(found.sentence)
+        expect(sheet.locator("svg")).to_be_visible()
+        box = sheet.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= 900
+        assert table.bounding_box() == before  # nothing moves
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)  # hidden ones have no role
+        expect(button).to_be_focused()
+        button.click()
+        expect(sheet).to_be_visible()
+        page.mouse.click(width / 2, 5)
+        expect(sheet).to_have_count(0)
+
+
+def test_every_question_mark_is_large_enough_and_has_one_sheet_on_the_page(browser, url):
+    seen = set()
+    with watched(browser, url, width=390) as page:
+        for tab in TABS:
+            open_tab(page, tab)
+            if tab == "Tokens":
+                page.get_by_role("button", name="Show words").click()
+                page.locator("#tokens .cse-tokens").first.wait_for()
+            if tab == "Clusters":
+                page.get_by_role("button", name="Draw maps").click()
+                page.locator("#maps .cse-faithful tbody tr").nth(4).wait_for()
+            for each in page.locator(".cse-term:visible").all():
+                box = each.bounding_box()
+                assert min(box["width"], box["height"]) >= 24, each
+                place = each.get_attribute("popovertarget")
+                assert page.locator(f'[id="{place}"]').count() == 1
+                seen.add(place)
+    assert {place_of(name) for name in TERMS} - seen <= {place_of(name) for name in ON_REQUEST}
 
 
 def test_a_heading_sorts_its_table_of_results(browser, url):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cse.app.choice.ballot_html import interval
 from cse.app.choice.record import Record
 from cse.app.drawing import html
+from cse.app.drawing.glossary import score_term
 from cse.app.drawing.naming import title
 from cse.app.models.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
@@ -35,7 +36,10 @@ def facts_table(record: Record) -> str:
     names = "".join(f'<th scope="col">{html.model(facts.name)}</th>' for facts in record.models)
     votes = row("Votes", [votes_cell(record, side) for side in (START, RESULT)])
     scored = "".join(
-        row(f"{LABELS.get(name, name)}, x 100", [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)])
+        row(
+            score_term(name, f"{LABELS.get(name, name)}, x 100"),
+            [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)],
+        )
         for name in (record.scores or {}).get(START, {})
     ) if record.scores else ""  # fmt: skip
     costs = row("Milliseconds per text", [f"{facts.milliseconds:.3g}" for facts in record.models])
@@ -45,8 +49,8 @@ def facts_table(record: Record) -> str:
 
 
 def row(name: str, cells: list[str]) -> str:
-    """Return a row of a table from HTML cells."""
-    return f'<tr><th scope="row">{html.escape(name)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    """Return a row of a table from the HTML of its name and cells."""
+    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def votes_cell(record: Record, side: str) -> str:

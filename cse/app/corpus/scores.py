@@ -10,6 +10,7 @@ import numpy as np
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus, vectors_by_model
 from cse.app.drawing import html
+from cse.app.drawing.glossary import score_term
 from cse.app.models.models import Failure, divided
 from cse.runs.progress import Report, silent
 
@@ -64,7 +65,7 @@ def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | F
         f"{''.join(figure(scores[name], best[name]) for name in HEADS)}</tr>"
         for model, scores in known.items()
     )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Model", *HEADS.values()))
+    head = "".join(f'<th scope="col">{score_term(*each)}</th>' for each in (("", "Model"), *HEADS.items()))
     inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
     shown = html.table(inside, "Scores on the labels of the corpus") if known else ""
     _, labels = sample(corpus)

@@ -11,6 +11,7 @@ import gradio as gr
 import numpy as np
 
 from cse.app.drawing.components import script
+from cse.app.drawing.glossary import question
 from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.drawing.verdicts import neighbourhoods
@@ -26,6 +27,7 @@ SCRIPTS = ("elements", *(f"map/{part}" for part in PARTS))
 STEPS, SHARES = 65535, 255  # largest uint16 and uint8
 COLOURS = len(LIGHT)
 OTHERS = "others"
+EXPLAINED = ("trustworthiness", "continuity", "label neighbours")  # of a map
 MOST_CHARACTERS, LEAST_SHOWN = 4_000_000, 200  # of all texts, and of a text
 
 
@@ -34,6 +36,7 @@ def canvas(value: dict[str, Any]) -> gr.HTML:
     return gr.HTML(
         value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), apply_default_css=False,
         elem_id="maps", elem_classes="cse-result", titles=TITLES, colours=MODELS,
+        asking=[question(name) for name in EXPLAINED],
     )  # fmt: skip
 
 

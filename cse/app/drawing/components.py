@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.drawing.glossary import ask, sheet
+from cse.app.drawing.glossary import ask, sheet, terms
 
 STATIC = Path(__file__).parents[1] / "static"
 
@@ -18,12 +19,15 @@ def script(*names: str) -> str:
     return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-def heading(text: str, note: str = "", more: str = "") -> gr.HTML:
-    """Return the heading of a part of a tab with a `note` beside it, both plain text; a "?" opens `more`, HTML."""
+def heading(text: str, note: str = "", more: str = "", words: Sequence[str] = ()) -> gr.HTML:
+    """Return the heading of a part of a tab with a `note` beside it, both plain text; a "?" opens `more`, HTML.
+
+    `words` are terms of the part (`cse.app.drawing.glossary`).
+    """
     place = f"about-{re.sub(r'[^a-z]+', '-', text.lower()).strip('-')}"
-    asked = ask(place, "", f"About: {text}") + sheet(place, text, more) if more else ""
+    asked = ask(place, f"About: {text}") + sheet(place, text, more) if more else ""
     inside = f"<h2>{html.escape(text)}</h2>{asked}" + (f'<p class="cse-note">{html.escape(note)}</p>' if note else "")
-    return gr.HTML(f'<div class="cse-part-head">{inside}</div>', apply_default_css=False)
+    return gr.HTML(f'<div class="cse-part-head">{inside}{terms(*words)}</div>', apply_default_css=False)
 
 
 def settings(name: str = "Options") -> gr.Accordion:

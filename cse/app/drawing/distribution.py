@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing import html
+from cse.app.drawing.glossary import term
 from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import scales
 from cse.app.models.models import Failure, divided
 
 TICKS = (0.0, 0.5, 1.0)
 BESIDE = "Among random pairs"
-HEADINGS = ("Model", BESIDE, "Cosine", "Percentile")
-EXPLANATION = (
+HEADINGS = ("Model", BESIDE, "Cosine", term("percentile", "Percentile"))
+EXPLANATION = (  # HTML
     "Grey: the cosines of random pairs of the demo corpus. The percentile is the share of them that this pair is "
-    "closer than. Compare models by percentiles: each model has its own scale of cosines."
+    "closer than. Compare models by percentiles: each model has its own scale of "
+    f"cosines ({term('anisotropy')})."
 )
 
 

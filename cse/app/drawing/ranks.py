@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cse.analysis.rankings import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
+from cse.app.drawing.glossary import term
 from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import agreement
 from cse.app.models.models import Failure, divided
@@ -93,7 +94,9 @@ def kept_html(count: int, found: Mapping[str, Found]) -> str:
         f"(cosine {answer.least:.3f} or more)</li>"
         for name, answer in found.items()
     )
-    return f'<p class="cse-note">At or above the minimum percentile:</p><ul class="cse-agreement">{items}</ul>'
+    return (
+        f'<p class="cse-note">At or above the minimum {term("percentile")}:</p><ul class="cse-agreement">{items}</ul>'
+    )
 
 
 def head(name: str, found: Found) -> str:

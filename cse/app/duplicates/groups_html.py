@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cse.analysis.words import MOST_COMPARED, Change, changes
 from cse.app.drawing import html
+from cse.app.drawing.glossary import term
 from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page
 from cse.grouping.duplicates import NearDuplicates, Place
@@ -34,8 +35,8 @@ def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
         f'<p class="cse-count" role="status"><b>{count - place.kept:,}</b> of {count:,} texts would go, in '
         f"<b>{place.groups:,}</b> {'group' if place.groups == 1 else 'groups'}; {place.kept:,} are kept."
         f"{largest(place)}</p>"
-        f'<p class="cse-note">Percentile {place.percentile:.7g} of random pairs: a cosine of {place.cosine:.3f} or '
-        f"more in {html.escape(title(name))}.{note}</p>{curve(found, place)}"
+        f'<p class="cse-note">{term("percentile", "Percentile")} {place.percentile:.7g} of random pairs: a cosine of '
+        f"{place.cosine:.3f} or more in {html.escape(title(name))}.{note}</p>{curve(found, place)}"
     )
 
 

@@ -17,6 +17,7 @@ from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.drawing import html
 from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import script
+from cse.app.drawing.glossary import of_scores, terms
 from cse.app.drawing.naming import title
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
 from cse.app.forms.links import Linked
@@ -87,12 +88,13 @@ def advice_html(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> str
 def board_html(board: Scoreboard, names: Names) -> str:
     """Return a task's section: title, summary, table, verdicts, protocol, and the command that made it."""
     task, place = board.task, f"results-{board.task.name}"
+    named = terms(*of_scores(column.score for column in board.columns), "significance")
     found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
     protocol, pictures = html.escape(" ".join(protocol_lines(board))), charts_html(board, names)
     table = html.fold("Table", table_html(board, names), opened=not pictures)
     return (
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
-        f"<p>{html.escape(task.summary)}</p>"
+        f"<p>{html.escape(task.summary)}</p>{named}"
         f'<div class="cse-charts">{pictures}</div>{found}{table}<p class="cse-note">{protocol}</p>'
         f"{html.fold('Command', f'<code>{html.escape(board.results.command)}</code>')}</section>"
     )

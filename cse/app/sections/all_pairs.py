@@ -91,7 +91,7 @@ def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
 
 def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     """Add the list of sentences and the map of their pairs. Returns its part of the address."""
-    heading("All pairs of a list", "Type sentences and see which of them a model finds alike.")
+    heading("All pairs of a list", "Type sentences and see which of them a model finds alike.", words=["percentile"])
     with gr.Row(equal_height=True):
         box = gr.Textbox(
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240

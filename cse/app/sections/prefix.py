@@ -229,7 +229,7 @@ def layer_choices(answers: Mapping[str, XRay | Failure]) -> list[tuple[str, int]
 
 def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
     """Add a pair of sentences, layers to switch off, and the X-rays. Returns its part of the address."""
-    heading("What do prefixes and prototypes do?", more=INTRODUCTION + READING)
+    heading("What do prefixes and prototypes do?", more=INTRODUCTION + READING, words=["prefix", "prototype"])
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         sentence = gr.Textbox(FIRST[0], label="Sentence", scale=4, min_width=240)
         other = gr.Textbox(FIRST[1], label="Other sentence", scale=4, min_width=240)

@@ -12,6 +12,7 @@ from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, script, settings, submit
+from cse.app.drawing.glossary import terms
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
 from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -86,9 +87,11 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
         query = gr.Textbox(QUERIES[0], label="Query", scale=4, min_width=200)
         button = submit("Search")
     with gr.Row(elem_classes="cse-tries"):
-        with settings(), gr.Row():
-            k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results per model", min_width=160)
-            threshold = gr.Slider(0, 100, 0, step=0.5, label="Minimum percentile", min_width=160)
+        with settings():
+            with gr.Row():
+                k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results per model", min_width=160)
+                threshold = gr.Slider(0, 100, 0, step=0.5, label="Minimum percentile", min_width=160)
+            gr.HTML(terms("percentile"), apply_default_css=False)
         examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)
     output = result("hits", opened, script("ranks"))

@@ -36,6 +36,7 @@ EXPLANATION = (
     "template that the model was not trained with is an experiment.</p><p>The score is Spearman's correlation × 100 of "
     "the cosines with the grades of the demo's 60 pairs.</p>"
 )
+EXPLAINED = ("[MASK] template", "Spearman", "significance")
 NO_MASK = (
     "Trained without a [MASK]: its own score is that of its usual vectors; its words come from the same question as "
     "above."
@@ -104,7 +105,7 @@ def lab_section(
     state: AppState, sentence: gr.components.Component, first: dict[str, Comparison] | None = None
 ) -> Linked:
     """Add the lab for the `sentence`, with its first result if given. Returns its part of the address."""
-    heading("Template lab", "What if a model read another template?", EXPLANATION)
+    heading("Template lab", "What if a model read another template?", EXPLANATION, EXPLAINED)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         template = gr.Textbox(OTHER, label="Template", scale=4, min_width=200)
         button = submit("Try template")

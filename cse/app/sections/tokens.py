@@ -10,6 +10,7 @@ import gradio as gr
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, settings, submit
+from cse.app.drawing.glossary import term
 from cse.app.drawing.verdicts import denoising, still_said
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
@@ -31,6 +32,7 @@ SENTENCES = [
     "The bank raised its interest rates.",
 ]
 FOREIGN = "This method does not read a [MASK]; this template asks it for words."
+DENOISED = term("denoising", "Denoised")
 FULL = 1.0  # of the template subtracted
 EXPLANATION = (
     "<p>The model predicts words from the vector that it makes of your sentence: the likeliest ones say what the "
@@ -91,7 +93,7 @@ def readings_html(sentence: str, answers: Mapping[str, Reading | Failure]) -> st
 
 def reading_html(sentence: str, reading: Reading, top: float) -> str:
     """Return the sentence in its grey template, and three word lists with bars relative to the probability `top`."""
-    lists = (("Sentence", reading.before), ("Template alone", reading.alone), ("Denoised", reading.after))
+    lists = (("Sentence", reading.before), ("Template alone", reading.alone), (DENOISED, reading.after))
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
     before, alone, after = ([word for word, _ in found] for _, found in lists)

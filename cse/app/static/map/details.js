@@ -39,6 +39,8 @@ function showScores() {
   }
   const body = table(parts.scores, 'cse-faithful', 'How faithful the maps are', [
     ['Model'], ...used.map(place => SCORES[place])]);
+  const heads = body.parentElement.querySelectorAll('th:not(:first-child)');
+  used.forEach((place, at) => heads[at].insertAdjacentHTML('beforeend', props.asking[place]));
   known.forEach(map => {
     const head = rowHead(body);
     addModel(head, map.name);

@@ -1,0 +1,101 @@
+"""The terms of the page: each is explained in one sentence and one picture, and shown somewhere."""
+
+import ast
+import html
+import importlib
+import re
+from xml.etree import ElementTree
+
+import pytest
+from conftest import ROOT
+
+from cse.app.choice.verdict_html import LABELS
+from cse.app.corpus.scores import HEADS
+from cse.app.drawing.components import heading
+from cse.app.drawing.glossary import glossary_html, of_scores, question, score_term, term, terms
+from cse.app.drawing.sketches import HEIGHT, WIDTH
+from cse.app.drawing.terms import OF_SCORES, TERMS
+from cse.app.scoreboard.scores import MEASURES
+
+HERE = {"cse.app.drawing.terms", "cse.app.drawing.glossary"}  # where terms are made, not shown
+SHOWING = {"term", "terms", "question"}
+
+
+def named() -> set[str]:
+    """The names that the app's modules give to functions that show terms, and their constant lists of terms."""
+    found: set[str] = set()
+    for path in (ROOT / "cse" / "app").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if name in HERE:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in SHOWING:
+                given = node.args[:1] if ast.unparse(node.func) == "term" else node.args
+                found |= {each.value for each in given if isinstance(each, ast.Constant)}
+            if isinstance(node, ast.keyword) and node.arg == "words" and isinstance(node.value, ast.List):
+                found |= {each.value for each in node.value.elts if isinstance(each, ast.Constant)}
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXPLAINED":
+                found |= set(importlib.import_module(name).EXPLAINED)
+    return found
+
+
+def test_every_term_that_is_shown_is_explained_and_none_is_left_over() -> None:
+    scores = {name for each in OF_SCORES.values() for name in each}
+    assert named() | scores == set(TERMS)
+    assert named() - set(TERMS) == scores - set(TERMS) == set()
+    assert set(OF_SCORES) <= {*MEASURES, *HEADS, *LABELS}
+    assert {"anisotropy", "denoising", "trustworthiness", "nDCG", "prefix", "purity", "NMI", "percentile"} <= set(TERMS)
+    assert {"Spearman", "alignment", "uniformity", "[MASK] template", "prototype", "label neighbours"} <= set(TERMS)
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_term_is_one_question_one_sentence_and_a_picture_without_a_script(name: str) -> None:
+    found = TERMS[name]
+    assert re.fullmatch(r"What (is|are) [^.?]+\?", found.question)
+    assert re.search(r"[.!?](?=\s|$)", found.sentence.replace("section 4.2", "")).end() == len(
+        found.sentence.replace("section 4.2", "")
+    )
+    assert found.sentence[0].isupper()
+    assert 40 < len(found.sentence) <= 180
+    drawn = ElementTree.fromstring(found.picture)
+    assert {each.tag for each in drawn.iter()} <= {"svg", "path", "rect", "circle", "text"}
+    assert drawn.attrib == {"class": "cse-sketch", "viewBox": f"0 0 {WIDTH} {HEIGHT}", "aria-hidden": "true"}
+    given = {key for each in drawn.iter() for key in each.attrib}
+    assert given <= {"class", "viewBox", "aria-hidden", "cx", "cy", "r", "x", "y", "width", "height", "rx", "d"}
+    assert 2 < len(drawn) < 40
+    for each in drawn:  # within the picture
+        right, below = (
+            float(each.get(one, each.get(other, 0))) + float(each.get(size, 0))
+            for one, other, size in (("x", "cx", "width"), ("y", "cy", "height"))
+        )
+        assert 0 <= right <= WIDTH
+        assert 0 <= below <= HEIGHT
+
+
+def test_a_question_mark_opens_the_only_sheet_of_its_term() -> None:
+    page = glossary_html()
+    places = re.findall(r'<div popover class="cse-popover" id="([^"]+)"', page)
+    assert len(places) == len(set(places)) == len(TERMS)
+    for name, found in TERMS.items():
+        (place,) = re.findall(r'^<button type="button" class="cse-term" popovertarget="([^"]+)"', question(name))
+        assert f'aria-label="{found.question}"></button>' in question(name)
+        assert f'id="{place}" role="dialog" aria-label="{found.question}"><h2>{found.question}</h2><svg' in page
+        assert f"</svg><p>{html.escape(found.sentence)}</p></div>" in page
+    assert len(page.encode()) < 16_000
+
+
+def test_a_term_is_shown_in_other_words_alone_in_a_line_or_beside_a_heading() -> None:
+    assert term("NMI") == f'<span class="cse-asking">NMI{question("NMI")}</span>'
+    assert term("NMI", "<b>") == f'<span class="cse-asking">&lt;b&gt;{question("NMI")}</span>'
+    assert terms("NMI", "purity") == f'<p class="cse-terms">{term("NMI")}{term("purity")}</p>'
+    assert terms() == ""
+    assert heading("Words", words=["prefix"]).value.endswith(f"<h2>Words</h2>{terms('prefix')}</div>")
+    with pytest.raises(KeyError):
+        term("an unknown term")
+
+
+def test_a_score_has_the_terms_that_explain_it() -> None:
+    assert of_scores(["spearman", "K=0", "nmi", "spearman", "accuracy"]) == ("STS", "Spearman", "NMI")
+    assert score_term("ndcg@10", "nDCG@10 (× 100)") == term("nDCG", "nDCG@10 (× 100)")
+    assert score_term("spearman", "Spearman") == term("Spearman")
+    assert score_term("accuracy", "<accuracy>") == "&lt;accuracy&gt;"
