@@ -11,7 +11,7 @@ import gradio as gr
 import numpy as np
 
 from cse.app.drawing.components import script
-from cse.app.drawing.glossary import question
+from cse.app.drawing.glossary import asking
 from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.drawing.verdicts import neighbourhoods
@@ -36,7 +36,7 @@ def canvas(value: dict[str, Any]) -> gr.HTML:
     return gr.HTML(
         value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), apply_default_css=False,
         elem_id="maps", elem_classes="cse-result", titles=TITLES, colours=MODELS,
-        asking=[question(name) for name in EXPLAINED],
+        asking=[asking(name) for name in EXPLAINED],
     )  # fmt: skip
 
 

@@ -11,7 +11,12 @@ from cse.app.drawing.terms import OF_SCORES, TERMS
 
 def question(name: str) -> str:
     """Return the "?" of a term."""
-    return ask(place_of(name), TERMS[name].question)
+    return ask(*asking(name))
+
+
+def asking(name: str) -> tuple[str, str]:
+    """Return what `ask` takes for a term: the id of its sheet and its question."""
+    return place_of(name), TERMS[name].question
 
 
 def term(name: str, shown: str = "") -> str:

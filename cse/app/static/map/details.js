@@ -21,6 +21,14 @@ function table(parent, className, caption, heads) {
   return add(made, 'tbody');
 }
 
+// The "?" of a term, as in cse/app/drawing/glossary.py.
+function addQuestion(parent, place, question) {
+  const made = add(parent, 'button', 'cse-term');
+  made.type = 'button';
+  made.ariaLabel = question;
+  made.setAttribute('popovertarget', place);
+}
+
 function rowHead(body) {
   const head = add(add(body, 'tr'), 'th');
   head.scope = 'row';
@@ -40,7 +48,7 @@ function showScores() {
   const body = table(parts.scores, 'cse-faithful', 'How faithful the maps are', [
     ['Model'], ...used.map(place => SCORES[place])]);
   const heads = body.parentElement.querySelectorAll('th:not(:first-child)');
-  used.forEach((place, at) => heads[at].insertAdjacentHTML('beforeend', props.asking[place]));
+  used.forEach((place, at) => addQuestion(heads[at], ...props.asking[place]));
   known.forEach(map => {
     const head = rowHead(body);
     addModel(head, map.name);
