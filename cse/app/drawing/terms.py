@@ -100,8 +100,8 @@ TERMS = {
     ),
     "trustworthiness": Term(
         "What is trustworthiness?",
-        "The share of neighbours on the map that are also neighbours among the vectors; 1 means that the map invents "
-        "none.",
+        "A score that falls with every neighbour on the map that is far off among the vectors, by its rank there: 1 "
+        "means that the map invents none.",
         sketch(
             LEFT, RIGHT, dot(92, 60, ""), joined([*ON_MAP, (200, 48)], (176, 40)), dots(ON_MAP), dot(200, 48, ""),
             dot(176, 40, KEY), words(186, 85, "map: one invented"),
@@ -109,8 +109,8 @@ TERMS = {
     ),
     "continuity": Term(
         "What is continuity?",
-        "The share of neighbours among the vectors that are also neighbours on the map; 1 means that the map separates "
-        "none.",
+        "A score that falls with every neighbour among the vectors that is far off on the map, by its rank there: 1 "
+        "means that the map separates none.",
         sketch(
             LEFT, RIGHT, joined(ON_MAP[:2], (176, 40)), dots(ON_MAP[:2]), dot(176, 40, KEY), dot(222, 58),
             words(184, 85, "map: one separated"),
@@ -138,8 +138,8 @@ TERMS = {
     ),
     "NMI": Term(
         "What is NMI?",
-        "Normalised mutual information, how much the groups say about the labels: 0 is no more than chance, 100 means "
-        "that each label is one group.",
+        "Normalised mutual information, how much the groups say about the labels: 0 is nothing, 100 means that each "
+        "label is one group.",
         sketch(
             words(26, 32, "labels"), words(26, 66, "groups"), box(54, 16, 60, 24, KEY), box(116, 16, 60, 24),
             box(178, 16, 56, 24, FULL), box(54, 50, 52, 24, KEY), box(108, 50, 68, 24), box(178, 50, 56, 24, FULL),
