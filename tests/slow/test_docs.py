@@ -310,6 +310,15 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
             assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
 
 
+def test_headings_of_the_questions_have_the_words_that_are_looked_for() -> None:
+    headings = " ".join(re.findall(r"^## (.+)$", PAGES[ROOT / "docs" / "questions.md"], re.MULTILINE)).lower()
+    for words in (
+        *("cuda out of memory", "mps", "experiment trackers", "lora", "tsdae", "matryoshka", "licence of the weights"),
+        *("cite", "how long does it take", "how much memory", "which languages", "how much text", "error message"),
+    ):
+        assert words in headings, words
+
+
 def test_the_readme_is_short_configures_the_space_and_leads_to_every_page() -> None:
     assert len(README.encode()) < 8_000
     assert README.startswith(FRONT_MATTER)
