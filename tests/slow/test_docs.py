@@ -239,7 +239,7 @@ def printed_by(language: str, block: str) -> str:
     if language == "bash":
         done = [invoke(shlex.split(line)) for line in block.replace("\\\n", " ").splitlines()]
         assert not any(one.exit_code for one in done), done[-1].output[-1500:]
-        return "".join(one.output for one in done)
+        return "".join(re.sub(r"\r[^\r\n\]]*\]", "", one.output) for one in done)  # without progress bars
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(compile(block, block, "exec"), {"__name__": "__main__"})
