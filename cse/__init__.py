@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from cse.runs.api import train
 
 __all__ = ["Encoder", "load", "train"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def load(

@@ -12,6 +12,7 @@ import gradio as gr
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 
+import cse
 from cse.app.api.endpoints import add_endpoints
 from cse.app.export.download import as_csv, as_json, curl_code, python_code, stem
 from cse.app.export.section import Take
@@ -50,7 +51,7 @@ def a_number(cell: str) -> bool:
 def test_json_holds_every_number_and_where_it_comes_from() -> None:
     found = json.loads(as_json(TAKEN))
     assert found["answer"] == TAKEN.answer
-    assert (found["inputs"], found["models"], found["version"]) == (TAKEN.inputs, TAKEN.models, "0.1.0")
+    assert (found["inputs"], found["models"], found["version"]) == (TAKEN.inputs, TAKEN.models, cse.__version__)
     assert "private" not in found
 
 

@@ -5,6 +5,7 @@ import csv
 import importlib.util
 import io
 import lzma
+import math
 import os
 import re
 import shlex
@@ -24,7 +25,15 @@ from typer.testing import CliRunner, Result
 from cse.backbones.backbone import load_backbone
 from cse.pretraining import loop
 
-PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+FIRST = ("train", "search")  # other pages use the models and indexes that these two make
+PAGES = {
+    path: path.read_text()
+    for path in (
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in FIRST),
+        *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.stem not in FIRST),
+    )
+}
 README = PAGES[ROOT / "README.md"]
 TOPICS = [line.split("\t") for line in (ROOT / "cse/bundled/demo/corpus.tsv").read_text().splitlines()]
 # The configuration that Hugging Face Spaces reads.
@@ -45,7 +54,7 @@ tags: [sentence-similarity, semantic-search]
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of a language, README's first, then those of the pages in the order of their names."""
+    """The code blocks of a language, README's first, then those of the pages."""
     return [block for text in PAGES.values() for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
 
 
@@ -77,6 +86,17 @@ SHORTENED = {
     "scripts.adapt": "--minutes 0.05",
     "scripts.reproduce": "--train-options '--max-steps 2 --eval-every 2 --batch-size 8' --only 'uncased, same'",
 }
+# Blocks that are followed by what they print.
+PRINTING = [
+    pytest.param(language, block, printed, id=f"{path.stem}-{number}")
+    for path, text in PAGES.items()
+    for number, (language, block, printed) in enumerate(
+        re.findall(r"```(bash|python)\n([^`]*)```\n\n```text\n([^`]*)```", text), 1
+    )
+]
+# Of these the first words of a line are compared: the choice depends on the time, the files on the version.
+VARYING = ("scripts.adapt", "scripts.deploy")
+NUMBER = re.compile(r"(?<![\w.])\.?\d[\d,]*(?:\.\d+)?")
 RUN = subprocess.run
 SCRIPTS = [line for line in COMMANDS if line.startswith(("python -m scripts.", "python -m tests."))]
 
@@ -118,6 +138,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     demo = folder / "cse" / "bundled" / "demo"
     demo.mkdir(parents=True)
     (demo / "corpus.tsv").write_text("".join(f"{topic}\t{text}\n" for topic, text in TOPICS[::3]))
+    (demo / "pairs.tsv").symlink_to(ROOT / "cse/bundled/demo/pairs.tsv")
     for name in ("cse/bundled/backbone", "app.py", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
@@ -183,13 +204,81 @@ def test_every_python_snippet_runs(folder: Path, monkeypatch: pytest.MonkeyPatch
     first, *others = filter(runnable, blocks("python"))
     done = subprocess.run([sys.executable, "-c", first], cwd=folder, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("(2, 384) 0.")
+    assert agrees("(3, 384)", done.stdout.splitlines()[0])
     monkeypatch.chdir(folder)
     for snippet in others:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(compile(snippet, snippet, "exec"), {"__name__": "__main__"})
         assert said.getvalue(), snippet
+
+
+def agrees(shown: str, line: str) -> bool:
+    """Whether a line begins with the words that a page shows, and with its numbers, those with a point to two digits.
+
+    Times are left out.
+    """
+    shown, line = (re.sub(r"\b\d+:\d\d:\d\d\b", "time", text) for text in (shown, line))
+    words, printed = (NUMBER.sub("#", text).split() for text in (shown, line))
+    numbers = [text.replace(",", "") for text in NUMBER.findall(shown)]
+    others = [text.replace(",", "") for text in NUMBER.findall(line)][: len(numbers)]
+    return printed[: len(words)] == words and all(
+        shown.startswith("seconds:")
+        or (math.isclose(float(one), float(other), rel_tol=0.01, abs_tol=0.01) if "." in one else one == other)
+        for one, other in zip(numbers, others, strict=True)
+    )
+
+
+def begins_alike(shown: str, line: str) -> bool:
+    """Whether the first words are the same."""
+    return shown.split()[:1] == line.split()[:1]
+
+
+def printed_by(language: str, block: str) -> str:
+    """What a block prints when it runs in this process."""
+    if language == "bash":
+        done = [invoke(shlex.split(line)) for line in block.replace("\\\n", " ").splitlines()]
+        assert not any(one.exit_code for one in done), done[-1].output[-1500:]
+        return "".join(re.sub(r"\r[^\r\n\]]*\]", "", one.output) for one in done)  # without progress bars
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(block, block, "exec"), {"__name__": "__main__"})
+    return said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the shipped files, as in a fresh clone."""
+    place = tmp_path_factory.mktemp("clone")
+    for name in ("app.py", "cse", "docs"):
+        (place / name).symlink_to(ROOT / name)
+    return place
+
+
+@pytest.mark.parametrize(("language", "block", "shown"), PRINTING)
+def test_what_a_page_shows_is_what_its_block_prints(
+    language: str, block: str, shown: str, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if language == "python" and not runnable(block):
+        pytest.skip("2026-11-25: a library of this block does not support this Python")
+    monkeypatch.chdir(clone)
+    lines = iter(printed := printed_by(language, block).splitlines())
+    same = begins_alike if any(name in block for name in VARYING) else agrees
+    for expected in filter(None, map(str.strip, shown.splitlines())):
+        found = expected == "…" or any(same(expected, line.strip()) for line in lines)
+        assert found, "\n".join([f"not printed, or not in this order: {expected}", *printed])
+
+
+def test_numbers_of_a_page_are_compared_to_two_digits() -> None:
+    assert agrees("mine 0.75 of 1,200 .035", "mine 0.7531 of 1,200 .0349 and more")
+    assert not agrees("mine 0.75 of 1,200", "mine 0.78 of 1,200")
+    assert not agrees("mine 0.75 of 1,200", "mine 0.75 of 1,201")
+    assert not agrees("mine 0.75", "yours 0.75")
+    assert agrees("1 step 0:00:20", "1 step 0:12:34")
+
+
+def test_readme_shows_what_its_three_tasks_print() -> None:
+    assert sum(param.id.startswith("README") for param in PRINTING if param.id) == 3
 
 
 def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:
@@ -221,11 +310,22 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
             assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
 
 
+def test_headings_of_the_questions_have_the_words_that_are_looked_for() -> None:
+    headings = " ".join(re.findall(r"^## (.+)$", PAGES[ROOT / "docs" / "questions.md"], re.MULTILINE)).lower()
+    for words in (
+        *("cuda out of memory", "mps", "experiment trackers", "lora", "tsdae", "matryoshka", "licence of the weights"),
+        *("cite", "how long does it take", "how much memory", "which languages", "how much text", "error message"),
+    ):
+        assert words in headings, words
+
+
 def test_the_readme_is_short_configures_the_space_and_leads_to_every_page() -> None:
-    assert len(README.encode()) <= 10_000
+    assert len(README.encode()) < 8_000
     assert README.startswith(FRONT_MATTER)
     linked = {name for text in PAGES.values() for name in re.findall(r"\]\((?:docs/)?(\w[\w-]*\.md)", text)}
     assert linked >= {page.name for page in PAGES if page.parent.name == "docs"}
+    rows = [len(re.findall(r"^\|", block, re.MULTILINE)) - 2 for block in README.split("\n\n") if block.startswith("|")]
+    assert max(rows, default=0) <= 6
     for name in ("app.py", "cse", "index", "scripts", "tests", "requirements.txt", "LICENSE", "CHANGELOG.md"):
         assert (ROOT / name).exists(), name
 

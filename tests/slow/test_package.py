@@ -85,6 +85,14 @@ def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:
     assert written == [ROOT / "cse" / "__init__.py"]
 
 
+def test_the_citation_and_the_changelog_name_this_version() -> None:
+    found = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert found is not None
+    assert found[1] == cse.__version__
+    citation = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert {f"version: {cse.__version__}", f"date-released: {found[2]}"} <= set(citation)
+
+
 def test_the_lock_keeps_the_ranges_whose_lower_bounds_are_its_oldest_versions(wheel: zipfile.ZipFile) -> None:
     ranges = {need.name: need.specifier for need in map(Requirement, metadata(wheel).get_all("Requires-Dist", []))}
     pinned: dict[str, list[Version]] = {}
