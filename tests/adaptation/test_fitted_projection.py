@@ -1,4 +1,4 @@
-"""A projection is that of sklearn's PCA, and opens with its model here and in sentence-transformers."""
+"""A projection is that of sklearn's Ridge and PCA, and opens with its model here and in sentence-transformers."""
 
 import shutil
 from pathlib import Path
@@ -10,6 +10,7 @@ from conftest import SENTENCES, WORDS
 import cse
 from cse.adaptation.projected import project, raw_vectors
 from cse.adaptation.projection import fit_projection
+from cse.evaluation.clustering import same_label_neighbours
 from cse.publishing.export import export_model
 
 COMPONENTS = 5
@@ -34,6 +35,38 @@ def test_it_is_the_projection_of_sklearn() -> None:
     np.testing.assert_allclose(found.components, oracle.components_, atol=1e-9)
     assert found.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
     np.testing.assert_allclose(found(vectors), oracle.transform(vectors), atol=1e-5)
+
+
+def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours() -> None:
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import Ridge
+    from sklearn.neighbors import NearestNeighbors
+
+    rng = np.random.default_rng(1)
+    vectors = (rng.normal(size=(1000, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
+    centred = vectors - vectors.mean(axis=0, dtype=np.float64)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    near = NearestNeighbors(n_neighbors=6, algorithm="brute").fit(unit).kneighbors(unit)[1][:, 1:]  # without itself
+    ridge = Ridge(alpha=0.01 * np.square(centred).sum() / 20, fit_intercept=False)
+    outputs = ridge.fit(centred, unit / 2 + unit[near].mean(axis=1) / 2).predict(centred)
+    oracle = PCA(COMPONENTS, svd_solver="full").fit(outputs)
+    found = fit_projection(vectors, COMPONENTS)
+    signs = np.sign((found(vectors) * oracle.transform(outputs)).sum(axis=0))
+    np.testing.assert_allclose(found(vectors) * signs, oracle.transform(outputs), atol=1e-5)
+    assert found.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
+    fewer = fit_projection(vectors[:999], COMPONENTS)
+    np.testing.assert_array_equal(fewer.components, fit_projection(vectors[:999], COMPONENTS, 0).components)
+
+
+def test_neighbours_bring_texts_of_a_topic_together_that_were_not_fitted() -> None:
+    rng = np.random.default_rng(2)
+    topics = rng.integers(0, 8, 1400)
+    vectors = (rng.normal(size=(8, 32))[topics] + 1.6 * rng.normal(size=(1400, 32))).astype(np.float32)
+    alone, helped = (
+        same_label_neighbours(fit_projection(vectors[:1000], 16, count)(vectors[1000:]), topics[1000:])
+        for count in (0, 5)
+    )
+    assert helped > alone + 0.01
 
 
 @pytest.mark.parametrize(

@@ -343,6 +343,7 @@ def bench_adapt(
     model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
     components: Annotated[list[int], typer.Option(min=1, help="Dimensions kept; repeatable.")] = [64, 128, 192],  # noqa: B006
     fit: Annotated[int, typer.Option(min=2, help="Texts that the projection is fitted on.")] = 3800,
+    neighbours: Annotated[int | None, typer.Option(min=0, help="Of a text; by default those of `adapt`.")] = None,
     scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     json_output: Json = False,
@@ -360,7 +361,7 @@ def bench_adapt(
     encoders = {Path(each).name: cse.load(*names[each]).encode for each in model}
     rows: list[Gains] = []
     for file in data:
-        rows += measure(file, encoders, components, fit=fit, scored=scored, seed=seed)
+        rows += measure(file, encoders, components, fit=fit, scored=scored, seed=seed, neighbours=neighbours)
         log(f"{file.stem}: {rows[-1]}")
     _print(json_output, {"rows": list(map(asdict, rows)), "components": summary(rows)})
 

@@ -32,9 +32,18 @@ def summary(rows: Sequence[Gains]) -> dict[int, dict[str, float]]:
 
 
 def measure(
-    file: Path, encoders: Mapping[str, Encode], components: Sequence[int], *, fit: int, scored: int, seed: int
+    file: Path,
+    encoders: Mapping[str, Encode],
+    components: Sequence[int],
+    *,
+    fit: int,
+    scored: int,
+    seed: int,
+    neighbours: int | None = None,
 ) -> list[Gains]:
     """Fit on `fit` texts of a file of label<TAB>text lines and score `scored` others, for each model.
+
+    `neighbours` is that of `fit_projection`.
 
     Raises ValueError if there are fewer texts than that many, or fewer to fit on than components.
     """
@@ -46,7 +55,9 @@ def measure(
     for name, encode in encoders.items():
         fitted, vectors = (encode([row.text for row in part]) for part in (learned, held))
         start = 100 * same_label_neighbours(vectors, gold)
-        scores = {each: same_label_neighbours(fit_projection(fitted, each)(vectors), gold) for each in components}
+        scores = {
+            each: same_label_neighbours(fit_projection(fitted, each, neighbours)(vectors), gold) for each in components
+        }
         gains = {each: 100 * score - start for each, score in scores.items()}
         found.append(Gains(file.parent.name if file.stem == "train" else file.stem, name, start, gains))
     return found
