@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 
 from cse.text.files import text_lines
 from cse.text.sentences import cell_text, chosen_columns, usual_column
-from cse.text.sources import HubDataset, Table, TextFile, source_of
+from cse.text.sources import TextFile, named_rows, source_of
 from cse.text.tables import USUAL_COLUMNS, Rows
 
 TEXT_FILE_COLUMN = USUAL_COLUMNS[1]
@@ -50,7 +50,7 @@ def labelled_texts(source: str | Path, column: str | None = None, labels: str | 
             raise ValueError(f"{source}: a text file has no column {name!r}; leave out `{option}` or give a table")
         lines = (line.strip() for line in text_lines(Path(source)))
         return LabelledTexts((TEXT_FILE_COLUMN,), (LabelledText(line, "", (line,)) for line in lines if line))
-    names, rows = _table(found, [name for name in (column, labels) if name is not None])
+    names, rows = named_rows(found, [name for name in (column, labels) if name is not None])
     if not names:
         return LabelledTexts((), iter(()))
     text = column or usual_column(names) or _only_other(names, labels)
@@ -58,15 +58,6 @@ def labelled_texts(source: str | Path, column: str | None = None, labels: str | 
     if len(chosen) == 2 and chosen[0] == chosen[1]:
         raise ValueError(f"{source}: texts and labels are both in {labels!r}; give another `column` or `labels`")
     return LabelledTexts(tuple(names), _labelled(found.name, names, chosen, rows))
-
-
-def _table(source: Table | HubDataset, wanted: Sequence[str]) -> tuple[list[str], Rows]:
-    """Return the columns and rows of a table, the columns by their numbers if such are `wanted` and are no names."""
-    if isinstance(source, HubDataset):
-        return source.rows()
-    names, rows = source.rows(has_header=bool(wanted))
-    numbers = [name for name in wanted if name.isdecimal() and name not in names]
-    return source.numbered_rows() if names and numbers else (names, rows)
 
 
 def _only_other(names: Sequence[str], labels: str | None) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.text.files import LONGEST_LINE, text_lines
-from cse.text.sources import TABLES, HubDataset, Table, TextFile, source_of
+from cse.text.sources import TABLES, HubDataset, Table, TextFile, named_rows, source_of
 from cse.text.tables import USUAL_COLUMNS, Rows
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    names, rows = source.rows(has_header=bool(wanted)) if isinstance(source, Table) else source.rows()
-    yield from table_texts(source.name, names, rows, wanted)
+    yield from table_texts(source.name, *named_rows(source, wanted), wanted)
 
 
 def table_texts(source: str, names: list[str], rows: Rows, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:

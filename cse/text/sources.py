@@ -6,7 +6,7 @@ hub ids through `datasets`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -95,6 +95,15 @@ class HubDataset:
 
 
 Source = TextFile | Table | HubDataset
+
+
+def named_rows(source: Table | HubDataset, wanted: Sequence[str]) -> tuple[list[str], Rows]:
+    """Return the columns and rows of a table, the columns by their numbers if such are `wanted` and are no names."""
+    if isinstance(source, HubDataset):
+        return source.rows()
+    names, rows = source.rows(has_header=bool(wanted))
+    numbers = [name for name in wanted if name.isdecimal() and name not in names]
+    return source.numbered_rows() if names and numbers else (names, rows)
 
 
 def source_of(text: str | Path) -> Source:

@@ -160,3 +160,13 @@ def test_malformed_pairs_are_named_with_file_and_line(tmp_path: Path, content: s
 def test_an_empty_file_holds_no_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
     assert list(sentences(tmp_path / name)) == []
+
+
+def test_a_number_names_a_column_of_a_table_without_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "rows.tsv"
+    file.write_text("x\ta text here\ny\tanother text\n")
+    assert list(sentences(file, "2")) == ["a text here", "another text"]
+    with pytest.raises(ValueError, match="no column '3'; it has 1, 2"):
+        list(sentences(file, "3"))
+    file.write_text("2\t1\nfirst\tsecond\n")  # a header of numbers stays one
+    assert list(sentences(file, "2")) == ["first"]

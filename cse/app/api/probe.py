@@ -76,7 +76,7 @@ def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:
         return plain(attentions(state, sentence), plain_attention)
 
     def models_endpoint() -> list[dict[str, Any]]:
-        """Describe each model: name, summary, citation, learned numbers, dimension, pooling, template, fingerprint."""
+        """Describe each model: name, summary, citation, trained parameters, dimension, reading, fingerprint."""
         return [{"name": name, **description} for name, description in plain(descriptions(state.models)).items()]
 
     def add_model_endpoint(name: str) -> dict[str, Any]:

@@ -61,5 +61,5 @@ def spread(value: float | None, deviation: float | None) -> str:
 
 
 def difference(value: float, verdict: str | None) -> str:
-    """Format a difference and its verdict."""
-    return f"{value:+.2f} <small>{verdict or 'noise unknown'}</small>"
+    """Format a difference and its verdict, which needs several runs."""
+    return f"{value:+.2f} <small>{verdict or 'single runs: it may be chance'}</small>"
