@@ -37,6 +37,9 @@ def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the
     alone = choose({**start, "projection": SOUND, "trained-projection": COLLAPSED})
     assert (alone.result, alone.candidate) == ("projection", "training")
     assert "only you can judge" in alone.sentence
+    assert "better in 12 of 15 trials" in alone.sentence
+    many = choose({"start": SOUND, "projection": {**SOUND, "texts": 1000}})
+    assert "better in all of 30 trials" in many.sentence
     left = choose({"start": SOUND, "projection": SOUND, "training": {"left_out": "no time"}})
     assert (left.result, left.candidate) == ("projection", None)
     kept = choose({"start": SOUND, "projection": COLLAPSED, "training": SOUND})
