@@ -108,6 +108,7 @@ def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder
 
 
 def test_a_bar_moves_where_someone_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # which another test may have imported
     assert progress_options()["mininterval"] == 30
     monkeypatch.setitem(sys.modules, "ipykernel", sys)  # a notebook
     assert progress_options()["mininterval"] == 0.2
