@@ -3,14 +3,11 @@
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
 OBJECTS = (  # of the Python page: a function, or a class with its public methods
     "cse.load", "cse.train", "cse.Encoder", "index.VectorIndex", "index.BuildSettings", "index.Hit",
 )  # fmt: skip
@@ -20,7 +17,6 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages to the site."""
     from mkdocs.structure.files import File
 
-    sys.path[:0] = [str(ROOT)]
     for name, lines in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content="\n\n".join(lines())))
     return files

@@ -80,7 +80,7 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
     if neighbours:
         targets = _targets(vectors - mean.astype(np.float32), neighbours)
         ridge = RIDGE * np.trace(scatter) / width * layer
-        layer = np.linalg.solve(scatter + ridge, _product(vectors, targets, mean, np.zeros(width)))
+        layer = np.linalg.solve(scatter + ridge, _product(vectors, targets, mean, 0.0))
     variances, turns = np.linalg.eigh(layer.T @ scatter @ layer)  # of the outputs, ascending
     chosen = (layer @ turns).T[::-1][:components]
     largest = np.abs(chosen).argmax(axis=1)
@@ -98,7 +98,7 @@ def _targets(centred: np.ndarray, neighbours: int) -> np.ndarray:
     return out
 
 
-def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray | float) -> np.ndarray:
     """Return (first - mean)^T (second - other), a (d, d) sum over rows in float64."""
     found = np.zeros((first.shape[1], second.shape[1]))
     for start in range(0, len(first), BLOCK):

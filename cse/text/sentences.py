@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.text.files import LONGEST_LINE, text_lines
-from cse.text.sources import TABLES, HubDataset, Table, TextFile, named_rows, source_of
+from cse.text.sources import TABLES, Table, TextFile, named_rows, source_of
 from cse.text.tables import USUAL_COLUMNS, Rows
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
     elif supervised and isinstance(found, Table) and found.suffix == ".tsv":
         yield from _tab_separated(Path(source))
     else:
-        yield from _table(found, TRIPLET_COLUMNS if supervised else () if column is None else (column,))
+        wanted = TRIPLET_COLUMNS if supervised else () if column is None else (column,)
+        yield from table_texts(found.name, *named_rows(found, wanted), wanted)
 
 
 def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
@@ -68,10 +69,6 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
                 f"{path}: line {number} has {len(cells)} columns or an empty one; give two or three everywhere"
             )
         yield cells
-
-
-def _table(source: Table | HubDataset, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    yield from table_texts(source.name, *named_rows(source, wanted), wanted)
 
 
 def table_texts(source: str, names: list[str], rows: Rows, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
