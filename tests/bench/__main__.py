@@ -366,6 +366,34 @@ def bench_adapt(
     _print(json_output, {"rows": list(map(asdict, rows)), "components": summary(rows)})
 
 
+def bench_recipes(
+    output: Annotated[Path, typer.Argument(help="JSON lines, a row per trial; finished trials are not repeated.")],
+    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
+    model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
+    pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
+    fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
+    scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
+    seconds: Annotated[float, typer.Option(min=1, help="Processor time of each recipe.")] = 60,
+    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    json_output: Json = False,
+) -> None:
+    """Compare `adapt` without labels with SimCSE and TSDAE as sentence-transformers' examples train them.
+
+    Example: python -m tests.bench recipes trials.jsonl --model cse/bundled/backbone:cls --data clustering/agnews.tsv
+    """
+    from tests.bench.recipes import MEASURES, Trial, measure, rows_of, summary
+
+    for seed in range(seeds):
+        for file in data:
+            for each in model:
+                start, _, pooling = each.partition(":")
+                trial = Trial(start, pooling or None, seconds, seed)
+                row = measure(file, trial, output, fit=fit, scored=scored, pairs=pairs)
+                log(f"{row['texts']}, {row['start']}, seed {seed}: {row['scores']}")
+    rows = rows_of(output)
+    _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})
+
+
 def bench_guard(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     backbone: Annotated[str, typer.Option(help="A backbone.")] = "bundled",
@@ -430,6 +458,7 @@ app = commands(
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
         "uploads": bench_uploads, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+        "recipes": bench_recipes,
     },
 )  # fmt: skip
 

@@ -1,0 +1,221 @@
+"""`adapt` and two recipes of sentence-transformers on the same texts: SimCSE and TSDAE (Wang et al. 2021).
+
+Each starts from the same model, sees the same texts without labels, and is scored on other texts of the set. The
+recipes have the settings of sentence-transformers' examples: SimCSE batches of 128, 32 tokens, rate 5e-5, every text
+its own positive; TSDAE batches of 8, rate 3e-5, six of ten words deleted (split at spaces), decoder tied. The rate is
+constant. They are scored after one pass over the texts, as in the examples, and when their processor time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import cse
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.evaluation.label_scores import label_scores
+from cse.evaluation.metrics import spearman
+from cse.text.labelled import LabelledText, distinct_sample, labelled_texts
+from cse.text.sentences import scored_pairs
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+Encode = Callable[[list[str]], np.ndarray]
+Scores = dict[str, float]
+KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
+PASS, END = "one pass", "end"
+MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A loss of sentence-transformers with the batch size and rate of its example."""
+
+    loss: str
+    batch_size: int
+    rate: float
+    length: int | None = None
+
+
+RECIPES = {
+    "simcse": Recipe("MultipleNegativesRankingLoss", 128, 5e-5, 32),
+    "tsdae": Recipe("DenoisingAutoEncoderLoss", 8, 3e-5),
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A start (a folder), its pooling (None: what it records), and `seconds` of processor time for each recipe."""
+
+    start: str
+    pooling: str | None
+    seconds: float
+    seed: int
+
+
+def measure(
+    file: Path, trial: Trial, output: Path, *, fit: int, scored: int, pairs: Path | None = None
+) -> dict[str, Any]:
+    """Return a row of scores and processor seconds of the start, `adapt` without labels, and each recipe.
+
+    `fit` texts of a file of label<TAB>text lines are seen, `scored` others score; `pairs` are graded pairs. The row is
+    appended to `output`, unless it is there. Raises ValueError if there are fewer texts than that many.
+    """
+    key = {
+        "texts": file.parent.name if file.stem == "train" else file.stem, "seed": trial.seed,
+        "start": f"{Path(trial.start).name} {trial.pooling or ''}".strip(),
+    }  # fmt: skip
+    if known := [row for row in rows_of(output) if key.items() <= row.items()]:
+        return known[0]
+    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=trial.seed)
+    if len(rows) < fit + scored:
+        raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
+    order = np.random.default_rng(trial.seed).permutation(len(rows))
+    held, seen = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
+    texts = [row.text for row in seen]
+
+    def scores(encode: Encode) -> Scores:
+        return score(encode, held, pairs)
+
+    found: dict[str, Any] = {"start": {END: scores(cse.load(trial.start, trial.pooling).encode)}}
+    found["adapt"] = _adapted(trial, texts, scores)
+    for name, recipe in RECIPES.items():
+        found[name] = _trained(recipe, trial, texts, scores)
+    row = {**key, "scores": found}
+    with output.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(row) + "\n")
+    return row
+
+
+def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = None) -> Scores:
+    """Return the agreement of vectors with labels, and `sts`, Spearman's correlation on graded pairs, both x 100."""
+    found = label_scores(np.asarray(encode([row.text for row in rows])), [row.label for row in rows])
+    if pairs is not None:
+        found["sts"] = round(spearman(encode, scored_pairs(pairs)), 2)
+    return found
+
+
+def rows_of(output: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file of JSON lines, none if it is missing."""
+    return list(map(json.loads, output.read_text(encoding="utf-8").splitlines())) if output.is_file() else []
+
+
+def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> dict[str, dict[str, float]]:
+    """Return, for each recipe at each time, the mean, smallest and largest gain over the start in points.
+
+    `ahead` is the number of rows in which the recipe is better than its start.
+    """
+    gains: dict[str, list[float]] = {}
+    for row in rows:
+        start = row["scores"]["start"][END]
+        for name, found in row["scores"].items():
+            for when in (PASS, END):
+                if name != "start" and measure in found.get(when, {}):
+                    gains.setdefault(f"{name}, {when}", []).append(found[when][measure] - start[measure])
+    return {
+        name: {"mean": float(np.mean(each)), "smallest": min(each), "largest": max(each),
+               "ahead": sum(gain > 0 for gain in each), "rows": len(each)}
+        for name, each in gains.items()
+    }  # fmt: skip
+
+
+def _adapted(trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "texts.txt"
+        data.write_text("\n".join(texts), encoding="utf-8")
+        began = time.process_time()
+        request = AdaptRequest(str(data), trial.start, trial.pooling, minutes=trial.seconds / 60, seed=trial.seed)
+        adapt(request, Path(folder) / "adapted")
+        spent = time.process_time() - began
+        return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
+
+
+def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Train by a recipe; `one pass` is missing where the time was over before."""
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer import losses
+    from transformers import TrainerCallback
+
+    model = _start(trial)
+    longest = model.max_seq_length
+    found: dict[str, Any] = {}
+
+    def now() -> Scores:
+        model.max_seq_length, shortened = longest, model.max_seq_length
+        scored = scores(lambda each: model.encode(each, batch_size=64, show_progress_bar=False))
+        model.max_seq_length = shortened
+        return scored
+
+    class Clock(TrainerCallback):
+        """Stop when the processor time of training is over."""
+
+        def __init__(self) -> None:
+            self.began = time.process_time()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            control.should_training_stop |= time.process_time() - self.began > trial.seconds
+
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if PASS not in found and state.epoch and state.epoch >= 1:
+                scoring = time.process_time()
+                found[PASS] = now()
+                self.began += time.process_time() - scoring
+
+    with tempfile.TemporaryDirectory() as folder:
+        options = SentenceTransformerTrainingArguments(
+            folder, per_device_train_batch_size=recipe.batch_size, learning_rate=recipe.rate, num_train_epochs=1000,
+            lr_scheduler_type="constant", report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True,
+            seed=trial.seed, logging_strategy="no",
+        )  # fmt: skip
+        if recipe.length is not None:
+            model.max_seq_length = recipe.length
+        loss, clock = getattr(losses, recipe.loss)(model), Clock()
+        SentenceTransformerTrainer(
+            model=model, args=options, train_dataset=_examples(recipe, texts, trial.seed), loss=loss,
+            callbacks=[clock],
+        ).train()  # fmt: skip
+        spent = time.process_time() - clock.began
+    model.max_seq_length = longest
+    return {**found, END: now(), "seconds": round(spent, 1)}
+
+
+def _examples(recipe: Recipe, texts: Sequence[str], seed: int) -> Any:
+    from datasets import Dataset
+
+    data = Dataset.from_dict({"anchor": list(texts), "positive": list(texts)})
+    if recipe.loss != "DenoisingAutoEncoderLoss":
+        return data
+    rng = np.random.default_rng(seed)
+
+    def damage(batch: dict[str, list[str]]) -> dict[str, list[str]]:
+        return {"anchor": [damaged(text, rng) for text in batch["anchor"]], "positive": batch["positive"]}
+
+    return data.with_transform(damage)
+
+
+def damaged(text: str, rng: np.random.Generator) -> str:
+    """Return the words of a text that are not deleted, at least one."""
+    words = text.split()
+    kept = rng.random(len(words)) < KEPT
+    if words and not kept.any():
+        kept[rng.integers(len(words))] = True
+    return " ".join(word for word, stays in zip(words, kept, strict=True) if stays) or text
+
+
+def _start(trial: Trial) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    if (Path(trial.start) / "modules.json").is_file():
+        return SentenceTransformer(trial.start, device="cpu", local_files_only=True)
+    backbone = Transformer(trial.start)
+    pooling = Pooling(backbone.get_embedding_dimension(), trial.pooling or "mean")
+    return SentenceTransformer(modules=[backbone, pooling], device="cpu")
