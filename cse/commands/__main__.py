@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +50,7 @@ def module_name(command: str) -> str:
 
 def first_line(path: Path) -> str:
     """The first line of a module's docstring, read without importing the module."""
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+    return path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]
 
 
 def _print_version(wanted: bool) -> None:
