@@ -79,7 +79,7 @@ def save_figure(
     known = {terms[key]: value for key, value in (facts or {}).items()}
     metadata: dict[Any, Any] = known | {key: value for key, value in terms.items() if value is None}
     with warnings.catch_warnings(record=True) as said, rc_context(FILES):
-        warnings.simplefilter("always")
+        warnings.filterwarnings("always", "Glyph")
         figure.savefig(file, format=kind, metadata=metadata, dpi=dpi)
     others = [each.message for each in said if "Glyph" not in str(each.message)]
     for message in others:
