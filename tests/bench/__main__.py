@@ -394,6 +394,32 @@ def bench_recipes(
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})
 
 
+def bench_anchors(
+    questions: Annotated[Path, typer.Option(help="A retrieval folder whose relevant texts are duplicates.")],
+    data: Annotated[Path, typer.Option(help="A file of label<TAB>text lines.")],
+    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
+    texts: Annotated[int, typer.Option(min=300, help="The most of each.")] = 5000,
+    json_output: Json = False,
+) -> None:
+    """Compare near-duplicates with semhash and topics with BERTopic, on the same vectors; both have to be installed.
+
+    Example: python -m tests.bench anchors --questions retrieval/quora --data clustering/stackoverflow.tsv
+    """
+    import cse
+    from cse.text.labelled import distinct_sample, labelled_texts
+    from tests.bench.anchors import measure_duplicates, measure_topics
+    from tests.bench.anchors import questions as read_questions
+
+    encoder = cse.load(model)
+    asked, gold = read_questions(questions, texts)
+    rows = distinct_sample(list(labelled_texts(data, "2", "1").rows), texts, seed=42)
+    grouped = [row.text for row in rows]
+    _print(json_output, {
+        "duplicates": measure_duplicates(asked, gold, encoder.encode(asked)),
+        "topics": measure_topics(grouped, [row.label for row in rows], encoder.encode(grouped)),
+    })  # fmt: skip
+
+
 def bench_guard(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     backbone: Annotated[str, typer.Option(help="A backbone.")] = "bundled",
@@ -458,7 +484,7 @@ app = commands(
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
         "uploads": bench_uploads, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
-        "recipes": bench_recipes,
+        "recipes": bench_recipes, "anchors": bench_anchors,
     },
 )  # fmt: skip
 

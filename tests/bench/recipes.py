@@ -20,6 +20,7 @@ import numpy as np
 
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.choice import START
 from cse.evaluation.label_scores import label_scores
 from cse.evaluation.metrics import spearman
 from cse.text.labelled import LabelledText, distinct_sample, labelled_texts
@@ -133,9 +134,11 @@ def _adapted(trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scor
         data.write_text("\n".join(texts), encoding="utf-8")
         began = time.process_time()
         request = AdaptRequest(str(data), trial.start, trial.pooling, minutes=trial.seconds / 60, seed=trial.seed)
-        adapt(request, Path(folder) / "adapted")
+        report = adapt(request, Path(folder) / "adapted")
         spent = time.process_time() - began
-        return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
+        kept = report["decision"] == START
+        model = cse.load(trial.start, trial.pooling) if kept else cse.load(str(Path(folder) / "adapted"))
+        return {END: scores(model.encode), "seconds": round(spent, 1)}
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
