@@ -373,11 +373,11 @@ def bench_recipes(
     pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
     fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
     scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
-    seconds: Annotated[float, typer.Option(min=1, help="Processor time of each recipe.")] = 60,
+    seconds: Annotated[float, typer.Option(min=1, help="Processor time of each recipe.")] = 30,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     json_output: Json = False,
 ) -> None:
-    """Compare `adapt` without labels with SimCSE and TSDAE as sentence-transformers' examples train them.
+    """Compare the projection of `adapt` with SimCSE and TSDAE as sentence-transformers' examples train them.
 
     Example: python -m tests.bench recipes trials.jsonl --model cse/bundled/backbone:cls --data clustering/agnews.tsv
     """

@@ -1,4 +1,4 @@
-"""`adapt` and two recipes of sentence-transformers on the same texts: SimCSE and TSDAE (Wang et al. 2021).
+"""The projection of `adapt` and two recipes of sentence-transformers on the same texts: SimCSE, TSDAE (Wang et al. 2021).
 
 Each starts from the same model, sees the same texts without labels, and is scored on other texts of the set. The
 recipes have the settings of sentence-transformers' examples: SimCSE batches of 128, 32 tokens, rate 5e-5, every text
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
-from cse.adaptation.adapt import AdaptRequest, adapt
-from cse.adaptation.choice import START
+from cse.adaptation.facts import split
+from cse.adaptation.projected import project
 from cse.evaluation.label_scores import label_scores
 from cse.evaluation.metrics import spearman
 from cse.text.labelled import LabelledText, distinct_sample, labelled_texts
@@ -65,7 +65,7 @@ class Trial:
 def measure(
     file: Path, trial: Trial, output: Path, *, fit: int, scored: int, pairs: Path | None = None
 ) -> dict[str, Any]:
-    """Return a row of scores and processor seconds of the start, `adapt` without labels, and each recipe.
+    """Return a row of scores and processor seconds of the start, `adapt`'s projection, and each recipe.
 
     `fit` texts of a file of label<TAB>text lines are seen, `scored` others score; `pairs` are graded pairs. The row is
     appended to `output`, unless it is there. Raises ValueError if there are fewer texts than that many.
@@ -87,7 +87,7 @@ def measure(
         return score(encode, held, pairs)
 
     found: dict[str, Any] = {"start": {END: scores(cse.load(trial.start, trial.pooling).encode)}}
-    found["adapt"] = _adapted(trial, texts, scores)
+    found["projection"] = _projected(trial, seen, scores)
     for name, recipe in RECIPES.items():
         found[name] = _trained(recipe, trial, texts, scores)
     row = {**key, "scores": found}
@@ -128,17 +128,13 @@ def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> d
     }  # fmt: skip
 
 
-def _adapted(trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def _projected(trial: Trial, seen: Sequence[LabelledText], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Fit the projection of `adapt`, on four fifths of the texts as it does."""
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "texts.txt"
-        data.write_text("\n".join(texts), encoding="utf-8")
         began = time.process_time()
-        request = AdaptRequest(str(data), trial.start, trial.pooling, minutes=trial.seconds / 60, seed=trial.seed)
-        report = adapt(request, Path(folder) / "adapted")
+        project(trial.start, split(seen, trial.seed)[1], Path(folder) / "adapted", pooling=trial.pooling)
         spent = time.process_time() - began
-        kept = report["decision"] == START
-        model = cse.load(trial.start, trial.pooling) if kept else cse.load(str(Path(folder) / "adapted"))
-        return {END: scores(model.encode), "seconds": round(spent, 1)}
+        return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def test_every_recipe_starts_from_the_same_model_and_a_finished_trial_is_not_rep
     (tmp_path / "set.tsv").write_text("".join(rows))
     trial, output = Trial(str(bert_folder), "cls", 1, 0), tmp_path / "trials.jsonl"
     row = measure(tmp_path / "set.tsv", trial, output, fit=330, scored=40)
-    assert list(row["scores"]) == ["start", "adapt", "simcse", "tsdae"]
+    assert list(row["scores"]) == ["start", "projection", "simcse", "tsdae"]
     assert all(0 < found[END]["neighbours"] <= 100 for found in row["scores"].values())
     assert all(row["scores"][name]["seconds"] >= 1 for name in ("simcse", "tsdae"))
     assert row["scores"]["simcse"][PASS] != row["scores"]["start"][END]
@@ -34,10 +34,10 @@ def test_every_recipe_starts_from_the_same_model_and_a_finished_trial_is_not_rep
 
 def test_gains_are_those_over_the_start_of_the_same_row() -> None:
     rows = [
-        {"scores": {"start": {END: {"nmi": 50.0}}, "adapt": {END: {"nmi": 53.0}, "seconds": 2.0}}},
-        {"scores": {"start": {END: {"nmi": 10.0}}, "adapt": {END: {"nmi": 9.0}, "seconds": 2.0}}},
+        {"scores": {"start": {END: {"nmi": 50.0}}, "projection": {END: {"nmi": 53.0}, "seconds": 2.0}}},
+        {"scores": {"start": {END: {"nmi": 10.0}}, "projection": {END: {"nmi": 9.0}, "seconds": 2.0}}},
     ]
-    expected = {"adapt, end": {"mean": 1.0, "smallest": -1.0, "largest": 3.0, "ahead": 1, "rows": 2}}
+    expected = {"projection, end": {"mean": 1.0, "smallest": -1.0, "largest": 3.0, "ahead": 1, "rows": 2}}
     assert summary(rows, "nmi") == expected
 
 
