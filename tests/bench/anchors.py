@@ -22,6 +22,7 @@ from cse.grouping.topics import class_words, default_groups, grouped
 from cse.vectors import unit_rows
 
 SEED, WORDS = 42, 10
+DEFAULT_OF_SEMHASH = 0.9  # cosine
 
 
 def questions(folder: Path, most: int) -> tuple[list[str], np.ndarray]:
@@ -54,20 +55,24 @@ def questions(folder: Path, most: int) -> tuple[list[str], np.ndarray]:
 
 
 def measure_duplicates(texts: Sequence[str], gold: np.ndarray, vectors: np.ndarray) -> dict[str, dict[str, float]]:
-    """Return what is removed by this project, and by semhash at its own cosine and at this project's."""
+    """Return what this project and semhash remove at the default cosine of each."""
     began = time.process_time()
-    least = threshold(vectors, default_percentile(len(texts)), SEED)
+    advised = threshold(vectors, default_percentile(len(texts)), SEED)
+    rows = {"calibration": {"cosine": advised, "seconds": time.process_time() - began}}
+    for name, drop in (("cse", _linked), ("semhash", _semhash)):
+        for cosine in (advised, DEFAULT_OF_SEMHASH):
+            began = time.process_time()
+            dropped = drop(texts, vectors, cosine)
+            spent = time.process_time() - began
+            rows[f"{name} {cosine:.2f}"] = {**removal(gold, dropped), "seconds": spent}
+    return rows
+
+
+def _linked(_: Sequence[str], vectors: np.ndarray, cosine: float) -> list[int]:
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(unit_rows(vectors))
-    numbers = strongest_links(vectors, index.search, least).groups(least)
-    dropped = [row for group in groups_of(numbers) for row in group[1:].tolist()]
-    rows = {"cse": {"cosine": least, **removal(gold, dropped), "seconds": time.process_time() - began}}
-    for cosine in (0.9, least):
-        began = time.process_time()
-        dropped = _semhash(texts, vectors, cosine)
-        spent = time.process_time() - began
-        rows[f"semhash {cosine:.2f}"] = {"cosine": cosine, **removal(gold, dropped), "seconds": spent}
-    return rows
+    groups = groups_of(strongest_links(vectors, index.search, cosine).groups(cosine))
+    return [row for group in groups for row in group[1:].tolist()]
 
 
 def removal(gold: np.ndarray, dropped: Sequence[int]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The projection of `adapt` and two recipes of sentence-transformers on the same texts: SimCSE, TSDAE (Wang et al. 2021).
+"""The projection of `adapt` beside two recipes of sentence-transformers: SimCSE and TSDAE (Wang et al. 2021).
 
 Each starts from the same model, sees the same texts without labels, and is scored on other texts of the set. The
 recipes have the settings of sentence-transformers' examples: SimCSE batches of 128, 32 tokens, rate 5e-5, every text
