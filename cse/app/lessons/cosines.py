@@ -61,7 +61,8 @@ def same_order(found: Mapping[str, Placed]) -> Measured:
     numbers = (
         f"Highest cosine: {title(cosine)}, {found[cosine].cosine:.2f}, at percentile "
         f"{in_words(found[cosine].percentile)}.",
-        f"Highest percentile: {title(place)}, {in_words(found[place].percentile)}, at cosine {found[place].cosine:.2f}.",
+        f"Highest percentile: {title(place)}, {in_words(found[place].percentile)}, at cosine "
+        f"{found[place].cosine:.2f}.",
     )
     return Measured(YES if cosine == place else NO, numbers)
 
@@ -89,7 +90,7 @@ def closer(first: tuple[int, int], second: tuple[int, int], names: tuple[str, st
 
 
 def more(names: tuple[str, str], form: Form = two_digits) -> Callable[[Moves], Measured]:
-    """Return a judge that says in how many models the first of two values is larger; `names` are those of the values."""
+    """Return a judge that says in how many models the first of two values is larger; `names` are theirs."""
 
     def judge(found: Moves) -> Measured:
         sides = ({name: pair[place] for name, pair in found.items()} for place in (0, 1))

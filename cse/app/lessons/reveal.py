@@ -1,11 +1,13 @@
-"""The answer to a question of a lesson, measured when a visitor asks for it."""
+"""The lesson that an address names, and the answers to its questions, measured when a visitor asks for them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from cse.app import validation
-from cse.app.lessons.lesson import Lesson, Measured, Step
+from cse.app.lessons.lesson import LESSON, STEP, Lesson, Measured, Step
 from cse.app.lessons.tours import LESSONS
 from cse.app.models.state import AppState
 
@@ -22,6 +24,23 @@ def lesson_of(name: Any) -> Lesson:
 def step_of(lesson: Lesson, number: Any) -> Step:
     """Return a step of a lesson by its number, from 1. Raises FieldError for another one."""
     return lesson.steps[validation.whole(number, "The step", 1, len(lesson.steps)) - 1]
+
+
+def whole(address: Mapping[str, str]) -> dict[str, str]:
+    """Return an address that names a lesson with the tab and the values of its step, unless it names a tab.
+
+    Without a valid step it is the first one.
+    """
+    if "tab" in address:
+        return dict(address)
+    with suppress(validation.FieldError):
+        lesson = lesson_of(address.get(LESSON))
+        number = address.get(STEP, "")
+        step = lesson.steps[0]
+        with suppress(validation.FieldError):
+            step = step_of(lesson, int(number) if number.isdecimal() else number)
+        return {"tab": step.tab, **step.values, **address}
+    return dict(address)
 
 
 def measured(state: AppState, step: Step) -> Measured:

@@ -32,8 +32,8 @@ ANISOTROPY = Lesson(
         ),
         Step(
             "A narrow cone",
-            "The grey shapes are the cosines of random pairs. Where they lie high, all vectors point into much the same "
-            "direction, as in a narrow cone. That is called anisotropy.",
+            "The grey shapes are the cosines of random pairs. Where they lie high, all vectors point into much the "
+            "same direction, as in a narrow cone. That is called anisotropy.",
             "similarity", "similarity", UNRELATED, Measure(numbers.pair, highest_mean),
             "In which model do random pairs lie highest?",
             {

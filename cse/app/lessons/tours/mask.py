@@ -29,9 +29,9 @@ MASK = Lesson(
     (
         Step(
             "Ask for one word",
-            "A masked language model guesses missing words. PromptBERT puts the sentence into a template that leaves out "
-            "one word, [MASK], and takes the vector that the model makes there. So we can ask which words the vector "
-            "stands for.",
+            "A masked language model guesses missing words. PromptBERT puts the sentence into a template that leaves "
+            "out one word, [MASK], and takes the vector that the model makes there. So we can ask which words the "
+            "vector stands for.",
             "tokens", "tokens", DOCTOR, Measure(numbers.readings, readers),
         ),
         Step(
@@ -83,8 +83,8 @@ MASK = Lesson(
             {
                 "poor": Choice("poor", "The model turned “not rich” into its opposite."),
                 "not": Choice("not", "The model says that something is denied, and not what."),
-                "rich": Choice("rich", "The vector says what the sentence speaks of. The word “not” is lost: that is the "
-                               "next lesson."),
+                "rich": Choice("rich", "The vector says what the sentence speaks of. The word “not” is lost: that is "
+                               "the next lesson."),
             },
         ),
     ),

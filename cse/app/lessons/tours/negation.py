@@ -26,8 +26,8 @@ NEGATION = Lesson(
             "Where does this pair lie among random pairs?",
             {
                 "low": Choice("In the lower half", "These models keep a claim and its denial apart."),
-                "high": Choice("In the upper half, below 99 %", "The models see that the two sentences are related, and "
-                               "that they are not the same."),
+                "high": Choice("In the upper half, below 99 %", "The models see that the two sentences are related, "
+                               "and that they are not the same."),
                 "top": Choice("Closer than 99 %", "A search for the claim finds its denial among the first results."),
                 MIXED: Choice("That depends on the model", "The models do not agree on this pair."),
             },
@@ -54,14 +54,14 @@ NEGATION = Lesson(
             {
                 NONE: Choice("None of them", "In these models “not” counts for more than two exchanged letters."),
                 SOME: Choice("Some of them", "For some models two exchanged letters count for more than “not”."),
-                ALL: Choice("All of them", "Two exchanged letters make another word for the model. “not” is a word that "
-                            "stands in sentences about everything."),
+                ALL: Choice("All of them", "Two exchanged letters make another word for the model. “not” is a word "
+                            "that stands in sentences about everything."),
             },
         ),
         Step(
             "Opposite or synonym?",
-            "Put another word in the place of “safe”: “harmless”, which means much the same, or “dangerous”, which means "
-            "the opposite.",
+            "Put another word in the place of “safe”: “harmless”, which means much the same, or “dangerous”, which "
+            "means the opposite.",
             "probe", "changes", {**MEDICINE, "variants": WORDS},
             Measure(numbers.moved("variant 1", "variant 2"), more(("“dangerous”", "“harmless”"), percent)),
             "In how many of the models does “dangerous” move the vector more than “harmless”?",
@@ -81,8 +81,8 @@ NEGATION = Lesson(
                 NONE: Choice("None of them", "Not even in so short a sentence do these models notice the word."),
                 SOME: Choice("Some of them", "How much “not” counts depends on the sentence and on the model. A rule "
                              "from one example is no rule."),
-                ALL: Choice("All of them", "In a short sentence every model notices the word. A rule from one example is "
-                            "no rule."),
+                ALL: Choice("All of them", "In a short sentence every model notices the word. A rule from one example "
+                            "is no rule."),
             },
         ),
         Step(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cse.app.lessons import numbers
-from cse.app.lessons.inside import moved_within, most_attention, score_against, times_trained
+from cse.app.lessons.inside import most_attention, moved_within, score_against, times_trained
 from cse.app.lessons.judging import MIXED
 from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import DCPCSE, SIMCSE
@@ -28,14 +28,14 @@ PREFIX = Lesson(
             {
                 "few": Choice("Fewer than 10 times", "The prefix of this model is not small."),
                 "dozens": Choice("10 to 100 times", "The prefix is a small part of the model."),
-                "hundreds": Choice("100 times or more", "A checkpoint of DCPCSE needs the prefix alone. Many of them can "
-                                   "share one frozen model."),
+                "hundreds": Choice("100 times or more", "A checkpoint of DCPCSE needs the prefix alone. Many of them "
+                                   "can share one frozen model."),
             },
         ),
         Step(
             "What does it cost?",
-            "The score is the mean over seven tasks of textual similarity (STS): 100 means that a model orders all pairs "
-            "as people do.",
+            "The score is the mean over seven tasks of textual similarity (STS): 100 means that a model orders all "
+            "pairs as people do.",
             "results", "results", {}, Measure(numbers.scores, score_against(DCPCSE, SIMCSE)),
             "How does DCPCSE compare with SimCSE?",
             {
@@ -83,8 +83,8 @@ PREFIX = Lesson(
             "How does DCPCSE compare with it?",
             {
                 "ahead": Choice("Ahead by more than 2 points", "The prefix brings the frozen model forward."),
-                "level": Choice("Within 2 points", "This frozen model began as one that learned from labelled pairs. It "
-                                "left little to gain: always ask what the start was."),
+                "level": Choice("Within 2 points", "This frozen model began as one that learned from labelled pairs. "
+                                "It left little to gain: always ask what the start was."),
                 "behind": Choice("Behind by more than 2 points", "The prefix has made the frozen model worse."),
             },
         ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from cse.app.drawing.verdicts import UNHEARD, percent
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import more, rank_of, reaction_of
 from cse.app.lessons.inside import gap_of_kinds, nearest_kind
 from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES
 from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import CONPVP
-from cse.app.drawing.verdicts import UNHEARD, percent
 
 MUSEUM = {"one": "The museum is open today.", "other": "The museum is not open today.", "off": ""}
 OPEN = {"sentence": MUSEUM["one"], "variants": ""}
@@ -48,8 +48,8 @@ PROTOTYPES = Lesson(
         Step(
             "So it should hear “not”",
             "The templates that deny a sentence contain words such as “not”. Now the sentence itself gets one: “The "
-            f"museum is not open today.” Call it a reaction from {percent(UNHEARD)} of the way to an unrelated sentence "
-            "on.",
+            f"museum is not open today.” Call it a reaction from {percent(UNHEARD)} of the way to an unrelated "
+            "sentence on.",
             "probe", "changes", OPEN, Measure(numbers.moved("negated"), reaction_of(CONPVP)),
             "Does ConPVP react to it?",
             {
@@ -64,7 +64,8 @@ PROTOTYPES = Lesson(
             "Among the models of the page, how far does “not” move ConPVP?",
             {
                 "most": Choice("Farthest of all", "It reacts more than the models that see no denial."),
-                "between": Choice("Neither most nor least", "For this sentence its training makes no clear difference."),
+                "between": Choice("Neither most nor least", "For this sentence its training makes no clear "
+                                                            "difference."),
                 "least": Choice("Least of all", "It reacts less than the models that see no denial."),
             },
         ),
@@ -76,8 +77,9 @@ PROTOTYPES = Lesson(
             "In how many of the models does the clause move the vector more than “not” does?",
             {
                 ALL: Choice("All of them", "More words of denial count for more."),
-                SOME: Choice("Some of them", "See which models: the number of words alone does not decide. The negative "
-                             "templates of ConPVP are always the same few, so it may have learned their wording."),
+                SOME: Choice("Some of them", "See which models: the number of words alone does not decide. The "
+                             "negative templates of ConPVP are always the same few, so it may have learned their "
+                             "wording."),
                 NONE: Choice("None of them", "More words of denial do not count for more."),
             },
         ),

@@ -50,8 +50,8 @@ VECTOR = Lesson(
         ),
         Step(
             "Words or meaning?",
-            "Two sentences are about a doctor and have no content word in common. Two others share the word “bank”, once "
-            "for money and once of a river.",
+            "Two sentences are about a doctor and have no content word in common. Two others share the word “bank”, "
+            "once for money and once of a river.",
             "similarity", "all-pairs", {"list": FOUR, "value": "cosine"},
             Measure(numbers.cosines, closer((0, 1), (2, 3), ("The doctors", "The banks"))),
             "How many of the models find the two doctors closer than the two banks?",
@@ -64,8 +64,8 @@ VECTOR = Lesson(
         ),
         Step(
             "Who helped whom?",
-            "“The lawyer helped the farmer.” has the same words as “The farmer helped the lawyer.”, and the same meaning "
-            "as “The farmer received help from the lawyer.”",
+            "“The lawyer helped the farmer.” has the same words as “The farmer helped the lawyer.”, and the same "
+            "meaning as “The farmer received help from the lawyer.”",
             "similarity", "all-pairs", {"list": HELPED, "value": "cosine"},
             Measure(numbers.cosines, closer((0, 2), (0, 1), ("Same meaning", "Same words"))),
             "How many of the models find the sentence of the same meaning closer?",
@@ -78,14 +78,15 @@ VECTOR = Lesson(
         ),
         Step(
             "Search by meaning",
-            "A search turns the query into a vector and lists the nearest sentences of a corpus: “Where can I hear live "
-            "music tonight?”",
+            "A search turns the query into a vector and lists the nearest sentences of a corpus: “Where can I hear "
+            "live music tonight?”",
             "search", "hits",
             {"q": "Where can I hear live music tonight?", "k": "5", "threshold": "0", "corpus": "demo"},
             Measure(numbers.hits, same_best),
             "Do all models find the same best sentence?",
             {
-                YES: Choice("Yes", "Here they name the same winner. Look at the places below it: there the models differ."),
+                YES: Choice("Yes", "Here they name the same winner. Look at the places below it: there the models "
+                                   "differ."),
                 NO: Choice("No", "Each model has its own idea of what is near, so try several on texts of your own."),
             },
         ),
