@@ -19,8 +19,11 @@ def two_digits(value: float) -> str:
 
 
 def by_model(values: Mapping[str, float], form: Form = two_digits) -> str:
-    """Return each model's value in words."""
-    return ", ".join(f"{title(name)} {form(value)}" for name, value in values.items())
+    """Return each model's value in words, once where all are the same."""
+    words = {name: form(value) for name, value in values.items()}
+    if len(words) > 1 and len(set(words.values())) == 1:
+        return f"{next(iter(words.values()))} in every model"
+    return ", ".join(f"{title(name)} {shown}" for name, shown in words.items())
 
 
 def count(claims: Sequence[bool]) -> str:

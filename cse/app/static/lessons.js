@@ -79,7 +79,7 @@ function draw() {
   panel.classList.toggle('cse-present', presenting());
   if (!place) {
     shown = null;
-    panel.classList.remove('cse-asking');
+    panel.classList.remove('cse-guessing');
     return;
   }
   if (shown !== place.key) fill(place);
@@ -129,7 +129,7 @@ function fill(place) {
 // Show the answer of a step, if there is one; until then the results of the page are hidden where it asks.
 function tell(place) {
   const found = answers.get(place.key);
-  panel.classList.toggle('cse-asking', Boolean(place.step.question) && !found);
+  panel.classList.toggle('cse-guessing', Boolean(place.step.question) && !found);
   if (!found) return;
   panel.querySelectorAll('[data-choice]').forEach(each => {
     each.setAttribute('aria-disabled', 'true');
@@ -143,7 +143,7 @@ function tell(place) {
   if (found.conclusion) add(answer, 'p', 'cse-says', found.conclusion);
 }
 
-// Scroll to what a step shows, once its tab is there: to its heading, on a narrow screen to the result itself.
+// Scroll to what a step shows, once its tab is there: to its heading, on a narrow screen to an answered result itself.
 function reach(place, tries = 80) {
   if (here()?.key !== place.key || !tries) return;
   const found = document.getElementById(place.step.shows);
@@ -152,9 +152,11 @@ function reach(place, tries = 80) {
     return;
   }
   const narrow = !matchMedia('(min-width: 1001px)').matches, {top} = found.getBoundingClientRect();
-  if (!narrow && top > 0 && top < innerHeight * 0.6) return;
+  if (!narrow && top > 0 && top < innerHeight * 0.7) return;
   let target = found;
-  while (!narrow && target && !target.querySelector('.cse-part-head')) target = target.previousElementSibling;
+  if (!narrow || !answers.has(place.key)) {
+    while (target && !target.querySelector('.cse-part-head')) target = target.previousElementSibling;
+  }
   const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
   (target || found).scrollIntoView({block: 'start', behavior});
 }
@@ -162,6 +164,11 @@ function reach(place, tries = 80) {
 window.addEventListener('cse-revealed', ({detail}) => {
   answers.set(`${detail.lesson} ${detail.step}`, detail);
   draw();
+  const place = here();
+  if (!place || !answers.has(place.key)) return;
+  const body = panel.querySelector('.cse-lesson-body'), answer = panel.querySelector('.cse-lesson-answer');
+  if (answer.offsetTop + answer.offsetHeight > body.offsetTop + body.clientHeight) body.scrollTop = answer.offsetTop - body.offsetTop;
+  reach(place);
 });
 window.addEventListener('popstate', draw);
 document.addEventListener('click', event => {
