@@ -58,9 +58,14 @@ def key_to(page, name: str) -> None:
     pytest.fail(f"no button {name}")
 
 
-def violations(page) -> list[str]:
+def settled(page) -> None:
+    """Wait until nothing on the page is being computed."""
     page.wait_for_function("!document.querySelector('.pending')")
     page.wait_for_timeout(500)  # Gradio fades results in
+
+
+def violations(page) -> list[str]:
+    settled(page)
     found = Axe().run(page, options=RULES).response["violations"]
     return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
@@ -119,6 +124,7 @@ def test_a_link_opens_a_step_and_survives_reload_and_back(browser, url):
         expect(page.locator("#changes")).to_contain_text("The medicine is not safe for children.")
         panel(page).get_by_role("button", name="Next").click()
         at_step(page, 3)
+        settled(page)  # a request that a reload cuts off is an error on the console
         page.reload()
         page.wait_for_function("window.cseOpened")
         at_step(page, 3)
@@ -127,6 +133,7 @@ def test_a_link_opens_a_step_and_survives_reload_and_back(browser, url):
         at_step(page, 2)
         page.go_forward()
         at_step(page, 3)
+        settled(page)
         page.goto(f"{url}?lesson=nothing&step=2")  # no such lesson
         page.wait_for_function("window.cseOpened")
         expect(panel(page)).to_be_hidden()
@@ -144,7 +151,10 @@ def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(browser, url)
         expect(page).to_have_url(re.compile(r"sentence=The\+soup\+is\+hot\.&.*lesson=negation&step=6&present=1"))
         open_tab(page, "Search")
         expect(page).to_have_url(re.compile(r"tab=search&.*lesson=negation&step=6&present=1"))
-        page.locator("body").press("ArrowLeft")
+        page.keyboard.press("ArrowRight")  # moves between the tabs
+        at_step(page, 6)
+        page.locator("h1").click()
+        page.keyboard.press("ArrowLeft")
         at_step(page, 5)
         expect(page.get_by_role("tab", name="Probe")).to_have_attribute("aria-selected", "true")
 
@@ -172,6 +182,7 @@ def test_the_presenters_view_is_large_and_escape_leaves_it(browser, url):
         page.keyboard.press("ArrowRight")
         expect(panel(page)).to_contain_text("Step 2 of 5")
         assert "present=1" in page.url
+        settled(page)
         page.reload()
         page.wait_for_function("window.cseOpened")
         expect(panel(page)).to_contain_text("Step 2 of 5")

@@ -56,9 +56,9 @@ ANISOTROPY = Lesson(
         ),
         Step(
             "Is one half a lot?",
-            "“He deposited money at the bank.” and “He sat on the bank of the river.” have a cosine of about one half.",
+            "“He deposited money at the bank.” and “He sat on the bank of the river.” share a word, and little else.",
             "similarity", "similarity", BANKS, Measure(numbers.pair, lowest_percentile),
-            "In which model is that the least remarkable, by its percentile?",
+            "In which model is the cosine of this pair the least remarkable, by its percentile?",
             {
                 SIMCSE: Choice("SimCSE", f"{MORE} SimCSE."),
                 PROMPTBERT: Choice("PromptBERT", f"{MORE} PromptBERT."),

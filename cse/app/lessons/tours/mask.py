@@ -52,7 +52,7 @@ MASK = Lesson(
             "“The children fed the ducks in the park.” Look at the words that PromptBERT says for the sentence, before "
             "anything is subtracted.",
             "tokens", "tokens", DUCKS, Measure(numbers.readings, template_words(PROMPTBERT)),
-            "How many of these 8 words does the template say alone?",
+            f"How many of these {WORDS} words does the template say alone?",
             {
                 NONE: Choice("None", "For this sentence the bias does not show among the likeliest words."),
                 "few": Choice("Fewer than half", "A part of what the vector says comes from the template."),

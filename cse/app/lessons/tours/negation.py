@@ -28,7 +28,7 @@ NEGATION = Lesson(
                 "low": Choice("In the lower half", "These models keep a claim and its denial apart."),
                 "high": Choice("In the upper half, below 99 %", "The models see that the two sentences are related, "
                                "and that they are not the same."),
-                "top": Choice("Closer than 99 %", "A search for the claim finds its denial among the first results."),
+                "top": Choice("Closer than 99 %", "A search for the claim would put its denial near the top."),
                 MIXED: Choice("That depends on the model", "The models do not agree on this pair."),
             },
         ),
@@ -87,9 +87,9 @@ NEGATION = Lesson(
         ),
         Step(
             "What follows",
-            "These models learned from plain sentences, never from a sentence and its denial. Supervised SimCSE learns "
-            "from contradictions too. Where a denial matters, check the results with a model that was trained to find "
-            "contradictions. Now try a sentence of your own.",
+            "SimCSE, PromptBERT and DCPCSE never met a sentence beside its denial in training. ConPVP did, in its "
+            "templates: that is the last lesson. Where a denial matters, check results with a model that was trained "
+            "on contradictions. Now try a sentence of your own.",
             "probe", "changes", {**MEDICINE, "variants": WORDS},
         ),
     ),
