@@ -40,8 +40,8 @@ PREFIX = Lesson(
             "How does DCPCSE compare with SimCSE?",
             {
                 "ahead": Choice("Ahead by more than 2 points", "Here training less gave more."),
-                "level": Choice("Within 2 points", "A small prefix does nearly what training the layers does. The last step asks "
-                                "how much that is."),
+                "level": Choice("Within 2 points", "A small prefix does nearly what training the layers does. The last "
+                                "step asks how much that is."),
                 "behind": Choice("Behind by more than 2 points", "Training less costs something here."),
             },
         ),
