@@ -18,6 +18,8 @@ from cse.app.export.section import take_section, takes_of
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.lessons.panel import lesson_panel, lessons_html
+from cse.app.lessons.reveal import whole
 from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
 from cse.app.scoreboard.add_model import add_model_buttons, rerun
@@ -41,7 +43,7 @@ from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
 HEADING = f"""<header class="cse-page-head"><h1>{TITLE}</h1>
-<p>Type a sentence. See how embedding methods read it.</p></header>"""
+<p>Type a sentence. See how embedding methods read it.</p>{lessons_html()}</header>"""
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
@@ -66,6 +68,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
         gr.HTML(HEADING, apply_default_css=False)
+        lesson_panel(state)
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
         bar = corpus_bar(state, key)
@@ -104,7 +107,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         opened = known(blocks, key)
         bar.resume(opened.then)
         training.resume(opened.then)
-        link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps))
+        link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps), whole)
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
     blocks.queue(api_open=False, max_size=MAX_WAITING)
     bound_answers(blocks)
@@ -152,7 +155,10 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
         "max_file_size": largest,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
-        "css_paths": [STATIC / name for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css")],
+        "css_paths": [
+            STATIC / name
+            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css")
+        ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

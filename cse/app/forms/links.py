@@ -15,12 +15,13 @@ import gradio as gr
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
 CORPUS = "corpus"  # its name in the address
+KEPT = ("lesson", "step", "present", "__theme")  # names that stay in the address whatever the visitor does
 LONGEST = 2000  # characters of a value in the address
 NUMBERS = itertools.count(1)  # a part runs when its state changes
 # Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
 # shown writes no address.
 WRITE = """(...values) => {
-  const tab = %(tab)s, address = new URL(location.href), theme = address.searchParams.get('__theme');
+  const tab = %(tab)s, address = new URL(location.href);
   if (%(chosen)s) window.cseTab = tab;
   if (!window.cseOpened || window.cseTab !== tab) return;
   if (%(chosen)s && (address.searchParams.get('tab') || %(first)s) === tab) return;
@@ -29,12 +30,15 @@ WRITE = """(...values) => {
     const text = String(values[place] ?? '');
     if (text.length <= %(longest)d) query.set(name, text);
   });
-  if (theme) query.set('__theme', theme);
+  %(kept)s.filter(name => address.searchParams.has(name))
+    .forEach(name => query.set(name, address.searchParams.get(name)));
   if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
 }"""
 # Gradio reports the first tab as selected while it draws the page, before the address is read.
 OPENED = "() => { window.cseOpened = true; }"
-BACK = "window.addEventListener('popstate', () => trigger('select', {}));"
+HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
+window.addEventListener('cse-filled', () => trigger('submit', {}));"""
+Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
 
 
@@ -73,8 +77,11 @@ def copy_button() -> None:
 
 
 def back_hook() -> gr.HTML:
-    """Return a hidden component that listens to Back and Forward; like `map_link.map_hook` it is outside the tabs."""
-    return gr.HTML("", html_template="", js_on_load=BACK, apply_default_css=False, visible="hidden")
+    """Return a hidden component that listens to Back, Forward, and scripts that wrote an address ("cse-filled").
+
+    Like `map_link.map_hook` it is outside the tabs.
+    """
+    return gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
 
 
 class Shared(NamedTuple):
@@ -85,11 +92,17 @@ class Shared(NamedTuple):
 
 
 def link(
-    opened: Any, back: gr.HTML, tabs: gr.Tabs, linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]], shared: Shared
+    opened: Any,
+    back: gr.HTML,
+    tabs: gr.Tabs,
+    linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]],
+    shared: Shared,
+    whole: Whole = dict,
 ) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
-    That happens after the event `opened`, and on Back and Forward (the `back` hook).
+    That happens after the event `opened`, on Back and Forward, and when a script asks for it (the `back` hook).
+    `whole` adds what a short address stands for.
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
     states = [(content, gr.State((0, {}))) for _, content in parts if content.names]
@@ -104,16 +117,12 @@ def link(
         *(component for _, content in parts for component in content.named()),
         *(state for _, state in states),
     ]
-    restored = opened.then(restorer(parts, shared.corpus), None, filled, show_progress="hidden", **HIDDEN)
+    fill = restorer(parts, shared.corpus, whole=whole)
+    restored = opened.then(fill, None, filled, show_progress="hidden", **HIDDEN)
     restored.then(None, js=OPENED, **HIDDEN)
-    back.select(
-        restorer(parts, shared.corpus, back=True),
-        None,
-        filled,
-        trigger_mode="always_last",
-        show_progress="hidden",
-        **HIDDEN,
-    )
+    last: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "hidden", **HIDDEN}
+    back.select(restorer(parts, shared.corpus, back=True, whole=whole), None, filled, **last)
+    back.submit(fill, None, filled, **last)
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,6 +158,7 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     names = [CORPUS, *(each for content in contents for each in content.names)]
     inputs = [shared.corpus, *(component for content in contents for component in content.named())]
     values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
+    values["kept"] = json.dumps(KEPT)
 
     def script(method: str, chosen: str = "false") -> str:
         return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
@@ -164,17 +174,19 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
         event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
 
 
-def restorer(parts: Sequence[tuple[str, Linked]], corpus: gr.Dropdown, back: bool = False) -> Callable[..., list[Any]]:
+def restorer(
+    parts: Sequence[tuple[str, Linked]], corpus: gr.Dropdown, back: bool = False, whole: Whole = dict
+) -> Callable[..., list[Any]]:
     """Return a handler that reads the tab, corpus and inputs from the address, and for each part to run a new state.
 
     A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
-    get their initial values, and all parts of the tab run.
+    get their initial values, and all parts of the tab run. `whole` returns an address with what it stands for.
     """
 
     def restore(request: gr.Request) -> list[Any]:
-        address = dict(request.query_params)
+        address = whole(dict(request.query_params))
         tab = str(address.get("tab"))
         if back and tab not in dict(parts):
             tab = parts[0][0]

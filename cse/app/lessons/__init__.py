@@ -1,0 +1,1 @@
+"""Guided tours of the page: their texts, what they measure, and the panel that shows them."""
