@@ -110,7 +110,7 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
         wanted = SentenceTransformer(str(folder), device="cpu").encode(sample)
         np.testing.assert_allclose(cse.load(str(folder), backend="openvino").encode(sample), wanted, atol=1e-5)
     assert (report["candidate"] is not None) == ("guard" in report["stages"]["training"])
-    assert f"cse judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
+    assert f"python -m scripts.judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
     changed = report["changed"]
     assert 0 < len(changed) <= 10
     assert all(len(each["before"]) == len(each["after"]) == 5 for each in changed)
