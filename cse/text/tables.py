@@ -44,7 +44,9 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
         return [], iter(())
     line, names = first
     if len(names) == 1 and re.fullmatch(r"\w+([,;|\t]\w+)+", names[0]):
-        raise ValueError(f"{path}: line {line} has no {NAMED[suffix]} in {names[0]!r}; separate cells by {NAMED[suffix]}s")
+        raise ValueError(
+            f"{path}: line {line} has no {NAMED[suffix]} in {names[0]!r}; separate cells by {NAMED[suffix]}s"
+        )
     if len(names) == 1 and not has_header and names[0].lower() not in USUAL_COLUMNS:
         if re.fullmatch(r"\w+", names[0]):
             raise ValueError(

@@ -40,7 +40,8 @@ def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "wanted"), [("a.csv", "id;text", "comma"), ("a.csv", "id\ttext", "comma"), ("a.tsv", "id,text", "tab")]
+    ("name", "header", "wanted"),
+    [("a.csv", "id;text", "comma"), ("a.csv", "id\ttext", "comma"), ("a.tsv", "id,text", "tab")],
 )
 def test_a_header_with_other_separators_is_refused(tmp_path: Path, name: str, header: str, wanted: str) -> None:
     path = written(tmp_path / name, f"{header}\n1 a dog runs\n")
