@@ -63,12 +63,13 @@ def explained(report: dict[str, Any]) -> str:
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """Return the short form of a report, without what the run's own messages have said about the texts."""
+    """Return the short form of a report."""
     rows = table(report)
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
     commands = [f"{what}: {command}" for what, command in report["commands"].items()]
-    return ["", *shown, "", explained(report), "", report["sentence"], *commands]
+    return [report["summary"], *warning, "", *shown, "", explained(report), "", report["sentence"], *commands]
 
 
 def page(report: dict[str, Any]) -> str:

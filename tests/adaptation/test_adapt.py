@@ -139,7 +139,6 @@ def test_the_terminal_shows_what_the_columns_mean_and_commands_that_can_be_typed
 ) -> None:
     shown = lines(whole)
     assert explained(whole) in shown
-    assert whole["summary"] not in shown
     assert any(line.startswith("repeat this run: python -m scripts.adapt ") for line in shown)
     monkeypatch.setattr(adapting, "CLONE", tmp_path / "nowhere")
     assert adapting._command("judge", ["a b"], {"seed": 1}) == "cse judge 'a b' --seed 1"
