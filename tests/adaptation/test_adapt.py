@@ -300,7 +300,7 @@ def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
     table: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     report = adapt(request(table, bert_folder, label=False, pooling="cls", minutes=None), tmp_path / "out")
-    words = report["commands"]["judge the result"].split()[2:]
+    words = report["commands"]["judge the result"].split()[3:]
     assert words[-4:] == ["--pooling", "cls", "--pooling", "own"]
     judged = run("judge", *words, "--labels", 1, "--votes", 0)
     assert judged.exit_code == 0, judged.output
