@@ -104,7 +104,8 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of an index folder. Raises IndexFolderError if there is none, or it cannot be read."""
     recover(folder)
     if not folder.is_dir():
-        raise IndexFolderError(f"{folder}: {'is a file, not' if folder.exists() else 'no such'} index folder; {CURE}")
+        what = "is a file, not an index folder" if folder.exists() else "no such index folder"
+        raise IndexFolderError(f"{folder}: {what}; build it with scripts.build_index")
     try:
         values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import cse
 from cse.adaptation.candidates import LEAST_FITTED, Trial
 from cse.adaptation.choice import FOLDERS, PROJECTION, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
@@ -24,6 +25,7 @@ from cse.text.labelled import LabelledText, check_texts, distinct_sample, labell
 LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
 MOST_TEXTS = 100_000  # different ones; more are sampled
 MINUTES = 30.0
+CLONE = Path(cse.__file__).parents[1] / "scripts"  # where the commands are without an installation
 Note = Callable[[str], object]
 
 
@@ -144,7 +146,7 @@ def _commands(request: AdaptRequest, place: Path, reference: ModelReference, cho
     data = {"column": request.column, "label": request.label, "pooling": request.pooling}
     given = {"output": str(place), "backbone": request.backbone, **data, "seed": request.seed,
              "minutes": request.minutes}  # fmt: skip
-    found = {"repeat": _command("adapt", [request.data], given)}
+    found = {"repeat this run": _command("adapt", [request.data], given)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if reference.pooling in (None, "mean") else [reference.pooling, "own"]
     texts = {"data": request.data, "column": request.column, "pooling": pooling}
@@ -162,4 +164,5 @@ def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
         for key, value in options.items() if value is not None
         for each in (value if isinstance(value, list) else [value])
     ]  # fmt: skip
-    return shlex.join(["cse", name, *words, *(word for pair in given for word in pair)])
+    program = ["python", "-m", f"scripts.{name}"] if CLONE.is_dir() else ["cse", name]
+    return shlex.join([*program, *words, *(word for pair in given for word in pair)])

@@ -68,7 +68,8 @@ def lines(report: dict[str, Any]) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
-    return [report["summary"], *warning, "", *shown, "", report["sentence"], *report["commands"].values()]
+    commands = [f"{what}: {command}" for what, command in report["commands"].items()]
+    return [report["summary"], *warning, "", *shown, "", explained(report), "", report["sentence"], *commands]
 
 
 def page(report: dict[str, Any]) -> str:

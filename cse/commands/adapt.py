@@ -36,6 +36,7 @@ def main(
     Example: python -m scripts.adapt table.csv --column text --label topic --output adapted
     """
     from cse.adaptation.adapt import AdaptRequest, adapt
+    from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
     request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed)
@@ -45,7 +46,7 @@ def main(
         return
     for line in lines(report):
         typer.echo(as_called(line))
-    typer.echo(f"report: {output / 'report.html'}")
+    typer.echo(f"report: {output / 'report.html'}" + ("; no model was written" if report["decision"] == START else ""))
 
 
 app = command(main)

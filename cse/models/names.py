@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from os import PathLike
 from pathlib import Path
@@ -225,7 +226,9 @@ def _config(name: str) -> dict[str, Any]:
     config_file = Path(name) / CONFIG if Path(name).is_dir() else hub.cached_file(name, CONFIG)
     if config_file is None:
         reason = "" if hub.reachable() else " (no such folder, and the model hub cannot be reached)"
-        raise ArtefactError(f"no model {name!r}; choose {_choices()}{reason}")
+        near = get_close_matches(name, (*BUNDLED_NAMES, BACKBONE), 1)
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise ArtefactError(f"no model {name!r}{guess}; choose {_choices()}{reason}")
     return read_config(config_file.parent)
 
 

@@ -13,6 +13,7 @@ from cse.storage.writing import check_regular
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its first two bytes
 LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold a line of gigabytes
 
 
@@ -35,6 +36,8 @@ def stream_lines(file: BinaryIO, path: str, keep_ends: bool = False) -> Iterator
     try:
         while raw := file.readline(LONGEST_LINE + 1):
             number += 1
+            if number == 1 and raw.startswith(UTF_16):
+                raise ValueError(f"{path}: is UTF-16; convert it, for example by iconv -f utf-16 -t utf-8 OLD > NEW")
             if b"\x00" in raw:
                 raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
             if len(raw) > LONGEST_LINE:
@@ -43,7 +46,8 @@ def stream_lines(file: BinaryIO, path: str, keep_ends: bool = False) -> Iterator
             yield line if keep_ends else _without_end(path, number, line)
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example with iconv"
+            f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example by "
+            "iconv -f windows-1252 -t utf-8 OLD > NEW"
         ) from error
     except DAMAGED as error:
         raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error

@@ -39,6 +39,7 @@ def json_rows(path: Path) -> Iterator[dict[str, Any]]:
 # Formats that are not text, by suffix; .csv, .tsv and .jsonl are read line by line.
 READERS = {JSON: Reader(json_rows), PARQUET: Reader(parquet_rows, unpacked_bytes)}
 TABLES = (*DELIMITED, JSON_LINES, *READERS)
+WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,12 @@ def source_of(text: str | Path) -> Source:
     """Return the source that a path or hub id names.
 
     A table is known by its suffix. Any other name is a text file if it exists, ends in .txt or .text, or has no "/".
+    Raises ValueError for a spreadsheet's workbook.
     """
     name, path = str(text), Path(text)
     suffix = (path.with_suffix("") if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+    if suffix in WORKBOOKS:
+        raise ValueError(f"{name}: workbooks are not read; save the sheet as .csv in UTF-8")
     if suffix in TABLES:
         return Table(name, suffix)
     if path.exists() or suffix in (".txt", ".text") or "/" not in name:

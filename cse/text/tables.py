@@ -24,6 +24,8 @@ CURES = {
     ".tsv": "shorten the cell, and end rows with a newline",
 }
 
+NAMED = {".csv": "comma", ".tsv": "tab"}  # the separators
+
 Rows = Iterator[tuple[str, dict[str, Any]]]  # position of a row, for errors, and its cells by column
 
 
@@ -33,13 +35,18 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
     The first row is the header. Unless `has_header`, a single column may have none, and is then called "sentence"; so
     may a .tsv of labels (one word) and texts (more), as the evaluation reads it, whose columns are "label", "sentence".
     Blank rows are skipped, cells stripped. Raises ValueError with the line for a row that cannot be read, for one of
-    another width than the first, and for a first row of one word that may be a header or a sentence.
+    another width than the first, for a first row of one word that may be a header or a sentence, and for a .csv whose
+    header has other separators than commas.
     """
     rows = _cells(path, suffix, lines)
     first = next(rows, None)
     if first is None:
         return [], iter(())
     line, names = first
+    if len(names) == 1 and re.fullmatch(r"\w+([,;|\t]\w+)+", names[0]):
+        raise ValueError(
+            f"{path}: line {line} has no {NAMED[suffix]} in {names[0]!r}; separate cells by {NAMED[suffix]}s"
+        )
     if len(names) == 1 and not has_header and names[0].lower() not in USUAL_COLUMNS:
         if re.fullmatch(r"\w+", names[0]):
             raise ValueError(
@@ -53,11 +60,19 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
 
 
 def numbered(path: Path, suffix: str, lines: Iterator[str]) -> tuple[list[str], Rows]:
-    """Return the numbers of the columns, "1", "2", …, and the rows of a table without a header; else as `delimited`."""
+    """Return the numbers of the columns, "1", "2", …, and the rows of a table without a header; else as `delimited`.
+
+    Raises ValueError for a first row of several cells of one word each, which is a header.
+    """
     rows = _cells(path, suffix, lines)
     first = next(rows, None)
     if first is None:
         return [], iter(())
+    if len(first[1]) > 1 and all(re.fullmatch(r"[^\W\d]\w*", cell) for cell in first[1]):
+        raise ValueError(
+            f"{path}: line {first[0]} looks like a header: {', '.join(first[1])}; give the column by its name, or move "
+            "another row to the top if this one is a text"
+        )
     names = [str(number) for number, _ in enumerate(first[1], start=1)]
     return names, _named(path, names, chain([first], rows))
 

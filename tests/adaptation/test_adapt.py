@@ -20,6 +20,7 @@ from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
+from cse.adaptation.report import explained, lines
 from cse.evaluation.clustering import same_label_neighbours
 from cse.storage.writing import FolderKind
 from cse.text.labelled import distinct_sample, labelled_texts
@@ -110,7 +111,9 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
         wanted = SentenceTransformer(str(folder), device="cpu").encode(sample)
         np.testing.assert_allclose(cse.load(str(folder), backend="openvino").encode(sample), wanted, atol=1e-5)
     assert (report["candidate"] is not None) == ("guard" in report["stages"]["training"])
-    assert f"cse judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
+    assert (
+        f"python -m scripts.judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
+    )
     changed = report["changed"]
     assert 0 < len(changed) <= 10
     assert all(len(each["before"]) == len(each["after"]) == 5 for each in changed)
@@ -129,6 +132,16 @@ def test_the_page_escapes_texts_and_has_no_script(
     assert "&lt;script&gt;alert(" in page
     assert "<script" not in page
     assert not re.search(r"(src|href)=", page)
+
+
+def test_the_terminal_shows_what_the_columns_mean_and_commands_that_can_be_typed_here(
+    whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown = lines(whole)
+    assert explained(whole) in shown
+    assert any(line.startswith("repeat this run: python -m scripts.adapt ") for line in shown)
+    monkeypatch.setattr(adapting, "CLONE", tmp_path / "nowhere")
+    assert adapting._command("judge", ["a b"], {"seed": 1}) == "cse judge 'a b' --seed 1"
 
 
 @pytest.mark.parametrize("killed", ["projection", "trained_projection"])
@@ -287,7 +300,7 @@ def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
     table: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
     report = adapt(request(table, bert_folder, label=False, pooling="cls", minutes=None), tmp_path / "out")
-    words = report["commands"]["judge the result"].split()[2:]
+    words = report["commands"]["judge the result"].split()[3:]
     assert words[-4:] == ["--pooling", "cls", "--pooling", "own"]
     judged = run("judge", *words, "--labels", 1, "--votes", 0)
     assert judged.exit_code == 0, judged.output

@@ -222,7 +222,7 @@ def test_a_foreign_table_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
 
 def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(IndexFolderError, match="is a file, not index folder"):
+    with pytest.raises(IndexFolderError, match="is a file, not an index folder"):
         VectorIndex.load(tmp_path / "file")
     with pytest.raises(IndexFolderError, match="no such index folder"):
         VectorIndex.load(tmp_path / "nothing")

@@ -76,6 +76,8 @@ def test_kinds_of_models(tmp_path: Path, bert_folder: Path) -> None:
     assert resolve(str(tmp_path / "words.txt")).kind is Kind.WORD_VECTORS
     with pytest.raises(ArtefactError, match="no model 'nowhere'; choose simcse"):
         resolve("nowhere")
+    with pytest.raises(ArtefactError, match=r"no model 'promptbrt' \(did you mean promptbert\?\); choose simcse"):
+        resolve("promptbrt")
     with pytest.raises(ValueError, match="has its own pooling"):
         resolve("simcse", "mean")
 

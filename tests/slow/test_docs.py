@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from conftest import ROOT
 from typer.testing import CliRunner, Result
 
@@ -279,6 +280,17 @@ def test_numbers_of_a_page_are_compared_to_two_digits() -> None:
 
 def test_readme_shows_what_its_three_tasks_print() -> None:
     assert sum(param.id.startswith("README") for param in PRINTING if param.id) == 3
+
+
+def test_each_page_about_a_task_begins_with_a_command_and_what_it_prints() -> None:
+    tasks, _ = PAGES[ROOT / "docs" / "README.md"].split("To look something up:")
+    named = re.findall(r"\]\(([\w-]+\.md)\) \|$", tasks, re.MULTILINE)
+    assert len(named) == 9
+    for name in named:
+        page = PAGES[ROOT / "docs" / name]
+        assert re.match(r"# [^\n]+\n\n```(bash|python)\n[^`]+```\n\n```text\n[^`]+```\n", page), name
+    (site,) = [part["Tasks"] for part in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] if "Tasks" in part]
+    assert [path for each in site for path in each.values()] == named
 
 
 def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:

@@ -41,7 +41,8 @@ def test_tables_give_the_named_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"good\n" * 2000 + b"\xff\xfe\n", "line 2001 is not UTF-8"),
+        (b"good\n" * 2000 + b"\xff\xfe\n", "line 2001 is not UTF-8 .* iconv -f windows-1252 -t utf-8 OLD > NEW"),
+        ("good\n".encode("utf-16"), "is UTF-16; convert it, for example by iconv -f utf-16 -t utf-8 OLD > NEW"),
         (b"good\ngood\nbad\x00\n", "line 3 holds a NUL byte"),
     ],
 )

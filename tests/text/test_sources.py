@@ -26,6 +26,12 @@ def test_a_name_means_a_text_file_a_table_or_a_hub_dataset(name: str, source: So
     assert source_of(name) == source_of(Path(name)) == source
 
 
+@pytest.mark.parametrize("name", ["a.xlsx", "folder/a.XLS", "a.ods"])
+def test_a_workbook_is_refused_with_the_cure(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: workbooks are not read; save the sheet as .csv in UTF-8"):
+        source_of(name)
+
+
 def test_a_file_that_exists_is_not_a_hub_dataset(tmp_path: Path) -> None:
     assert source_of(tmp_path / "notes.md") == HubDataset(str(tmp_path / "notes.md"))
     (tmp_path / "notes.md").write_text("A sentence.")

@@ -39,6 +39,25 @@ def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path
     assert list(sentences(path, "body")) == ["The first."]
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "wanted"),
+    [("a.csv", "id;text", "comma"), ("a.csv", "id\ttext", "comma"), ("a.tsv", "id,text", "tab")],
+)
+def test_a_header_with_other_separators_is_refused(tmp_path: Path, name: str, header: str, wanted: str) -> None:
+    path = written(tmp_path / name, f"{header}\n1 a dog runs\n")
+    for column in (None, "text"):
+        with pytest.raises(ValueError, match=f"line 1 has no {wanted} in .*; separate cells by {wanted}s"):
+            list(sentences(path, column))
+
+
+def test_a_columns_number_is_refused_where_the_table_has_a_header(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "id,body\n1,A dog runs.\n")
+    with pytest.raises(ValueError, match="line 1 looks like a header: id, body; give the column by its name"):
+        list(sentences(path, "2"))
+    assert list(sentences(written(path, "id,A dog runs.\n7,Yes\n"), "2")) == ["A dog runs.", "Yes"]
+    assert list(sentences(written(path, "7,Yes\n8,No\n"), "2")) == ["Yes", "No"]
+
+
 def test_a_quote_in_a_tsv_is_a_character(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", 'id\ttext\n1\t"Never closed\n2\tA 5" disk\n3\t"Closed"\n')
     assert list(sentences(path, "text")) == ['"Never closed', 'A 5" disk', '"Closed"']
