@@ -157,6 +157,28 @@ def bench_uploads(
         raise typer.Exit(1)
 
 
+def bench_corpus(
+    texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
+    json_output: Json = False,
+) -> None:
+    """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
+
+    `alone` is the processor time in which the first model encodes the same texts in one call, in float32, beside
+    it. Steps run one after the other, the models that are not ready beside them.
+
+    Example: python -m tests.bench corpus --texts 20000
+    """
+    from dataclasses import asdict
+
+    from tests.bench.app import started_app
+    from tests.bench.app_corpus import Job, alone
+
+    with started_app(ROOT) as (url, _, process):
+        job = Job(url, texts, process, log)
+        found = {"steps": list(map(asdict, job.run()))}
+    _print(json_output, {"texts": texts, "alone": alone(job.texts), **found})
+
+
 def bench_maps(
     file: Annotated[str, typer.Argument(help="Texts: a text file, table or hub id.")],
     model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
@@ -429,7 +451,8 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+        "uploads": bench_uploads, "corpus": bench_corpus, "maps": bench_maps, "judge": bench_judge,
+        "guard": bench_guard, "adapt": bench_adapt,
     },
 )  # fmt: skip
 
