@@ -153,6 +153,27 @@ class Requests:
         for done in self._newest.until_replaced(maps, request, number):
             yield [maps_value(points, done, row, number), asked]
 
+    def map_more(
+        self,
+        source: str,
+        most: int,
+        groups: int,
+        seed: int,
+        pin: str,
+        number: int,
+        corpus: str,
+        key: str,
+        asked: Asked,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[list[Any]]:
+        """Draw the maps of further models, as they have encoded the texts whose maps are shown already."""
+        if asked.digest and (source, corpus, key) == (asked.source, asked.corpus, asked.key):
+            points = points_of(self._state, source, "", asked.most, corpus, key, asked.pin)
+            if points.digest == asked.digest:
+                given = source, asked.most, asked.groups, seed, pin, self.ask(request), corpus, key
+                yield from self.map_points(*given, request, progress)
+
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """Return no maps, no pin, and a new request that stops the current drawing."""
         return EMPTY, "", self._newest.ask(request)
@@ -221,6 +242,8 @@ def clusters_tab(
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    more = refusing(requests.map_more, {**fields, "The drawn maps": asked}, [output, asked])
+    bar.changed.change(more.fn, list(more.inputs), list(more.outputs), show_progress="hidden", **HIDDEN, **MAPS)
     output.select(requests.choose, None, pin, **QUICK)
     for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
         happened(guarded(handler), asked, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)
