@@ -65,10 +65,11 @@ class ChosenCorpus:
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
-        from cse.vectors import cosines
         from index.hits import ranked
 
-        scores = cosines(self.vectors(column, encoder), vector[None])
+        rows = self.vectors(column, encoder)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
+        scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
 

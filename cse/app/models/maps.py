@@ -75,14 +75,14 @@ def draw_maps(
 
     done: dict[str, ModelMap | Failure] = {}
     first: tuple[Hashable, ModelMap] | None = None
-    for place, column in enumerate(columns):
+    for at, column in enumerate(columns):
         name, new = column.name, False
-        report(2 * place, total, f"encoding: {name}")
+        report(2 * at, total, f"encoding: {name}")
         answer = state.models.apply(read, [column])[name]
         if isinstance(answer, Failure):
             done[name] = answer
         else:
-            report(2 * place + 1, total, f"map: {name}")
+            report(2 * at + 1, total, f"map: {name}")
             model, rows = answer
             key = MapKey(model, first[0] if first else model, digest, start)
             new = state.maps.get(key) is None
