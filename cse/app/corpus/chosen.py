@@ -63,6 +63,10 @@ class ChosenCorpus:
         """Return the columns whose vectors are there, or are computed at once."""
         return list(columns)
 
+    def answering(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns without those that still encode the texts, unless all do."""
+        return list(columns)
+
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
         from index.hits import ranked
@@ -117,6 +121,11 @@ class VisitorCorpus(ChosenCorpus):
         """Return the columns that have encoded all texts."""
         known = self._own.encodings
         return [column for column in columns if column in known and known[column].complete]
+
+    def answering(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have encoded all texts, have failed, or have not been asked to encode them."""
+        known = self._own.encodings
+        return [column for column in columns if column not in known or known[column].ended] or list(columns)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors; a column that has not begun begins now."""

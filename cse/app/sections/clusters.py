@@ -148,6 +148,9 @@ class Requests:
         with one_line_errors():  # a pin has no visible field
             row = pinned(pin)
         points = points_of(self._state, source, "", most, corpus, key, row)
+        if source == "corpus":  # models that still encode the texts follow (`map_more`)
+            ready = chosen_corpus(self._state, corpus, key).answering(points.columns or self._state.models.columns)
+            points = points._replace(columns=ready)
         asked = Asked(source, corpus, key, most, groups, row, points.digest)
         maps = draw_maps(self._state, points, seed, groups, reporter(progress))
         for done in self._newest.until_replaced(maps, request, number):
