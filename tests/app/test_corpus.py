@@ -32,7 +32,7 @@ from cse.app.models.encodings import Encoding
 from cse.app.models.models import Failure, plain
 from cse.app.models.own_corpora import GONE
 from cse.app.models.state import AppState, open_state
-from cse.app.sections.clusters import MOST_LINES
+from cse.app.sections.map_points import MOST_LINES
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.server.bodies import MOST_BODY
 from cse.evaluation.label_scores import label_scores
