@@ -159,24 +159,25 @@ def bench_uploads(
 
 def bench_corpus(
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
+    rounds: Annotated[int, typer.Option(min=0, help="Of encoding alone.")] = 0,
     json_output: Json = False,
 ) -> None:
     """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
 
-    `alone` is the processor time in which the first model encodes the same texts in one call, in float32, beside
-    it. Steps run one after the other, the models that are not ready beside them.
+    Steps run one after the other, with the models that are not ready beside them. With `--rounds` one model encodes
+    500 of the texts in three ways, in turn: processor time of each.
 
     Example: python -m tests.bench corpus --texts 20000
     """
     from dataclasses import asdict
 
     from tests.bench.app import started_app
-    from tests.bench.app_corpus import Job, alone
+    from tests.bench.app_corpus import Job, encodings
 
     with started_app(ROOT) as (url, _, process):
-        job = Job(url, texts, process, log)
-        found = {"steps": list(map(asdict, job.run()))}
-    _print(json_output, {"texts": texts, "alone": alone(job.texts), **found})
+        steps = Job(url, texts, process, log).run()
+    beside = {"encoding": encodings(min(texts, 500), rounds)} if rounds else {}
+    _print(json_output, {"texts": texts, "steps": list(map(asdict, steps)), **beside})
 
 
 def bench_maps(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from tests.bench.app import answer_stream, call, compare, events
 from tests.bench.app_texts import answered, memory_of, ticket, wait_for
 from tests.bench.machine import processor_seconds
+from tests.bench.timing import beside_first
 
 POINTS, GROUPS = 10_000, 12
+SMALL = 64
 MODEL = "simcse"  # the first of the page
 
 
@@ -78,7 +81,8 @@ class Job:
     def maps(self, enough: Callable[[dict], bool]) -> None:
         """Have maps and groups made, and leave as soon as they are enough."""
         values = ["corpus", "", POINTS, 0, GROUPS, "own", self.key]
-        with answer_stream(self.url, "map", values, self.session) as stream:
+        session = secrets.token_hex(8)  # who leaves takes the session away
+        with answer_stream(self.url, "map", values, session) as stream:
             for kind, data in events(stream):
                 if kind == "error":
                     raise ValueError(f"/map answered {data}")
@@ -86,12 +90,28 @@ class Job:
                     return
 
 
-def alone(texts: Sequence[str], model: str = MODEL) -> float:
-    """Return the processor seconds in which a model encodes the texts by itself, in float32 and one call."""
-    import cse
+def encodings(count: int, rounds: int, model: str = MODEL) -> dict[str, dict[str, Any]]:
+    """Return the processor time in which a model encodes so many texts in one call, in small blocks, and as the page.
 
-    encoder = cse.load(model)
-    encoder.encode(texts[:1])
-    begun = time.process_time()
-    encoder.encode(texts)
-    return time.process_time() - begun
+    Times are beside those of the one call, in rounds (`beside_first`).
+    """
+    import cse
+    from cse.app.models.encodings import Encoding, Order, encode_block
+    from cse.app.models.models import Models
+
+    texts, models = [ticket(0, row) for row in range(count)], Models([model])
+    encoder, order, column = cse.load(model), Order(texts), models.columns[0]
+
+    def as_the_page() -> None:
+        encoding = Encoding(column, count)
+        while not encoding.ended:
+            encode_block(models, texts, order, encoding)
+
+    works = {
+        "float32 in one call": lambda: encoder.encode(texts),
+        f"float32, {SMALL} texts at a time": lambda: [
+            encoder.encode(texts[start : start + SMALL]) for start in range(0, count, SMALL)
+        ],
+        "as the page": as_the_page,
+    }
+    return beside_first(works, count, rounds, time.process_time)
