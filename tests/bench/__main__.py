@@ -160,6 +160,7 @@ def bench_uploads(
 def bench_corpus(
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
     rounds: Annotated[int, typer.Option(min=0, help="Of encoding alone.")] = 0,
+    model: Annotated[list[str] | None, typer.Option(help="Columns of the app, by default all; repeatable.")] = None,
     json_output: Json = False,
 ) -> None:
     """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
@@ -174,7 +175,7 @@ def bench_corpus(
     from tests.bench.app import started_app
     from tests.bench.app_corpus import Job, encodings
 
-    with started_app(ROOT) as (url, _, process):
+    with started_app(ROOT, *(word for each in model or () for word in ("--model", each))) as (url, _, process):
         steps = Job(url, texts, process, log).run()
     beside = {"encoding": encodings(min(texts, 500), rounds)} if rounds else {}
     _print(json_output, {"texts": texts, "steps": list(map(asdict, steps)), **beside})

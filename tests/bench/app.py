@@ -53,15 +53,16 @@ class Started(NamedTuple):
 
 
 @contextmanager
-def started_app(root: Path) -> Iterator[Started]:
-    """A new app in `root`, on a free port."""
+def started_app(root: Path, *options: str) -> Iterator[Started]:
+    """A new app in `root`, on a free port, with further options."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url, begun = f"http://127.0.0.1:{port}", time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "app.py", "--port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+        [sys.executable, "app.py", "--port", str(port), *options],
+        cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         while not _answers(url):
             if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
