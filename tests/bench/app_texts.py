@@ -17,7 +17,7 @@ from tests.bench.app import call, compare
 from tests.bench.app_mix import Mixed, timed
 from tests.bench.machine import resident_memory
 
-WAIT = 0.5  # seconds between looks at an encoding
+WAIT = 1.0  # seconds between looks at an encoding
 MAPPED = 100  # texts on each visitor's map
 SETTLED = 3.0  # seconds from the last visitor's end to the look at the memory
 
