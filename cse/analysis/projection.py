@@ -23,6 +23,8 @@ LEAST = 10  # fewest points that scores are shown for: smaller maps are nearly a
 NEIGHBOURS = 5  # of trustworthiness and continuity
 WIDER = 10  # neighbours per point of `lost`
 SCORED = 2000  # most points that trustworthiness and continuity are measured at
+AT_ONCE = 1 << 21  # distances of `preserved`: 16 MB
+TIED = 13  # decimals of a distance; sums round the rest differently
 SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
@@ -135,18 +137,29 @@ def preserved(rows: np.ndarray, others: np.ndarray) -> float:
     if neighbours < 1 or collapsed(rows) or collapsed(others):
         return 1.0
     sample, worst = evenly(count, SCORED), neighbours * (2 * count - 3 * neighbours - 1) / 2
-    beyond = [
-        (ranks_of(rows, row, near) - neighbours).clip(0).sum()
-        for row, near in zip(sample, nearest(others, neighbours)[sample], strict=True)
-    ]
-    return float(1 - np.mean(beyond) / worst)
+    size, beyond = max(1, AT_ONCE // count), 0
+    for start in range(0, len(sample), size):
+        chosen = sample[start : start + size]
+        near = np.argpartition(away_from(others, chosen), neighbours - 1, axis=1)[:, :neighbours]
+        beyond += int((ranks_of(near, away_from(rows, chosen)) - neighbours).clip(0).sum())
+    return float(1 - beyond / len(sample) / worst)
 
 
-def ranks_of(rows: np.ndarray, row: int, wanted: np.ndarray) -> np.ndarray:
-    """(k,) ranks of the `wanted` other rows (N, d) by their distance to `row`, 1 for the nearest; ties share theirs."""
-    away = ((rows - rows[row]) ** 2).sum(axis=1)
-    away[row] = np.inf
-    return 1 + (away[None, :] < away[wanted][:, None]).sum(axis=1)
+def away_from(rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(q, N) squared distances of the `chosen` (q,) rows to all rows (N, d), relative to the largest square.
+
+    They are rounded so that equal rows are equally far; a row's own distance is infinite.
+    """
+    squares = (rows**2).sum(axis=1)
+    away = (squares[chosen, None] + squares - 2 * rows[chosen] @ rows.T) / squares.max()
+    away[np.arange(len(chosen)), chosen] = np.inf
+    return away.round(TIED)
+
+
+def ranks_of(near: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """(q, k) ranks of the rows `near` (q, k) by their distances `away` (q, N), 1 for the nearest; ties share theirs."""
+    limits = np.take_along_axis(away, near, axis=1)
+    return np.stack([1 + (away < limit[:, None]).sum(axis=1) for limit in limits.T], axis=1)
 
 
 def evenly(count: int, most: int) -> np.ndarray:

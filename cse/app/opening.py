@@ -29,7 +29,7 @@ from cse.app.scoreboard.model_strip import Description, descriptions
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from cse.app.sections.changes import SENTENCES as CHANGED
 from cse.app.sections.changes import Moved, perturbed
-from cse.app.sections.clusters import demo_points
+from cse.app.sections.map_points import demo_points
 from cse.app.sections.prefix import FIRST as XRAYED
 from cse.app.sections.prefix import XRay, opened_xray, plain_xray, xrays
 from cse.app.sections.probe import SHOWN, disagreeing, graded_pairs

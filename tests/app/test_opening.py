@@ -19,7 +19,7 @@ from cse.app.models.models import Models
 from cse.app.models.state import AppState, open_state
 from cse.app.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from cse.app.page import page
-from cse.app.sections.clusters import demo_points
+from cse.app.sections.map_points import demo_points
 from cse.app.sections.search import DEFAULT as HITS
 from cse.evaluation.label_scores import nmi
 from cse.models.names import BUNDLED_NAMES

@@ -5,11 +5,13 @@ import threading
 import numpy as np
 import pytest
 
-from cse.app.models import own_corpora
+import cse
+from cse.app.models import encodings, own_corpora
 from cse.app.models.columns import Column
-from cse.app.models.encodings import BLOCK
+from cse.app.models.encodings import BLOCK, CHARACTERS, Order, quick
 from cse.app.models.models import Failure
 from cse.app.models.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
+from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
 FIRST, SECOND = Column("first", "first"), Column("second", "second")
@@ -167,3 +169,46 @@ def test_what_could_be_guessed_is_no_key(key):
         kept.put(key, own("a"), [])
     assert kept.corpus(key) is None
     kept.remove(key)
+
+
+def test_blocks_are_of_similar_lengths_and_bounded_and_have_every_text_once():
+    lengths = np.random.default_rng(0).integers(1, 300, 1000)
+    order, done, seen = Order(["x" * length for length in lengths]), 0, []
+    while done < len(lengths):
+        block = order.block(done)
+        seen += block.tolist()
+        done += len(block)
+        assert len(block) <= BLOCK
+        assert lengths[block].sum() <= CHARACTERS
+        assert order.share(done) == pytest.approx((lengths[seen] + 1).sum() / (lengths + 1).sum())
+    assert sorted(seen) == list(range(1000))
+    assert (np.diff(lengths[seen]) >= 0).all()
+    long = Order(["x" * 10 * CHARACTERS] * 2 * BLOCK)  # of which models read the beginning
+    assert len(long.block(0)) == CHARACTERS // (encodings.LONGEST + 1)
+
+
+def test_vectors_stand_in_the_order_of_the_texts():
+    class Lengths(Encoder):
+        def encode(self, texts):
+            return np.array([[len(text)] for text in texts], np.float32)
+
+    models = Models()
+    models.apply = lambda function, columns: {columns[0].name: function(columns[0], Lengths(models, ""))}
+    kept, texts = OwnCorpora(models), ["x" * (7 * row % 600) for row in range(600)]
+    kept.put(ONE, OwnCorpus("one", texts), [FIRST])
+    done(kept)
+    np.testing.assert_array_equal(kept.corpus(ONE).encodings[FIRST].vectors()[:, 0], [len(text) for text in texts])
+
+
+def test_texts_are_encoded_in_bfloat16_only_by_openvino_and_where_that_is_fast(bert_folder, monkeypatch):
+    opened = cse.load(str(bert_folder), "mean", backend="openvino")
+    on_torch = cse.load(str(bert_folder), "mean", backend="torch")
+    texts = ["the cat sat on the mat", "a dog"]
+    monkeypatch.setattr(encodings, "computes_in_bf16", lambda *_: False)
+    assert quick(opened) is opened
+    monkeypatch.setattr(encodings, "computes_in_bf16", lambda *_: True)
+    fast = quick(opened)
+    assert fast is quick(opened) is not opened
+    assert (opened.graphs.precision, fast.graphs.precision, fast.fingerprint) == ("f32", "bf16", opened.fingerprint)
+    assert cosines(fast.encode(texts), opened.encode(texts)).min() > 0.999
+    assert quick(on_torch) is on_torch

@@ -10,10 +10,13 @@ import zipfile
 import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
+from sentence_transformers import SentenceTransformer
 
 import cse
+from cse.app.drawing import html
+from cse.app.train_tab.view import training_html
 from cse.app.training import training as module
-from cse.app.training.archive import unpack_model
+from cse.app.training.archive import opened_by, unpack_model
 from cse.app.training.process import environment
 from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
@@ -84,6 +87,26 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     np.testing.assert_array_equal(cse.load(str(opened)).encode(SENTENCES), cse.load(str(whole)).encode(SENTENCES))
     for path in ("whole", "unpacked"):
         shutil.rmtree(tmp_path / path)
+
+
+@pytest.mark.parametrize(("method", "trusted"), [("promptbert", {}), ("dcpcse", {"trust_remote_code": True})])
+def test_the_zip_of_a_training_opens_in_sentence_transformers_as_the_page_says(
+    trainings, bert_folder, tmp_path, method, trusted
+):
+    asked = checked(
+        OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5,
+        settings={"batch_size": 8, "max_steps": 2},
+    )  # fmt: skip
+    training = trainings.begin(ONE, asked)
+    folder, unpacked = finished(training), tmp_path / "unpacked"
+    said = opened_by(folder)
+    assert ('SentenceTransformer("FOLDER", trust_remote_code=True)' in said) == bool(trusted)
+    assert html.escape(said) in training_html(training)
+    with zipfile.ZipFile(trainings.archive(ONE, "mine")) as archive:
+        archive.extractall(unpacked)
+    opened = SentenceTransformer(str(unpacked / "mine"), device="cpu", **trusted)
+    np.testing.assert_allclose(opened.encode(SENTENCES), cse.load(str(folder)).encode(SENTENCES), atol=1e-5)
+    shutil.rmtree(unpacked)
 
 
 def test_one_run_at_a_time_which_its_visitor_stops_and_nobody_else_finds(trainings, request_):

@@ -26,7 +26,7 @@ from cse.app.models.groups import Groups
 from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Failure, Models
 from cse.app.sections.all_pairs import AllPairs, pairs_value
-from cse.app.sections.clusters import corpus_points, maps_value, pinned
+from cse.app.sections.map_points import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html

@@ -157,6 +157,30 @@ def bench_uploads(
         raise typer.Exit(1)
 
 
+def bench_corpus(
+    texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
+    rounds: Annotated[int, typer.Option(min=0, help="Of encoding alone.")] = 0,
+    model: Annotated[list[str] | None, typer.Option(help="Columns of the app, by default all; repeatable.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
+
+    Steps run one after the other, with the models that are not ready beside them. With `--rounds` one model encodes
+    500 of the texts in three ways, in turn: processor time of each.
+
+    Example: python -m tests.bench corpus --texts 20000
+    """
+    from dataclasses import asdict
+
+    from tests.bench.app import started_app
+    from tests.bench.app_corpus import Job, encodings
+
+    with started_app(ROOT, *(word for each in model or () for word in ("--model", each))) as (url, _, process):
+        steps = Job(url, texts, process, log).run()
+    beside = {"encoding": encodings(min(texts, 500), rounds)} if rounds else {}
+    _print(json_output, {"texts": texts, "steps": list(map(asdict, steps)), **beside})
+
+
 def bench_maps(
     file: Annotated[str, typer.Argument(help="Texts: a text file, table or hub id.")],
     model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
@@ -483,7 +507,8 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+        "uploads": bench_uploads, "corpus": bench_corpus, "maps": bench_maps, "judge": bench_judge,
+        "guard": bench_guard, "adapt": bench_adapt,
         "recipes": bench_recipes, "anchors": bench_anchors,
     },
 )  # fmt: skip

@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,15 +53,16 @@ class Started(NamedTuple):
 
 
 @contextmanager
-def started_app(root: Path) -> Iterator[Started]:
-    """A new app in `root`, on a free port."""
+def started_app(root: Path, *options: str) -> Iterator[Started]:
+    """A new app in `root`, on a free port, with further options."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url, begun = f"http://127.0.0.1:{port}", time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "app.py", "--port", str(port)], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+        [sys.executable, "app.py", "--port", str(port), *options],
+        cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         while not _answers(url):
             if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
@@ -118,17 +119,35 @@ def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None 
     A `visitor` has a session, as a page has; without one Gradio prepares a new session for the call. One who is to
     `leave` does not wait for the answer, and gets none.
     """
+    with answer_stream(url, endpoint, values, visitor) as stream:
+        if leave:
+            return ""
+        *_, (kind, data) = events(stream)
+    if kind != "complete":
+        raise ValueError(f"/{endpoint} answered {data}")
+    return data
+
+
+@contextmanager
+def answer_stream(url: str, endpoint: str, values: Sequence[object], visitor: str | None) -> Iterator[Iterable[bytes]]:
+    """The open stream of an endpoint's answer."""
     body = json.dumps({"data": list(values), "session_hash": visitor}).encode()
     request = urllib.request.Request(f"{url}/gradio_api/call/{endpoint}", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
         event = json.load(answer)["event_id"]
     with urllib.request.urlopen(f"{request.full_url}/{event}", timeout=CALL_LIMIT) as stream:
-        if leave:
-            return ""
-        lines = stream.read().decode().strip().splitlines()
-    if lines[-2] != "event: complete":
-        raise ValueError(f"/{endpoint} answered {lines[-1].removeprefix('data: ')}")
-    return lines[-1].removeprefix("data: ")
+        yield stream
+
+
+def events(stream: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """The kind and the JSON text of each event of a stream."""
+    kind = ""
+    for line in stream:
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, value
 
 
 def _until(url: str, done: Callable[[float], bool]) -> Iterator[float]:

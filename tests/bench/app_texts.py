@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
+from cse.app.models.corpora import Demo
 from tests.bench.app import call, compare
 from tests.bench.app_mix import Mixed, timed
 from tests.bench.machine import resident_memory
 
-WAIT = 0.5  # seconds between looks at an encoding
+WAIT = 1.0  # seconds between looks at an encoding
 MAPPED = 100  # texts on each visitor's map
 SETTLED = 3.0  # seconds from the last visitor's end to the look at the memory
 
@@ -111,9 +113,15 @@ def answered(answer: str) -> None:
 
 
 def ticket(visitor: int, row: int) -> str:
-    """Return a text of a visitor's own."""
-    things: Sequence[str] = ("printer", "password", "screen", "mail account", "badge reader", "invoice", "phone")
-    return f"Ticket {visitor}-{row}: the {things[row % len(things)]} on floor {row % 11} does not work since Monday."
+    """Return a text of a visitor's own: one to four sentences of the demo corpus, drawn by the two numbers."""
+    chance = random.Random(f"{visitor} {row}")
+    return f"Ticket {visitor}-{row}: {' '.join(chance.choices(sentences(), k=chance.randint(1, 4)))}"
+
+
+@cache
+def sentences() -> list[str]:
+    """Return the demo corpus."""
+    return Demo().sentences
 
 
 def memory_of(process: int | None) -> float | None:

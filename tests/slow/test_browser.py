@@ -27,6 +27,9 @@ SHOWN = [*map(title, GOOD), MARKUP]
 ON_REQUEST = {"purity"}  # terms of results that no tab opens with
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 
+MARKS = """() => [...document.querySelectorAll('[data-testid=status-tracker]')].filter(
+    mark => mark.checkVisibility({opacityProperty: true, visibilityProperty: true}) && mark.innerText.trim())"""
+
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, bert_folder):
@@ -260,6 +263,41 @@ def test_an_encoding_is_found_again_after_a_reload(browser, url, monkeypatch):
     go_on.release(6 * len(LINES))
     expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(len(LINES))
     page.close()
+
+
+def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(browser, url, monkeypatch):
+    go_on, block = threading.Semaphore(0), own_corpora.encode_block
+
+    def held(*given):
+        assert go_on.acquire(timeout=WAIT / 1000)
+        block(*given)
+
+    monkeypatch.setattr(own_corpora, "encode_block", held)
+    with watched(browser, f"{url}?tab=clusters") as page:
+        page.get_by_role("button", name="Paste", exact=True).click()
+        page.get_by_label("Lines, one text each").fill("\n".join(LINES))
+        page.get_by_role("button", name="Use these texts").click()
+        go_on.release()  # all texts of the first model
+        expect(page.locator("#corpus-status")).to_contain_text(f"{SHOWN[0]} ready")
+        page.get_by_role("button", name="Draw maps").click()
+        drawn, failed = page.locator("#maps .cse-small"), page.locator("#maps .cse-failure")
+        expect(drawn).to_have_text([SHOWN[0]])
+        expect(failed).to_have_count(0)
+        go_on.release()
+        expect(drawn).to_have_text(SHOWN[:2])
+        drawn.nth(1).click()
+        go_on.release(6)
+        expect(failed).to_have_count(1)
+        expect(drawn).to_have_count(5)
+        expect(drawn.nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def test_no_loading_mark_is_left_by_a_refusal(browser, url):
+    with watched(browser, url) as page:
+        page.get_by_label("Sentence A").fill("")
+        page.get_by_role("button", name="Compare").click()
+        expect(page.get_by_text("Sentence A is empty; write a few words.")).to_be_visible()
+        page.wait_for_function(f"({MARKS})().length === 0")
 
 
 def test_back_from_the_first_step_is_the_opening_page_without_a_reload(browser, url):

@@ -1,6 +1,7 @@
 """Training in a real browser: from a press to a column that a reload keeps, taken away and opened again."""
 
 import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from app_models import serving, write_model
 from app_pages import NEEDS_BROWSER, WAIT, chromium, open_tab, watched
 from conftest import SENTENCES
 from playwright.sync_api import expect
+from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.app.training.archive import unpack_model
@@ -73,6 +75,34 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         page.get_by_role("button", name="Open it").click()
         expect(page.locator("#own-model-said")).to_contain_text("again is a column of your page now")
         expect(page.locator("#models li", has_text="again")).to_have_count(1)
+    trainings.close()
+
+
+def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, bert_folder, tmp_path):
+    trainings, shown = Trainings(OWN, tmp_path), write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
+        open_tab(page, "Train")
+        expect(page.get_by_role("radio", name="Adapt (recommended)")).to_be_checked()
+        page.get_by_role("button", name="Settings: the published ones").click()
+        page.get_by_label("Model to start from").fill(bert_folder.name)
+        page.get_by_role("option", name=bert_folder.name, exact=True).click()
+        page.get_by_role("button", name="Train", exact=True).click()
+        expect(page.locator("#train-said")).to_contain_text("for 1,200 texts")
+        expect(page.locator("#training [role=status]")).to_contain_text(re.compile("Finished|Failed"), timeout=9 * WAIT)
+        training = trainings.newest(next(iter(trainings._owned)))
+        assert (training.failure, training.request.method) == ("", "adapt")
+        outcome = page.locator("#training .cse-outcome")
+        expect(outcome.locator("p").first).to_have_text(training.outcome.sentence)
+        expect(outcome.locator("tbody tr")).to_have_count(len(training.outcome.table) - 1)
+        for made in training.outcome.models:
+            with zipfile.ZipFile(trainings.archive(next(iter(trainings._owned)), made.name)) as archive:
+                archive.extractall(tmp_path / made.folder.name)
+            (unpacked,) = (tmp_path / made.folder.name).iterdir()
+            opened = SentenceTransformer(str(unpacked), device="cpu")
+            np.testing.assert_allclose(
+                opened.encode(SENTENCES), cse.load(str(made.folder)).encode(SENTENCES), atol=1e-5
+            )
+            expect(page.locator("#models li", has_text=made.name)).to_have_count(1)
     trainings.close()
 
 

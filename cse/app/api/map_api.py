@@ -12,7 +12,7 @@ from cse.app.models.model_map import ModelMap
 from cse.app.models.models import plain
 from cse.app.models.selections import describe, point_rows
 from cse.app.models.state import AppState
-from cse.app.sections.clusters import MOST_POINTS, points_of
+from cse.app.sections.map_points import MOST_POINTS, points_of
 
 
 def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:

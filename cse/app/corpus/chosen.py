@@ -63,12 +63,17 @@ class ChosenCorpus:
         """Return the columns whose vectors are there, or are computed at once."""
         return list(columns)
 
+    def answering(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns without those that still encode the texts, unless all do."""
+        return list(columns)
+
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
-        from cse.vectors import cosines
         from index.hits import ranked
 
-        scores = cosines(self.vectors(column, encoder), vector[None])
+        rows = self.vectors(column, encoder)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
+        scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
 
@@ -116,6 +121,11 @@ class VisitorCorpus(ChosenCorpus):
         """Return the columns that have encoded all texts."""
         known = self._own.encodings
         return [column for column in columns if column in known and known[column].complete]
+
+    def answering(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have encoded all texts, have failed, or have not been asked to encode them."""
+        known = self._own.encodings
+        return [column for column in columns if column not in known or known[column].ended] or list(columns)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors; a column that has not begun begins now."""

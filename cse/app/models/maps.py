@@ -73,20 +73,24 @@ def draw_maps(
     def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
         return model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
 
-    answers = state.models.apply(read, columns, lambda done, _, name: report(done, total, f"encoding: {name}"))
-    known, failed = divided(answers)
-    drawn: dict[str, ModelMap] = {}
-    if not known:
-        yield {**failed}
-    for name, (model, rows) in known.items():
-        report(total // 2 + len(drawn), total, f"map: {name}")
-        key = MapKey(model, next(iter(known.values()))[0], digest, start)
-        new = state.maps.get(key) is None
-        drawn[name] = one_map(state, key, points, rows, next(iter(drawn.values()), None))
-        drawn[name] = drawn[name]._replace(groups=group_points(state, (model, digest), points, rows, number))
-        if new or len(drawn) == len(known):
-            done = fitted(drawn) | failed
-            yield {column.name: done[column.name] for column in columns if column.name in done}
+    done: dict[str, ModelMap | Failure] = {}
+    first: tuple[Hashable, ModelMap] | None = None
+    for at, column in enumerate(columns):
+        name, new = column.name, False
+        report(2 * at, total, f"encoding: {name}")
+        answer = state.models.apply(read, [column])[name]
+        if isinstance(answer, Failure):
+            done[name] = answer
+        else:
+            report(2 * at + 1, total, f"map: {name}")
+            model, rows = answer
+            key = MapKey(model, first[0] if first else model, digest, start)
+            new = state.maps.get(key) is None
+            drawn = one_map(state, key, points, rows, first and first[1])
+            first = first or (model, drawn)
+            done[name] = drawn._replace(groups=group_points(state, (model, digest), points, rows, number))
+        if new or column == columns[-1]:
+            yield {**done, **fitted(divided(done)[0])}
 
 
 def one_map(state: AppState, key: MapKey, points: Points, rows: np.ndarray, reference: ModelMap | None) -> ModelMap:

@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from cse.app.models.columns import Column
-from cse.app.models.encodings import Encoding, encode_block
+from cse.app.models.encodings import Encoding, Order, encode_block
 from cse.app.models.models import Models, error_line
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ class OwnCorpus:
         """`label` names the texts to their visitor; their number is added to it."""
         self.label, self.texts, self.labels = f"{label} ({len(texts):,})", list(texts), labels and list(labels)
         self.number = next(self._numbers)
+        self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
         self.encodings: dict[Column, Encoding] = {}
         self._text_size = sum(len(text.encode()) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
@@ -141,7 +142,7 @@ class OwnCorpora:
         while (work := self._next()) is not None:
             own, encoding = work
             try:
-                encode_block(self._models, own.corpus.texts, encoding)
+                encode_block(self._models, own.corpus.texts, own.corpus.order, encoding)
             except Exception as error:  # the thread has no caller to raise to
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("an encoding failed")

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 
-from cse.analysis.projection import evenly
-from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
-from cse.app.corpus.chosen import ChosenCorpus, DemoCorpus, chosen_corpus
-from cse.app.drawing.canvas import canvas, canvas_value
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.canvas import canvas
 from cse.app.drawing.components import script, submit
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, PROGRESS, QUICK, Newest, guarded, one_line_errors, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.corpora import DEMO, DEMO_KEY
+from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.groups import GROUPS
 from cse.app.models.groups import LEAST as FEWEST_GROUPS
 from cse.app.models.groups import MOST as MOST_GROUPS
 from cse.app.models.maps import MOST_SEED, Points, draw_maps
 from cse.app.models.model_map import ModelMap
-from cse.app.models.models import Failure
 from cse.app.models.selections import describe, point_rows, table
 from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row
+from cse.app.sections.map_points import LEAST_POINTS, MOST_POINTS, SOURCES, demo_points, maps_value, pinned, points_of
 from cse.text.spreadsheet import csv_text
 
-SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined"}
-LINES = "lines"  # a source of the endpoint alone
-MOST_LINES = 2000
-LEAST_POINTS, MOST_POINTS = 100, 10_000
-MOST_ROWS = 50_000  # of a corpus
-GRADES = {"0": "0 unrelated", "3": "3 close", "5": "5 the same"}
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}
 NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
 CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
@@ -51,71 +43,6 @@ class Asked(NamedTuple):
     groups: int = GROUPS
     pin: int | None = None
     digest: str = ""
-
-
-def points_of(
-    state: AppState, source: str, lines: str = "", most: int = MOST_POINTS, corpus: str = DEMO_KEY,
-    key: str | None = None, pin: int | None = None,
-) -> Points:  # fmt: skip
-    """Return the texts to draw; only the values that the source needs are checked. `pin` adds a row of the corpus."""
-    match validation.one_of(source, "The source", (*SOURCES, LINES)):
-        case "corpus":
-            count = validation.whole(most, "The most points", LEAST_POINTS, MOST_POINTS)
-            return corpus_points(chosen_corpus(state, corpus, key), count, pin)
-        case "pairs":
-            return graded_points()
-    return Points(validation.lines(lines, 1, MOST_LINES))
-
-
-def corpus_points(corpus: ChosenCorpus, most: int = MOST_POINTS, pin: int | None = None) -> Points:
-    """Return at most `most` texts of a corpus, sampled evenly, and the text in row `pin` if there is such a row."""
-    texts, labels = corpus.texts, corpus.labels
-    wanted = [pin] if pin is not None and pin < len(texts) else []  # another corpus may have more rows
-    rows = np.union1d(evenly(len(texts), most), wanted).astype(int)
-    named = None if labels is None else [labels[row] for row in rows]
-    return Points([texts[row] for row in rows], named, rows, len(texts), corpus.vectors, corpus.columns)
-
-
-def demo_points(state: AppState) -> Points:
-    """Return the sentences of the demo corpus."""
-    return corpus_points(DemoCorpus(state))
-
-
-def graded_points() -> Points:
-    """Return both sentences of each graded pair, one after the other."""
-    from cse.text.sentences import scored_pairs
-
-    pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
-    texts = [sentence for _, first, second in pairs for sentence in (first, second)]
-    return Points(texts, [f"{grade:g}" for grade, *_ in pairs for _ in range(2)], paired=True)
-
-
-def pinned(pin: Any) -> int | None:
-    """Parse the pinned text, a number or digits: its row in the corpus; None for none. Raises FieldError."""
-    if pin is None or pin == "":
-        return None
-    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 6 else pin
-    return validation.whole(number, "The pinned sentence", 0, MOST_ROWS - 1)
-
-
-def maps_value(
-    points: Points, maps: Mapping[str, ModelMap | Failure], pin: int | None = None, request: int = 0
-) -> dict[str, Any]:
-    """Return the canvas value of maps of the points; a `pin` that is not among them is ignored."""
-    rows = list(range(len(points.texts))) if points.rows is None else points.rows.tolist()
-    labels = [GRADES.get(label, label) for label in points.labels] if points.paired and points.labels else points.labels
-    return canvas_value(
-        points.texts, labels, maps, joined=points.paired, rows=rows, note=note_of(points),
-        pin=rows.index(pin) if pin in rows else -1, request=request,
-    )  # fmt: skip
-
-
-def note_of(points: Points) -> str:
-    """Return a sentence that says which texts are drawn."""
-    count = f"{len(points.texts):,}"
-    return (
-        f"{count} of {points.total:,} texts, sampled evenly" if points.total > len(points.texts) else f"{count} texts"
-    )
 
 
 class Requests:
@@ -148,10 +75,34 @@ class Requests:
         with one_line_errors():  # a pin has no visible field
             row = pinned(pin)
         points = points_of(self._state, source, "", most, corpus, key, row)
+        if source == "corpus":  # models that still encode the texts follow (`map_more`)
+            ready = chosen_corpus(self._state, corpus, key).answering(points.columns or self._state.models.columns)
+            points = points._replace(columns=ready)
         asked = Asked(source, corpus, key, most, groups, row, points.digest)
         maps = draw_maps(self._state, points, seed, groups, reporter(progress))
         for done in self._newest.until_replaced(maps, request, number):
             yield [maps_value(points, done, row, number), asked]
+
+    def map_more(
+        self,
+        source: str,
+        most: int,
+        groups: int,
+        seed: int,
+        pin: str,
+        number: int,
+        corpus: str,
+        key: str,
+        asked: Asked,
+        request: gr.Request,
+        progress: gr.Progress = PROGRESS,
+    ) -> Iterator[list[Any]]:
+        """Draw the maps of further models, as they have encoded the texts whose maps are shown already."""
+        if asked.digest and (source, corpus, key) == (asked.source, asked.corpus, asked.key):
+            points = points_of(self._state, source, "", asked.most, corpus, key, asked.pin)
+            if points.digest == asked.digest:
+                given = source, asked.most, asked.groups, seed, pin, self.ask(request), corpus, key
+                yield from self.map_points(*given, request, progress)
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """Return no maps, no pin, and a new request that stops the current drawing."""
@@ -221,6 +172,8 @@ def clusters_tab(
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    more = refusing(requests.map_more, {**fields, "The drawn maps": asked}, [output, asked])
+    bar.changed.change(more.fn, list(more.inputs), list(more.outputs), show_progress="hidden", **HIDDEN, **MAPS)
     output.select(requests.choose, None, pin, **QUICK)
     for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
         happened(guarded(handler), asked, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)

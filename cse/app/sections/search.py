@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -46,8 +47,9 @@ def find_all(
     threshold: float = 0.0,
     depth: int = MOST,
     report: Report = silent,
+    columns: Sequence[Column] | None = None,
 ) -> dict[str, Found | Failure]:
-    """Return each model's max(depth, k) best sentences of the corpus, best first.
+    """Return each model's max(depth, k) best sentences of the corpus, best first, by default of all its models.
 
     `threshold` is the minimum percentile of a result among the model's random pairs, 0 to 100.
     """
@@ -64,7 +66,7 @@ def find_all(
         least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
         return Found(*found, took, least)
 
-    return state.models.apply_to([wanted], hits, corpus.columns, report)
+    return state.models.apply_to([wanted], hits, corpus.columns if columns is None else columns, report)
 
 
 def search(
@@ -98,7 +100,8 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
 
     def find(query: str, k: int, threshold: float, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:
         chosen = chosen_corpus(state, corpus, key)
-        answers = find_all(state, query, k, chosen, threshold, report=reporter(progress))
+        columns = chosen.answering(chosen.columns or state.models.columns)  # others follow when they are ready
+        answers = find_all(state, query, k, chosen, threshold, report=reporter(progress), columns=columns)
         note = html.hint(chosen.note) if chosen.note else ""
         return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
 

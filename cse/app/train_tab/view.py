@@ -7,6 +7,7 @@ from typing import Any
 
 from cse.app.drawing import html
 from cse.app.drawing.curve import curve_svg
+from cse.app.training.archive import opened_by
 from cse.app.training.estimate import in_words
 from cse.app.training.outcome import Outcome
 from cse.app.training.training import State, Training
@@ -98,10 +99,11 @@ def outcome_html(outcome: Outcome) -> str:
     names = " and ".join(f"“{made.name}”" for made in outcome.models)
     be = "is a column" if len(outcome.models) == 1 else "are columns"
     added = f"{names} {be} of your page now." if names else ""
+    opens = html.hint(f"Download: {opened_by(outcome.models[0].folder)}") if outcome.models else ""
     scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
     return (
         f'<div class="cse-card cse-outcome"><h2>{LEAD[outcome.better]}</h2><p>{html.escape(outcome.sentence)}</p>'
-        f"<p>{html.escape(added)}</p>{scores}</div>"
+        f"<p>{html.escape(added)}</p>{opens}{scores}</div>"
     )
 
 

@@ -36,6 +36,22 @@ def add_export(model: Path, folder: Path) -> None:
         raise ValueError(process.failure)
 
 
+def opened_by(model: Path) -> str:
+    """Return how the unpacked .zip of a model is opened."""
+    from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config
+
+    call = 'SentenceTransformer("FOLDER"'
+    if model.with_name(EXPORT).is_dir():
+        return (
+            f"Unpack it and open it in sentence-transformers with {call}, trust_remote_code=True): its folder has the "
+            "code that reads the prefix. Without that argument the prefix is left out, and the vectors are wrong."
+        )
+    reason = read_checkpoint_config(model).reason if CHECKPOINT.is_marked(model) else ""
+    if reason:
+        return f'Unpack it and open it with cse.load("FOLDER"). sentence-transformers cannot, as it {reason}.'
+    return f'Unpack it and open it in sentence-transformers with {call}), or with cse.load("FOLDER").'
+
+
 def write_archive(model: Path, target: Path, name: str) -> None:
     """Write the folder of a model as a .zip with the one folder `name`; other models within it are left out."""
     exported = model.with_name(EXPORT)

@@ -93,7 +93,7 @@ function showChoices() {
   parts.by.replaceChildren(...colourings().map(([key, label]) => new Option(label, key, false, key === state.by)));
   parts.small.replaceChildren();
   maps.filter(map => map.points).forEach(map => {
-    map.button = addButton(parts.small, 'cse-small', '', () => choose(map.name));
+    map.button = addButton(parts.small, 'cse-small', '', () => choose(state.wanted = map.name));
     map.canvas = add(map.button, 'canvas');
     map.canvas.setAttribute('aria-hidden', 'true');
     addModel(add(map.button, 'span'), map.name);
@@ -144,12 +144,12 @@ function update() {
   const request = `${value.request} ${value.pin}`;  // the first request has the number of the opening value
   if (others || request !== lastRequest) state.pinned = value.pin;
   lastRequest = request;
-  const first = maps.find(map => map.points), kept = current() && current().points;
-  if (first && !kept) state.chosen = first.name;
+  const drawn = maps.filter(map => map.points).map(map => map.name);
+  state.chosen = [state.wanted, state.chosen].find(name => drawn.includes(name)) || drawn[0] || '';
   showChoices();
   showScores();
   showDetails();
-  if (first) choose(state.chosen);
+  if (drawn.length) choose(state.chosen);
 }
 
 new ResizeObserver(() => {

@@ -3,6 +3,7 @@ const root = element.querySelector('.cse-maps');
 const still = window.matchMedia('(prefers-reduced-motion: reduce)');
 const state = {
   chosen: '',      // the model of the large map
+  wanted: '',      // the model that the visitor chose for it, whose map may not be drawn yet
   active: -1,      // the point under the pointer or reached by a key
   pinned: -1,
   pointed: -1,     // the entry under the pointer in the legend
