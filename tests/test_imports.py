@@ -261,8 +261,8 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
 # `serving` use it.
 APP_PARTS = (
     "cse.app.validation", "cse.app.models", "cse.app.drawing", "cse.app.forms", "cse.app.corpus", "cse.app.duplicates",
-    "cse.app.choice", "cse.app.scoreboard", "cse.app.sections", "cse.app.lessons", "cse.app.training", "cse.app.train_tab",
-    "cse.app.export", "cse.app.api", "cse.app.opening", "cse.app.page", "cse.app.serving",
+    "cse.app.choice", "cse.app.scoreboard", "cse.app.sections", "cse.app.lessons", "cse.app.training",
+    "cse.app.train_tab", "cse.app.export", "cse.app.api", "cse.app.opening", "cse.app.page", "cse.app.serving",
 )  # fmt: skip
 APP_SERVER = "cse.app.server"
 

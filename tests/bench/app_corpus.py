@@ -33,7 +33,7 @@ class Step:
 class Job:
     """One visitor's steps with `count` texts."""
 
-    def __init__(self, url: str, count: int, process: int | None, say: Callable[[str], None] = str) -> None:
+    def __init__(self, url: str, count: int, process: int | None, say: Callable[[str], object] = str) -> None:
         """Make the texts; `process` is the server's number. `say` gets each measurement in words."""
         self.url, self.process, self.steps, self.say = url, process, list[Step](), say
         self.session = secrets.token_hex(8)

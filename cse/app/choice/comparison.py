@@ -14,7 +14,7 @@ from cse.app.corpus.chosen import FIELD, ChosenCorpus
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.models.columns import Column
-from cse.app.models.encodings import Encoding, encode_block
+from cse.app.models.encodings import Encoding, Order, encode_block
 from cse.app.models.remembered import fingerprint_of
 from cse.models.names import BACKBONE
 from cse.runs.progress import Report, silent
@@ -126,9 +126,9 @@ def _read(
 
 def _encoded(state: AppState, column: Column, texts: Sequence[str]) -> np.ndarray:
     """The vectors (n, d) of texts by a model that is no column of the page, a block at a time."""
-    encoding = Encoding(column, len(texts))
+    order, encoding = Order(texts), Encoding(column, len(texts))
     while not encoding.complete:
-        encode_block(state.models, texts, encoding)
+        encode_block(state.models, texts, order, encoding)
     return encoding.vectors()
 
 
