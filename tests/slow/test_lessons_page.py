@@ -190,6 +190,11 @@ def test_the_presenters_view_is_large_and_escape_leaves_it(browser, url):
         page.keyboard.press("Escape")
         expect(page).not_to_have_url(re.compile("present="))
         assert sizes() == before
+        page.set_viewport_size({"width": 390, "height": 844})
+        panel(page).get_by_role("button", name="Present").click()
+        expect(page).to_have_url(re.compile("present=1"))
+        assert page.evaluate(APART)
+        assert panel(page).locator(".cse-lesson-head").bounding_box()["height"] < 100  # of the 400 pixels of the sheet
 
 
 @pytest.mark.parametrize(

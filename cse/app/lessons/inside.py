@@ -30,10 +30,9 @@ def times_trained(few: str, many: str, bands: Mapping[str, float]) -> Callable[[
     def judge(found: Mapping[str, Size]) -> Measured:
         if not {few, many} <= found.keys() or not found[few].trained:
             return absent(few if few not in found else many)
-        trained = {name: found[name].trained for name in (few, many)}
-        times = trained[many] / trained[few]
-        numbers = (f"Trained numbers: {by_model(trained, lambda each: f'{each:,.0f}')}, {times:,.0f} times as many.",)
-        return Measured(banded({many: times}, bands), numbers)
+        small, large = found[few].trained, found[many].trained
+        said = f"{title(few)} trained {small:,} numbers, {title(many)} {large:,}: {large / small:,.0f} times as many."
+        return Measured(banded({many: large / small}, bands), (said,))
 
     return judge
 

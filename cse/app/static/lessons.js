@@ -5,6 +5,7 @@ const FIELDS = 'input, textarea, select, canvas, [contenteditable="true"], [role
 const answers = new Map();  // of the questions, by the key of their step
 let shown = null;  // the key of the step in the panel
 
+const wide = matchMedia('(min-width: 1001px)');  // as in lessons.css
 const query = () => new URLSearchParams(location.search);
 const presenting = () => query().get('present') === '1';
 
@@ -56,6 +57,7 @@ function present(wanted) {
   if (wanted) left.set('present', '1'); else left.delete('present');
   history.replaceState(null, '', `?${left}`);
   draw();
+  reach(here());
 }
 
 function button(parent, text, act, className) {
@@ -75,7 +77,7 @@ function ask(place, guess) {
 function draw() {
   const place = here();
   panel.hidden = !place;
-  document.documentElement.style.fontSize = place && presenting() ? '125%' : '';
+  document.documentElement.style.fontSize = place && presenting() && wide.matches ? '125%' : '';
   panel.classList.toggle('cse-present', presenting());
   if (!place) {
     shown = null;
@@ -151,7 +153,7 @@ function reach(place, tries = 80) {
     setTimeout(() => reach(place, tries - 1), 100);
     return;
   }
-  const narrow = !matchMedia('(min-width: 1001px)').matches, {top} = found.getBoundingClientRect();
+  const narrow = !wide.matches, {top} = found.getBoundingClientRect();
   if (!narrow && top > 0 && top < innerHeight * 0.7) return;
   let target = found;
   if (!narrow || !answers.has(place.key)) {
