@@ -62,6 +62,7 @@ setup() {
   local python stamp
   if [ ! -x .venv/bin/python ]; then
     python=$(python_3_10)
+    echo "Making the environment .venv with $python ..." >&2
     "$python" -m venv .venv || { rm -rf .venv; echo "Error: $python cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; return 1; }
   fi
   stamp=$(cat "$@" | .venv/bin/python -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')

@@ -63,6 +63,15 @@ def test_without_a_driver_the_builds_for_the_cpu_are_installed_once(clone: Path)
     assert setup(clone) == ([], "")
 
 
+def test_the_first_call_says_at_once_that_it_makes_the_environment(clone: Path) -> None:
+    (clone / ".venv" / "bin" / "python").rename(clone / "made")
+    makes = '#!/bin/bash\n[ "$1" = -c ] || { mkdir -p .venv/bin && mv made .venv/bin/python; }\n'
+    executable(clone / "bin" / "python3", makes)
+    asked, said = setup(clone)
+    assert said.splitlines()[0] == "Making the environment .venv with python3 ..."
+    assert asked == ["-r .venv/for-cpu.txt"]
+
+
 def test_pytorchs_own_index_is_asked_for_pytorch_alone(clone: Path) -> None:
     (clone / "refuse").touch()
     asked, _ = setup(clone)
