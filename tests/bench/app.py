@@ -68,7 +68,10 @@ def started_app(root: Path, *options: str) -> Iterator[Started]:
             if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
                 raise ValueError("the app did not start; try `python app.py`")
             time.sleep(0.05)
-        yield Started(url, time.perf_counter() - begun, process.pid)
+        page = time.perf_counter() - begun
+        while not _computes(url):
+            time.sleep(0.05)
+        yield Started(url, page, process.pid)
     finally:
         process.terminate()
         process.wait()
@@ -158,6 +161,15 @@ def _until(url: str, done: Callable[[float], bool]) -> Iterator[float]:
         yield compare(url, number + time.time_ns(), visitor)
         if done(begun):
             return
+
+
+def _computes(url: str) -> bool:
+    """True once Gradio's queue has started, which is shortly after the first page."""
+    try:
+        call(url, "ledger", [])
+    except urllib.error.HTTPError:
+        return False
+    return True
 
 
 def _answers(url: str) -> bool:

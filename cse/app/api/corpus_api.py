@@ -32,7 +32,7 @@ def corpus_endpoints(state: AppState) -> list[Callable[..., Any]]:
         kept as long as those of the page. Without texts, the answer tells how far the models are.
 
         Args:
-            texts: up to 50,000 texts; [] for the progress with those kept under the key.
+            texts: up to 50,000 texts, in a request of at most 4 MB; [] for the progress with those kept under the key.
             labels: a label for each text, or nothing.
             key: 32 hexadecimal digits under which texts are replaced; without one the answer has a new one.
         """
