@@ -7,11 +7,13 @@ from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 
 from cse.app.api.corpus_files import file_route
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
+from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
 from cse.app.export.section import take_section, takes_of
@@ -42,11 +44,13 @@ from cse.app.validation import MAX_FILE_BYTES
 TITLE = "Sentence embeddings, side by side"
 HEADING = f"""<header class="cse-page-head"><h1>{TITLE}</h1>
 <p>Type a sentence. See how embedding methods read it.</p></header>"""
+SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
+COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 STATIC = Path(__file__).parent / "static"
 
 
@@ -65,13 +69,14 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     keep_maps(state, opening)
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
+        gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
         gr.HTML(HEADING, apply_default_css=False)
         strip = model_strip(state, opening.descriptions)
         hook, back, key = map_hook(), back_hook(), visitor_key()
         bar = corpus_bar(state, key)
         added = add_model_buttons(state, strip, bar)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
-        with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
+        with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, bar, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
@@ -146,7 +151,10 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
     """
     return {
         "app_kwargs": {
-            "middleware": [Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest))],
+            "middleware": [
+                Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest)),
+                Middleware(GZipMiddleware, compresslevel=COMPRESSION),
+            ],
             "routes": [file_route()],
         },
         "max_file_size": largest,

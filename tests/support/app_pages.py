@@ -35,9 +35,9 @@ def chromium() -> Iterator:
 
 
 @contextmanager
-def watched(browser, url, width=1400, **options) -> Iterator:
+def watched(browser, url, width=1400, height=900, **options) -> Iterator:
     """The opened page; whatever went wrong on it fails the test at the end."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+    page = browser.new_page(viewport={"width": width, "height": height}, **options)
     page.set_default_timeout(WAIT)
     wrong = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
