@@ -24,8 +24,8 @@ from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
 from cse.app.scoreboard.add_model import add_model_buttons, rerun
 from cse.app.scoreboard.model_strip import model_strip
-from cse.app.scoreboard.results import results_tab
-from cse.app.scoreboard.speed import speed_filler, speeds
+from cse.app.scoreboard.results import measured, results_tab
+from cse.app.scoreboard.speed import speed_filler
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
 from cse.app.sections.probe import probe_tab
@@ -121,7 +121,7 @@ def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
     events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
     after = events[-1].then if events else blocks.load
     lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
-    after(lambda: speeds(state), None, speed_filler(), **lane)
+    after(lambda: measured(state), None, speed_filler(), **lane)
 
 
 def theme() -> gr.themes.Base:

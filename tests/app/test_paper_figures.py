@@ -10,10 +10,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from cse.app.drawing.palette import MODELS
+from cse.app.drawing.palette import MODELS, OWN
 from cse.app.export.caption import caption
 from cse.app.export.figures import FIGURES, draw, figure_file
-from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, WIDTHS, Look, line, look_of, marks_of
+from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, WIDTHS, Look, line, look_of
 from cse.app.export.sheets import sheet
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
@@ -257,7 +257,8 @@ def test_characters_that_the_font_lacks_are_told_and_stay_in_an_svg():
 
 
 def test_a_model_has_the_colour_of_the_page_and_others_have_another():
-    marks = marks_of(["dcpcse", "mine", "yours", "simcse"])
+    marks = Look(colours={"mine": OWN[0], "yours": OWN[1]}).marks(["dcpcse", "mine", "yours", "simcse"])
+    assert [marks[name].colour for name in ("mine", "yours")] == [*OWN[:2]]
     assert (marks["dcpcse"].colour, marks["simcse"].colour) == (MODELS["dcpcse"], MODELS["simcse"])
     assert len({mark.colour for mark in marks.values()}) == len({mark.marker for mark in marks.values()}) == 4
     with paper_style(SIZE):

@@ -445,7 +445,8 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "page": bench_page, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt,
+        "uploads": bench_uploads, "page": bench_page, "maps": bench_maps, "judge": bench_judge, "guard": bench_guard,
+        "adapt": bench_adapt,
     },
 )  # fmt: skip
 

@@ -23,14 +23,25 @@ def escape(text: str) -> str:
 
 
 def model(name: str) -> str:
-    """Return a model's name after a mark of its colour; models that are not bundled have a grey mark."""
+    """Return a model's name after a mark of its colour."""
     return f"{chip(name)}{escape(title(name))}"
 
 
 def chip(name: str) -> str:
-    """Return the mark of a model's colour."""
-    style = f' style="{colour(name)}"' if name in MODELS else ""
-    return f'<i class="cse-chip"{style}></i>'
+    """Return the mark of a model's colour; that of a model that is not bundled is in the styles of the page."""
+    kind = f'style="{colour(name)}"' if name in MODELS else f'data-model="{escape(name)}"'
+    return f'<i class="cse-chip" {kind}></i>'
+
+
+def colour_styles(colours: Mapping[str, str]) -> str:
+    """Return styles that give the marks of models their colours, whatever signs are in their names."""
+    rules = (f'[data-model="{css_string(name)}"]{{--cse-model:{shade}}}' for name, shade in colours.items())
+    return f"<style>{''.join(rules)}</style>" if colours else ""
+
+
+def css_string(text: str) -> str:
+    """Return a text for a string of CSS inside HTML, with every sign but letters and digits escaped."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else f"\\{ord(sign):x} " for sign in text)
 
 
 def colour(name: str) -> str:

@@ -22,7 +22,7 @@ LONGEST = 80  # characters of a file name without its suffix
 
 def as_json(taken: Taken) -> str:
     """Return the whole result as JSON, with unrounded numbers and the reasons of failures."""
-    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms")}
+    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms", "colours")}
     for name in ("percentiles", "seeds"):
         if not facts[name]:
             del facts[name]

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.palette import own_colours
 from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.export.caption import caption
 from cse.app.export.download import FORMS, stem
@@ -78,7 +79,7 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
         endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(key),
         percentiles={name: found.percentile for name, found in beside.items()},
         seeds=seeds_of(column for column in columns if column.name in named),
-        histograms={name: found.histogram for name, found in beside.items()},
+        histograms={name: found.histogram for name, found in beside.items()}, colours=own_colours(columns),
     )  # fmt: skip
 
 
@@ -162,7 +163,9 @@ def table_value(taken: Taken, form: str, address: str) -> dict[str, Any]:
 def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
     """Return the value of `saved_file` for a figure; its caption is in the file, and said on the page."""
     told, name = caption(taken), file_stem(taken)
-    content, lacking = figure_file(taken, kind, look, {"title": name, "description": told})
+    content, lacking = figure_file(
+        taken, kind, look._replace(colours=taken.colours), {"title": name, "description": told}
+    )
     notes = [f"Caption: {told}", *([LACKING] if lacking and kind != "svg" else [])]
     return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)
 

@@ -17,8 +17,9 @@ class Taken:
     """The `answer` of an endpoint to `inputs`, with the fingerprints of its `models` and the app's `version`.
 
     `seeds` are those of the models' training. `percentiles` are those of a pair's cosines by model, which the page
-    shows too, and `histograms` those of random pairs, which only figures show. `added` are the names by which the
-    visitor added models. A `private` answer is about data of the visitor's page alone, so no code can repeat it.
+    shows too. Figures alone show the `histograms` of random pairs, and the `colours` of models that are not bundled.
+    `added` are the names by which the visitor added models. A `private` answer is about data of the visitor's page
+    alone, so no code can repeat it.
     """
 
     endpoint: str
@@ -30,6 +31,7 @@ class Taken:
     percentiles: dict[str, float] = field(default_factory=dict)
     seeds: dict[str, int] = field(default_factory=dict)
     histograms: dict[str, list[float]] = field(default_factory=dict)
+    colours: dict[str, str] = field(default_factory=dict)
     version: str = cse.__version__
 
     @property
