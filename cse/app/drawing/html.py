@@ -28,9 +28,13 @@ def model(name: str) -> str:
 
 
 def chip(name: str) -> str:
-    """Return the mark of a model's colour; that of a model that is not bundled is in the styles of the page."""
-    kind = f'style="{colour(name)}"' if name in MODELS else f'data-model="{escape(name)}"'
-    return f'<i class="cse-chip" {kind}></i>'
+    """Return the mark of a model's colour."""
+    return f'<i class="cse-chip" {painted(name)}></i>'
+
+
+def painted(name: str) -> str:
+    """Return the attribute of an element in a model's colour, which the page's styles give to those not bundled."""
+    return f'style="{colour(name)}"' if name in MODELS else f'data-model="{escape(name)}"'
 
 
 def colour_styles(colours: Mapping[str, str]) -> str:

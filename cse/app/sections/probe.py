@@ -117,7 +117,7 @@ def probe_tab(
     xrayed: dict[str, XRay] | None = None,
 ) -> list[Linked]:
     """Add the tab's content, with first results if given. Returns its parts of the address."""
-    return [changes_section(state, moved), pairs_section(state, bar, differing), xray_section(state, xrayed)]
+    return [changes_section(state, moved), pairs_section(state, bar, differing), *xray_section(state, xrayed)]
 
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
