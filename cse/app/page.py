@@ -16,6 +16,7 @@ from cse.app.corpus.bar import corpus_bar
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
+from cse.app.export.page_answers import page_answers
 from cse.app.export.section import take_section, takes_of
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
@@ -67,6 +68,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """
     opening = read_opening(state.models)
     keep_maps(state, opening)
+    trainings = trainings or Trainings()
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
@@ -97,9 +99,9 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, [results_tab(state, bar)]
             with gr.Tab("Train", id="train") as tab:
-                training = train_tab(state, trainings or Trainings(), bar, strip)
+                training = train_tab(state, trainings, bar, strip)
                 linked["train"] = tab, training.linked
-        answers = add_endpoints(state)
+        answers = {**add_endpoints(state), **page_answers(state, trainings)}
         for name, (tab, contents) in linked.items():
             with tab:
                 take_section(state, answers, takes_of(name, contents, state))

@@ -86,9 +86,7 @@ def test_attention_of_a_head_is_drawn_as_numbers_and_nothing_as_markup() -> None
     assert re.findall(r">(\d+) %</text>", heads_html(answers, 1, 0)) == ["25", "12", "62"]  # the mean of both
     cells = re.findall(r'<td class="cse-tint( cse-chosen)?"[^>]*>(\d+)</td>', page)  # of the prefix, by layer and head
     assert cells == [("", "50"), ("", "0"), ("", "20"), (" cse-chosen", "40")]
-    assert "attention on the token it looks at most" in heads_html(
-        {"m": found._replace(prefix=0)}, 1, 0
-    )
+    assert "attention on the token it looks at most" in heads_html({"m": found._replace(prefix=0)}, 1, 0)
     assert "This model has 2 layers of 2 heads." in heads_html(answers, 3, 0)
     assert "<img" not in page
     assert plain_attention(found)["shares"][1][1] == pytest.approx([0.4, 0.4, 0.2], abs=1e-5)

@@ -113,7 +113,7 @@ def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(brow
 
     with watched(browser, url) as page:
         page.get_by_label("Sentences, one per line").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw the map").click()
+        page.get_by_role("button", name="Compare all pairs").click()
         grid = page.locator("#all-pairs .cse-heat")
         expect(grid.locator("tbody th").first).to_have_text(f"1 {HOSTILE}")
         expect(grid.locator("td")).to_have_count(len(LINES) ** 2)
@@ -301,7 +301,7 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         assert read[1] == f'This sentence of "{HOSTILE}" means [MASK].'
         first = page.locator("#tokens section").first
         expect(first.locator(".cse-note")).to_have_text(
-            "This method does not read a [MASK]; this template asks it for words."
+            "This model reads no [MASK]: the template is only used here, to ask it for words."
         )
 
 
@@ -484,7 +484,7 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         open_tab(page, "Probe")
         visible(page, "Your variants").click()
         page.get_by_label("Your variants of the sentence").fill(f"{HOSTILE}\nthe cat is eating")
-        visible(page, "Change it").click()
+        visible(page, "Measure changes").click()
         expect(page.locator("#changes tbody tr").first.locator("td").first).to_have_text(HOSTILE)
         assert page.locator("#changes tbody th", has_text="yours").count() == 2
         page.wait_for_url("**variants=**")

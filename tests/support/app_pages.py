@@ -17,8 +17,17 @@ NEEDS_BROWSER = [
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
 ]
-TAKEN_AWAY = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")  # tabs with "Export results"
-TABS = (*TAKEN_AWAY, "Near-duplicates", "Choose for my data", "Train")
+TABS = (
+    "Similarity",
+    "Search",
+    "Tokens",
+    "Clusters",
+    "Probe",
+    "Results",
+    "Near-duplicates",
+    "Choose for my data",
+    "Train",
+)
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 

@@ -117,6 +117,12 @@ def bar(share: float, mark: float | None = None) -> str:
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i>{line}</span>'
 
 
+def axis(ticks: Mapping[float, str]) -> str:
+    """Return the labels below a picture, by their place in percent of its width; the outer ones stay inside."""
+    labels = "".join(f'<span style="left:{place:.1f}%">{said}</span>' for place, said in ticks.items())
+    return f'<div class="cse-axis cse-inside" aria-hidden="true">{labels}</div>'
+
+
 def verdict(text: str) -> str:
     """Return the sentence that a view's numbers say; empty for none."""
     return f'<p class="cse-says">{escape(text)}</p>' if text else ""

@@ -72,8 +72,7 @@ def curl_code(taken: Taken, address: str) -> str:
 def _repeatable(taken: Taken) -> None:
     if taken.private:
         raise ValueError(
-            "No code repeats a search of your own texts, which only your page has; to repeat it, index them with "
-            "scripts.build_index and start the app with --index."
+            "No code repeats this result, which is about what only your page has; save it as CSV or JSON instead."
         )
 
 

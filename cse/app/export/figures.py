@@ -12,6 +12,13 @@ from cse.app.drawing.distribution import in_words
 from cse.app.export.dots import Dot, add_dots, dots, legend, rows_height
 from cse.app.export.look import Look, Mark, line, wrapped
 from cse.app.export.map_figure import map_figure
+from cse.app.export.own_figures import (
+    attention_figure,
+    ballot_figure,
+    duplicates_figure,
+    labels_figure,
+    training_figure,
+)
 from cse.app.export.plots import bars, curves, matrices, panels, ranks
 from cse.app.export.results_figure import ledger_figure, results_figure
 from cse.app.export.tidy import STAGES
@@ -174,7 +181,9 @@ Draw = Callable[["Taken", Look], "Figure"]
 FIGURES: dict[str, Draw] = {
     "similarity": similarity_figure, "words": words_figure, "pairs": pairs_figure, "search": search_figure,
     "tokens": tokens_figure, "template": template_figure, "map": map_figure, "changes": changes_figure,
-    "disagreements": disagreements_figure, "xray": xray_figure, "results": results_figure, "ledger": ledger_figure,
+    "disagreements": disagreements_figure, "xray": xray_figure, "attention": attention_figure,
+    "duplicates": duplicates_figure, "ballot": ballot_figure, "labels": labels_figure, "training": training_figure,
+    "results": results_figure, "ledger": ledger_figure,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import cse
 
 PLACES = {"pairs": "models", "results": "models", "map": "maps"}  # the key of the models in nested answers
 REASONS = ("changes", "disagreements")  # answers with failed models under "errors"
+SINGLE = ("duplicates", "ballot", "training")  # answers that are not by model
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def divided_answer(endpoint: str, answer: Any) -> tuple[dict[str, Any], list[str
     """Return the answers by model, and the names of the models that failed."""
     if endpoint in REASONS:
         return {}, list(answer["errors"])
+    if endpoint in SINGLE:
+        return {}, []
     place = PLACES.get(endpoint)
     models = answer[place] if place else answer if isinstance(answer, Mapping) else {}
     missing = [name for name, found in models.items() if isinstance(found, Mapping) and set(found) == {"error"}]

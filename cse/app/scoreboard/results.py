@@ -19,8 +19,8 @@ from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import of_scores, terms
 from cse.app.drawing.naming import title
-from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, reporter
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
@@ -94,7 +94,7 @@ def board_html(board: Scoreboard, names: Names) -> str:
     named = terms(*of_scores(column.score for column in board.columns), "significance")
     found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
     protocol, pictures = html.escape(" ".join(protocol_lines(board))), pictures_html(board, names)
-    table = html.fold("Table", table_html(board, names), opened=not pictures)
+    table = html.fold("Table of scores", table_html(board, names), opened=not pictures)
     return (
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
         f"<p>{html.escape(task.summary)}</p>{named}"
@@ -205,4 +205,5 @@ def results_tab(state: AppState, bar: CorpusBar) -> Linked:
 
     run = refusing(score, {"The corpus": bar.corpus, "The key": bar.key}, [output])
     gr.on([button.click], run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **MAPS)
-    return Linked((), Run(lambda: None, (), ()), ())
+    labels = Result("Scores on the labels of the corpus", "labels", ("corpus", "key"))
+    return Linked((), run, (), results=[labels])

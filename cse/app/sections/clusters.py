@@ -30,7 +30,7 @@ from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row
 from cse.text.spreadsheet import csv_text
 
-SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined"}
+SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined by lines"}
 LINES = "lines"  # a source of the endpoint alone
 MOST_LINES = 2000
 LEAST_POINTS, MOST_POINTS = 100, 10_000

@@ -127,7 +127,7 @@ def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) ->
 def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[int, ...]) -> str:
     """Return a row per layer: attention on the prefix, displacement without it, and the pair's cosine then."""
     count = len(attention.read)
-    heads = ("Prefix", "Attention", "Vector moves when off", "The pair's cosine when off")
+    heads = ("Prefix", "Attention", "Vector moves without it", "The pair's cosine without it")
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     rows = []
     for ablation in found.ablations:
@@ -252,5 +252,5 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> list[Linked]
     run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
-    xray = Result("The X-ray", "xray", ("s1", "s2", "off"))
+    xray = Result("Prefixes and prototypes", "xray", ("s1", "s2", "off"))
     return [Linked(("one", "other", "off"), run, triggers, examples=examples, results=[xray]), heads]
