@@ -127,6 +127,7 @@ ANSWERS = {
     "duplicates": ({"model": "promptbert", "nines": 5.0, "keep": "first"}, NEAR),
     "ballot": ({"corpus": HOSTILE}, VOTES),
     "labels": ({"corpus": "own"}, by_model({"neighbours": 80.5, "nmi": 40.0}, {"neighbours": 70.5, "nmi": 50.0})),
+    "times": ({}, by_model(*({"milliseconds": took, "score": 70.5} for took in (5.0, 7.5, 40.0, 9.0)))),
     "training": ({"name": HOSTILE, "method": "simcse", "corpus": "b"}, RUN),
     "results": ({"task": "sts"}, {"task": "sts", "columns": COLUMNS, "models": RESULTS, "protocol": "Seeds 1 & 2."}),
     "ledger": ({}, [ENTRY, {**ENTRY, "published": None}]),
@@ -247,6 +248,9 @@ def test_near_duplicates_votes_labels_and_a_training_are_the_answers(drawn):
     assert spans == [(12.5, 50.0), (50.0, 87.5)]
     (axes,) = drawn("labels").axes
     assert (values(axes, "simcse"), values(axes, "promptbert")) == ([80.5, 40.0], [70.5, 50.0])
+    (axes,) = drawn("times").axes
+    assert lines_of(axes)["promptbert"] == [[(7.5, 70.5)]]
+    assert sheet(taken("times")).rows[0] == ["SimCSE", "5", "70.50"]
     loss, guard = drawn("training").axes
     assert lines_of(loss)["loss"] == [[(1.0, 2.5), (2.0, 1.25)]]
     assert lines_of(guard)["guard's score"] == [[(2.0, 61.5)]]

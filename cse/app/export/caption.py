@@ -30,6 +30,7 @@ SAID = {
     "ballot": "Blind votes between two models",
     "labels": "Scores of the models on the labels of a corpus",
     "training": "Loss and guard's score of a training by step",
+    "times": "Time of a sentence on one machine against the average of the STS tasks",
     "results": "Scores; bars are plus and minus a standard deviation, rings the same model before training",
     "ledger": "Published scores and those obtained here",
 }

@@ -17,6 +17,7 @@ from cse.app.export.own_figures import (
     ballot_figure,
     duplicates_figure,
     labels_figure,
+    times_figure,
     training_figure,
 )
 from cse.app.export.plots import bars, curves, matrices, panels, ranks
@@ -183,6 +184,7 @@ FIGURES: dict[str, Draw] = {
     "tokens": tokens_figure, "template": template_figure, "map": map_figure, "changes": changes_figure,
     "disagreements": disagreements_figure, "xray": xray_figure, "attention": attention_figure,
     "duplicates": duplicates_figure, "ballot": ballot_figure, "labels": labels_figure, "training": training_figure,
+    "times": times_figure,
     "results": results_figure, "ledger": ledger_figure,
 }  # fmt: skip
 

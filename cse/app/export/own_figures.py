@@ -1,4 +1,4 @@
-"""Figures of what belongs to one corpus: near-duplicates, votes, scores of labels, a training, and attention."""
+"""Figures of what one page has: near-duplicates, votes, scores of labels, a training, times, and attention."""
 
 from __future__ import annotations
 
@@ -64,6 +64,20 @@ def labels_figure(taken: Taken, look: Look) -> Figure:
         for score in scores
     ]
     return dots(look, rows, "score on the labels, × 100")
+
+
+def times_figure(taken: Taken, look: Look) -> Figure:
+    """Return the time of a sentence against the average score, a named mark per model."""
+    figure = look.figure(look.high(15))
+    axes = figure.subplots()
+    for name, mark in look.marks(taken.answered).items():
+        at = taken.answered[name]["milliseconds"], taken.answered[name]["score"]
+        axes.plot(*at, mark.marker, color=mark.colour, label=name)
+        axes.annotate(mark.name, at, (5, 0), textcoords="offset points", va="center")
+    axes.set(xlabel="milliseconds a sentence", ylabel="average STS, Spearman × 100")
+    axes.margins(x=0.3, y=0.15)
+    axes.set_xlim(left=0)
+    return figure
 
 
 def training_figure(taken: Taken, look: Look) -> Figure:

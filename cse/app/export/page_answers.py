@@ -1,4 +1,4 @@
-"""Answers that a page alone has, to take away as those of the endpoints: votes, a training, scores of labels."""
+"""Answers that a page alone has, to take away as those of the endpoints: votes, a training, scores of labels, times."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from cse.app.corpus.scores import corpus_scores
 from cse.app.models.models import divided, plain
 from cse.app.models.records import record_of as trained_record
 from cse.app.models.remembered import fingerprint_of
+from cse.app.scoreboard.model_strip import sts_board
+from cse.app.scoreboard.planes import times_of
+from cse.app.scoreboard.scores import names_of
 from cse.judging.verdict import RESULT, START
 
 if TYPE_CHECKING:
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
     from cse.app.training.trainings import Trainings
 
 OWN = ("ballot", "training")  # answers that say themselves what they are about: their inputs, models and seeds
-PAGE_ONLY = (*OWN, "labels")  # which no endpoint gives to programs
+PAGE_ONLY = (*OWN, "labels", "times")  # which no endpoint gives to programs
 NO_VOTES = "There are no votes of yours on this server; press Start voting, and vote."
+NO_TIMES = "The time of a sentence is still being measured on this host; try again in a moment."
 NO_TRAINING = "There is no training of yours on this server with a step; press Train."
 
 
@@ -47,7 +51,17 @@ def page_answers(state: AppState, trainings: Trainings) -> dict[str, Callable[..
         """Return each model's scores on the labels of a corpus."""
         return plain(corpus_scores(state, chosen_corpus(state, corpus, key)))
 
-    return {"ballot": ballot, "training": training, "labels": labels}
+    def times() -> dict[str, Any]:
+        """Return each model's milliseconds of a sentence on this host, and its average score."""
+        board = sts_board(state)
+        known = {} if board is None else times_of(state, board)
+        if board is None or len(known) < 2:
+            raise ValueError(NO_TIMES)
+        names = names_of(board, state.models.columns)
+        rows = {names[label]: (took, board.rows[label].figures[0]) for label, took in known.items()}
+        return {name: {"milliseconds": took, "score": figure.value} for name, (took, figure) in rows.items() if figure}
+
+    return {"ballot": ballot, "training": training, "labels": labels, "times": times}
 
 
 def plain_ballot(state: AppState, record: Record) -> dict[str, Any]:

@@ -157,6 +157,15 @@ def attention_sheet(taken: Taken) -> Sheet:
     return Sheet(("Model", "Layer", "Most looked at", "Attention", "On the prefix"), rows, 3)
 
 
+def times_sheet(taken: Taken) -> Sheet:
+    """Return a row per model: milliseconds of a sentence and average score."""
+    rows = [
+        [title(name), f"{each['milliseconds']:.3g}", cell(each["score"], ".2f")]
+        for name, each in taken.answered.items()
+    ]
+    return Sheet(("Model", "Milliseconds a sentence", "Average STS"), rows)
+
+
 def training_sheet(taken: Taken) -> Sheet:
     """Return the scores of an adaptation's candidates, or else the values of each step."""
     head, *rows = taken.answer["table"] or [[]]
@@ -177,5 +186,6 @@ CROSSED = {
 }
 SHEETS: dict[str, Callable[[Taken], Sheet]] = {
     "similarity": similarity_sheet, "tokens": tokens_sheet, "template": template_sheet, "map": map_sheet,
-    "attention": attention_sheet, "training": training_sheet, "results": results_sheet, "ledger": ledger_sheet,
+    "attention": attention_sheet, "training": training_sheet, "times": times_sheet, "results": results_sheet,
+    "ledger": ledger_sheet,
 }  # fmt: skip

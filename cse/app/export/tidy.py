@@ -144,6 +144,11 @@ def _labels(taken: Taken) -> Rows:
         yield from ((name, score, value) for score, value in scores.items())
 
 
+def _times(taken: Taken) -> Rows:
+    for name, found in taken.answered.items():
+        yield name, found["milliseconds"], found["score"]
+
+
 def _results(taken: Taken) -> Rows:
     for name, row in taken.answered.items():
         for column, figure in zip(taken.answer["columns"], row["figures"], strict=True):
@@ -180,6 +185,7 @@ TABLES: dict[str, Table] = {
     "ballot": Table("verdict", ("model", "measure", "value", "low", "high"), _ballot),
     "labels": Table("label-scores", ("model", "score", "value"), _labels, "corpus"),
     "training": Table("training", ("step", "measure", "value"), _training, "name"),
+    "times": Table("results-times", ("model", "milliseconds", "average_sts"), _times),
     "results": Table("results", ("task", "model", "set", "score", "value", "deviation", "runs"), _results, "task"),
     "ledger": Table("results-ledger", tuple(LEDGER), _ledger),
 }

@@ -206,4 +206,4 @@ def results_tab(state: AppState, bar: CorpusBar) -> Linked:
     run = refusing(score, {"The corpus": bar.corpus, "The key": bar.key}, [output])
     gr.on([button.click], run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **MAPS)
     labels = Result("Scores on the labels of the corpus", "labels", ("corpus", "key"))
-    return Linked((), run, (), results=[labels])
+    return Linked((), run, (), results=[labels, Result("Time against score", "times", ())])
