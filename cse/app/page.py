@@ -7,13 +7,16 @@ from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 
 from cse.app.api.corpus_files import file_route
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
+from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
+from cse.app.export.page_answers import page_answers
 from cse.app.export.section import take_section, takes_of
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
@@ -24,8 +27,8 @@ from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
 from cse.app.scoreboard.add_model import add_model_buttons, rerun
 from cse.app.scoreboard.model_strip import model_strip
-from cse.app.scoreboard.results import results_tab
-from cse.app.scoreboard.speed import speed_filler, speeds
+from cse.app.scoreboard.results import measured, results_tab
+from cse.app.scoreboard.speed import speed_filler
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
 from cse.app.sections.probe import probe_tab
@@ -44,11 +47,13 @@ from cse.app.validation import MAX_FILE_BYTES
 TITLE = "Sentence embeddings, side by side"
 HEADING = f"""<header class="cse-page-head"><h1>{TITLE}</h1>
 <p>Type a sentence. See how embedding methods read it.</p>{lessons_html()}</header>"""
+SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
+COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 STATIC = Path(__file__).parent / "static"
 
 
@@ -65,8 +70,10 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """
     opening = read_opening(state.models)
     keep_maps(state, opening)
+    trainings = trainings or Trainings()
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
+        gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
         gr.HTML(HEADING, apply_default_css=False)
         lesson_panel(state)
         strip = model_strip(state, opening.descriptions)
@@ -74,7 +81,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         bar = corpus_bar(state, key)
         added = add_model_buttons(state, strip, bar)
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
-        with gr.Tabs(overflow_behavior="wrap") as tabs:  # no menu hides tabs on a narrow screen
+        with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
                 pair, matrices = similarity_tab(state, bar, opening.similarity, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
@@ -95,9 +102,9 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             with gr.Tab("Results", id="results") as tab:
                 linked["results"] = tab, [results_tab(state, bar)]
             with gr.Tab("Train", id="train") as tab:
-                training = train_tab(state, trainings or Trainings(), bar, strip)
+                training = train_tab(state, trainings, bar, strip)
                 linked["train"] = tab, training.linked
-        answers = add_endpoints(state)
+        answers = {**add_endpoints(state), **page_answers(state, trainings)}
         for name, (tab, contents) in linked.items():
             with tab:
                 take_section(state, answers, takes_of(name, contents, state))
@@ -119,7 +126,7 @@ def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
     events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
     after = events[-1].then if events else blocks.load
     lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
-    after(lambda: speeds(state), None, speed_filler(), **lane)
+    after(lambda: measured(state), None, speed_filler(), **lane)
 
 
 def theme() -> gr.themes.Base:
@@ -149,7 +156,10 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
     """
     return {
         "app_kwargs": {
-            "middleware": [Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest))],
+            "middleware": [
+                Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest)),
+                Middleware(GZipMiddleware, compresslevel=COMPRESSION),
+            ],
             "routes": [file_route()],
         },
         "max_file_size": largest,

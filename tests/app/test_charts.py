@@ -5,11 +5,13 @@ from test_results_tab import HOSTILE, board
 
 from cse.app.drawing import html
 from cse.app.drawing.naming import choices, title
-from cse.app.drawing.palette import MODELS
+from cse.app.drawing.palette import MODELS, OWN, own_colours
+from cse.app.models.columns import Column
 from cse.app.models.records import record_of
-from cse.app.models.state import open_boards
-from cse.app.scoreboard.charts import Axis, axis_of, charts_html, cost_at, cost_chart
-from cse.app.scoreboard.scores import names_of
+from cse.app.models.state import open_boards, open_state
+from cse.app.scoreboard.charts import Axis, axis_of, charts_html
+from cse.app.scoreboard.planes import cost_at, parameters_plane, speed_plane, times_of
+from cse.app.scoreboard.scores import names_of, opened_by
 from cse.benchmark.results import ModelRecord
 from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts
@@ -60,7 +62,7 @@ def test_the_cost_of_a_model_is_on_a_logarithmic_axis_that_begins_with_nothing()
     ]  # fmt: skip
     made = board(simcse=[60.0, 61.0], dcpcse=[70.0, 71.0])
     assert made.columns[0].unit == "average"
-    page = cost_chart(made, names_of(made, []) | {"simcse": HOSTILE})
+    page = parameters_plane(made, names_of(made, []) | {"simcse": HOSTILE})
     axis = axis_of([60.5, 70.5])
     for name, score in (("simcse", 60.5), ("dcpcse", 70.5)):
         trained = record_of(name).trained
@@ -68,7 +70,27 @@ def test_the_cost_of_a_model_is_on_a_logarithmic_axis_that_begins_with_nothing()
         assert place in page
         assert f"{trained:,} trained parameters, {score:.2f}" in page
     assert "<script" not in page
-    assert cost_chart(board(mine=[1.0], yours=[2.0]), {"mine": "mine", "yours": "yours"}) == ""  # costs are not known
+    assert (
+        parameters_plane(board(mine=[1.0], yours=[2.0]), {"mine": "mine", "yours": "yours"}) == ""
+    )  # costs are not known
+
+
+def test_the_plane_of_times_has_a_dot_where_the_time_of_a_sentence_and_the_score_meet() -> None:
+    made = board(simcse=[60.0, 61.0], dcpcse=[70.0, 71.0])
+    page = speed_plane(made, names_of(made, []) | {"simcse": HOSTILE}, {"simcse": 5.0, "dcpcse": 7.5})
+    axis = axis_of([60.5, 70.5])
+    for name, across, score in (("simcse", 4 + 92 * 5 / 8, 60.5), ("dcpcse", 4 + 92 * 7.5 / 8, 70.5)):
+        assert f"left:{across:.2f}%;top:{100 - axis.at(score):.2f}%;--cse-model:{MODELS[name]}" in page
+    assert "7.5 ms a sentence, 70.50" in page
+    assert "<script" not in page
+    assert speed_plane(made, names_of(made, []), {"simcse": 5.0}) == ""  # no comparison
+
+
+def test_times_of_a_board_are_those_measured_by_the_reading_of_its_rows() -> None:
+    made = board(simcse=[60.0], dcpcse=[70.0])
+    state = open_state([], ())
+    state.speeds.put(opened_by(made.rows["dcpcse"]), 7.5)
+    assert times_of(state, made) == {"dcpcse": 7.5}
 
 
 def test_boards_of_several_units_and_those_where_lower_is_better_have_no_picture() -> None:
@@ -82,5 +104,18 @@ def test_a_model_has_the_name_of_its_paper_and_its_colour_everywhere() -> None:
         "SimCSE", "PromptBERT", "DCPCSE", "ConPVP", "Untrained", "mine",
     ]  # fmt: skip
     assert choices(["dcpcse", "mine"]) == [("DCPCSE", "dcpcse"), ("mine", "mine")]
+    assert title("untrained (cls)") == "Untrained (cls)"
     assert html.model("conpvp") == '<i class="cse-chip" style="--cse-model:#ca499f"></i>ConPVP'
     assert "<script" not in html.model(HOSTILE)
+
+
+def test_models_of_ones_own_have_colours_in_the_order_of_the_columns_and_untrained_ones_none() -> None:
+    names = ["simcse", "mine", "bundled", '</style>" é']
+    found = own_colours([Column(name, name) for name in names])
+    assert found == {"mine": OWN[0], names[3]: OWN[1]}
+    styles = html.colour_styles(found)
+    assert f'[data-model="mine"]{{--cse-model:{OWN[0]}}}' in styles
+    assert r'[data-model="\3c \2f style\3e \22 \20 \e9 "]' in styles
+    assert styles.count("</style>") == 1
+    assert html.chip("mine") == '<i class="cse-chip" data-model="mine"></i>'
+    assert html.colour_styles({}) == ""

@@ -206,7 +206,7 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state, corpus) -> None:
         (GivenCorpus(["a dog"]), "simcse", "promptbert", 20, "The corpus", "at least 10 different texts"),
         (GivenCorpus(TEXTS[:9]), "simcse", "promptbert", 20, "The corpus", "only 9 in it"),
         (same, "simcse", "promptbert", 20, "The corpus", "all its texts are the same"),
-        (corpus, "simcse", "simcse", 20, MODELS[1], "Both models are simcse"),
+        (corpus, "simcse", "simcse", 20, MODELS[1], "Both models are SimCSE"),
         (corpus, "simcse", "nothing", 20, MODELS[1], "is unknown"),
         (corpus, "broken", "simcse", 20, MODELS[0], "broken: "),
         (corpus, "simcse", "promptbert", 1000, "The votes", "from 5 to 60"),

@@ -204,7 +204,7 @@ def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_i
     with pytest.raises(ValueError, match=r"^There are no texts of yours on this server\."):
         take(state, answers, "search", {**inputs, "key": "f" * 32})
     for code in (python_code, curl_code):
-        with pytest.raises(ValueError, match="No code repeats a search of your own texts"):
+        with pytest.raises(ValueError, match="No code repeats this result"):
             code(taken, "http://localhost/")
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from colour_vision import VISIONS, difference, lab
 
-from cse.app.drawing.palette import DARK, LIGHT, MODELS
+from cse.app.drawing.palette import DARK, LIGHT, MODELS, OWN
 from cse.app.drawing.ramps import contrast
 from cse.models.names import BUNDLED_NAMES
 
-LEAST, MOST_ALIKE = 12.0, 15.0
+LEAST, MOST_ALIKE, LEAST_ALIKE = 12.0, 15.0, 9.0
 GROUNDS = ("#ffffff", "#f8fafc", "#1e293b", "#0f172a")  # of pages and cards, light and dark
 SHARMA = [  # Sharma, Wu and Dalal 2005, Table 1
     ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
@@ -62,11 +62,17 @@ def test_each_two_colours_of_models_differ_by_fifteen(vision):
     assert min(difference(one, other) for one, other in combinations(seen, 2)) >= MOST_ALIKE
 
 
+@pytest.mark.parametrize("vision", VISIONS)
+def test_colours_of_ones_own_models_differ_by_nine_from_each_other_and_from_those_of_the_bundled_ones(vision):
+    seen = [lab(colour, vision) for colour in (*MODELS.values(), *OWN)]
+    assert min(difference(one, other) for one, other in combinations(seen, 2)) >= LEAST_ALIKE
+
+
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_colours_of_models_stand_out_from_the_backgrounds_of_both_schemes(ground):
     assert MODELS.keys() == set(BUNDLED_NAMES)
-    for name, colour in MODELS.items():
-        assert contrast(rgb(colour), rgb(ground)) >= 3, name
+    for colour in (*MODELS.values(), *OWN):
+        assert contrast(rgb(colour), rgb(ground)) >= 3, colour
 
 
 def rgb(colour):

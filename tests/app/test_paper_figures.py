@@ -10,10 +10,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
-from cse.app.drawing.palette import MODELS
+from cse.app.drawing.palette import MODELS, OWN
 from cse.app.export.caption import caption
 from cse.app.export.figures import FIGURES, draw, figure_file
-from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, WIDTHS, Look, line, look_of, marks_of
+from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, WIDTHS, Look, line, look_of
 from cse.app.export.sheets import sheet
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
@@ -59,6 +59,24 @@ RESULTS = {
     "bundled-cls": scored(50.0, untrained="cls", trained=0), "bundled-mean": scored(55.0, untrained="mean", trained=0),
 }  # fmt: skip
 ENTRY = {"row": HOSTILE, "published": 70.0, "task": "sts", "source": "p", "mean": 60.0, "difference": -10.0}
+HEADS = {
+    "read": None, "tokens": ["prefix 1", HOSTILE, "[SEP]"], "prefix": 1,
+    "shares": [[[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]], [[0.2, 0.2, 0.6], [0.4, 0.4, 0.2]]],
+}  # fmt: skip
+PLACES = [(3.0, 90), (5.0, 96), (7.0, 100)]
+NEAR = {
+    "nines": 5.0, "advised": 4.5, "texts": 100, "kept": 96, "groups": 1,
+    "curve": [{"nines": nines, "kept": kept} for nines, kept in PLACES],
+    "page": [[{"row": 3, "kept": True, "cosine": 1.0, "reason": "the first", "text": HOSTILE},
+              {"row": 7, "kept": False, "cosine": 0.75, "reason": "near", "text": "b"}]],
+}  # fmt: skip
+SIDE = {"milliseconds": 2.5, "megabytes": 43.0, "found": None, "labels": {"nmi": 40.5}}
+VOTES = {
+    "decided": 10,
+    "sides": [{"name": "simcse", "votes": 7, "share": 0.75, "low": 0.5, "high": 0.875, **SIDE},
+              {"name": HOSTILE, "votes": 3, "share": 0.25, "low": 0.125, "high": 0.5, **SIDE}],
+}  # fmt: skip
+RUN = {"losses": [[1, 2.5], [2, 1.25]], "scores": [[2, 61.5]], "start": 60.5, "table": []}
 ANSWERS = {
     "similarity": ({"s1": HOSTILE, "s2": "b"}, by_model(0.5, 0.25, -0.125, 1.0)),
     "words": ({"s1": HOSTILE, "s2": "x"}, by_model(*[{"cosine": 0.5, "words": WORDS}] * 2)),
@@ -105,6 +123,12 @@ ANSWERS = {
             PREFIX,
         ),
     ),
+    "attention": ({"sentence": HOSTILE}, by_model(HEADS, {**HEADS, "read": "[MASK]", "prefix": 0})),
+    "duplicates": ({"model": "promptbert", "nines": 5.0, "keep": "first"}, NEAR),
+    "ballot": ({"corpus": HOSTILE}, VOTES),
+    "labels": ({"corpus": "own"}, by_model({"neighbours": 80.5, "nmi": 40.0}, {"neighbours": 70.5, "nmi": 50.0})),
+    "times": ({}, by_model(*({"milliseconds": took, "score": 70.5} for took in (5.0, 7.5, 40.0, 9.0)))),
+    "training": ({"name": HOSTILE, "method": "simcse", "corpus": "b"}, RUN),
     "results": ({"task": "sts"}, {"task": "sts", "columns": COLUMNS, "models": RESULTS, "protocol": "Seeds 1 & 2."}),
     "ledger": ({}, [ENTRY, {**ENTRY, "published": None}]),
 }
@@ -214,6 +238,33 @@ def test_an_xray_has_attention_displacement_and_prototypes(drawn):
     assert [patch.get_width() for patch in prototypes.patches] == [0.75]
 
 
+def test_near_duplicates_votes_labels_and_a_training_are_the_answers(drawn):
+    (axes,) = drawn("duplicates").axes
+    assert lines_of(axes)["promptbert"] == [[(3.0, 10.0), (5.0, 4.0), (7.0, 0.0)]]
+    assert [lines_of(axes)[name][0][0][0] for name in ("chosen", "recommended")] == [5.0, 4.5]
+    votes = drawn("ballot")
+    assert (values(votes.axes[0], "simcse"), values(votes.axes[0], HOSTILE)) == ([75.0], [25.0])
+    spans = sorted(tuple(each[:, 0]) for part in votes.axes[0].collections for each in part.get_segments())
+    assert spans == [(12.5, 50.0), (50.0, 87.5)]
+    (axes,) = drawn("labels").axes
+    assert (values(axes, "simcse"), values(axes, "promptbert")) == ([80.5, 40.0], [70.5, 50.0])
+    (axes,) = drawn("times").axes
+    assert lines_of(axes)["promptbert"] == [[(7.5, 70.5)]]
+    assert sheet(taken("times")).rows[0] == ["SimCSE", "5", "70.50"]
+    loss, guard = drawn("training").axes
+    assert lines_of(loss)["loss"] == [[(1.0, 2.5), (2.0, 1.25)]]
+    assert lines_of(guard)["guard's score"] == [[(2.0, 61.5)]]
+    assert lines_of(guard)["start"][0][0][1] == 60.5
+
+
+def test_attention_is_drawn_by_layer_on_tokens_and_by_layer_and_head_on_a_prefix(drawn):
+    images = [each.get_images()[0].get_array() for each in drawn("attention").axes[:4]]
+    np.testing.assert_allclose(images[0], [[25, 12.5, 62.5], [30, 30, 40]])
+    np.testing.assert_allclose(images[1], [[50, 0], [20, 40]])
+    np.testing.assert_allclose(images[3], [[50, 100], [60, 40]])  # on the most looked-at token, without a prefix
+    assert sheet(taken("attention")).rows[1] == ["SimCSE", "2", "[SEP]", "40.0%", "30.0%"]
+
+
 @pytest.mark.parametrize("endpoint", FIGURES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_text_is_cut_off_or_read_as_mathematics(endpoint, width):
@@ -257,7 +308,8 @@ def test_characters_that_the_font_lacks_are_told_and_stay_in_an_svg():
 
 
 def test_a_model_has_the_colour_of_the_page_and_others_have_another():
-    marks = marks_of(["dcpcse", "mine", "yours", "simcse"])
+    marks = Look(colours={"mine": OWN[0], "yours": OWN[1]}).marks(["dcpcse", "mine", "yours", "simcse"])
+    assert [marks[name].colour for name in ("mine", "yours")] == [*OWN[:2]]
     assert (marks["dcpcse"].colour, marks["simcse"].colour) == (MODELS["dcpcse"], MODELS["simcse"])
     assert len({mark.colour for mark in marks.values()}) == len({mark.marker for mark in marks.values()}) == 4
     with paper_style(SIZE):

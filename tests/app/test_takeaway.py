@@ -15,12 +15,15 @@ from app_models import GOOD, MARKUP, serving, write_model, write_models
 import cse
 from cse.app.api.endpoints import add_endpoints
 from cse.app.export.download import as_csv, as_json, curl_code, python_code, stem
+from cse.app.export.page_answers import PAGE_ONLY, page_answers
 from cse.app.export.section import Take
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
 from cse.app.models.corpora import Corpus
 from cse.app.models.state import open_state
 from cse.app.page import page
+from cse.app.training.rules import OWN
+from cse.app.training.trainings import Trainings
 from cse.text.spreadsheet import guard
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
@@ -302,9 +305,10 @@ def test_every_table_is_a_result_of_a_tab_with_the_inputs_that_its_endpoint_need
     offered: list[Take] = []
     monkeypatch.setattr("cse.app.page.take_section", lambda state, answers, takes: offered.extend(takes))
     state = open_state(["promptbert"], [])
-    page(state)
+    page(state, Trainings(OWN))
     with gr.Blocks():
-        known = {name: inspect.signature(answer).parameters for name, answer in add_endpoints(state).items()}
+        answers = {**add_endpoints(state), **page_answers(state, Trainings())}
+    known = {name: inspect.signature(answer).parameters for name, answer in answers.items()}
     assert {take.endpoint for take in offered} == TABLES.keys()
     for take in offered:
         needed = {name for name, each in known[take.endpoint].items() if each.default is each.empty}
@@ -331,8 +335,10 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         },
         "template": {"sentence": "a dog", "template": '[X] "is" [MASK] .', "k": 2},
         "xray": {"s1": "the dog", "s2": "the cat", "off": [1, 2]}, "results": {"task": "sts"}, "ledger": {},
+        "attention": {"sentence": HOSTILE},
+        "duplicates": {"model": "simcse", "corpus": "demo", "nines": 4.0, "keep": "longest", "page": 1, "key": ""},
     }  # fmt: skip
-    assert given.keys() == TABLES.keys()
+    assert given.keys() == TABLES.keys() - {*PAGE_ONLY}
     root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
     with serving([str(folder) for folder in (*folders[: len(GOOD)], folders[-1])], root=root) as url:
         shown = Client(url, verbose=False)
@@ -345,7 +351,7 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         assert with_added.keys() - results[0].answer.keys() == {"extra"}
         results.append(Taken("similarity", given["similarity"], {}, with_added, ("extra",)))
         for taken in results:
-            assert {len(row) for row in rows_of(as_csv(taken))[1:]} == {len(TABLES[taken.endpoint].columns)}
+            assert {len(row) for row in rows_of(as_csv(taken))} == {len(TABLES[taken.endpoint].columns)}
             assert near(shell_answer(curl_code(taken, url)), taken.answer), taken.endpoint
         once = "\n".join(python_code(taken, url) for taken in results)  # one process: the client's import takes seconds
         done = subprocess.run([sys.executable, "-c", once], capture_output=True, text=True, timeout=300, check=True)

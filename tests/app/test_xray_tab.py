@@ -80,9 +80,13 @@ def test_attention_of_a_head_is_drawn_as_numbers_and_nothing_as_markup() -> None
     found = HeadAttention("[MASK]", ("prefix 1", MARKUP, "[MASK]"), 1, shares)
     answers = {MARKUP: found, "other": Failure(MARKUP)}
     page = heads_html(answers, 2, 2)
-    assert re.findall(r"<small>(\d+)</small>", page) == ["40", "40", "20"]
+    assert re.findall(r">(\d+) %</text>", page) == ["40", "40", "20"]
+    assert re.findall(r'fill-opacity="([.\d]+)"', page) == ["0.33", "0.67", "0.33", "0.67", "1.00", "0.33"]
     assert "[MASK] looks most at prefix 1 (40 %), 40 % at the prefix." in page
-    assert re.findall(r"<small>(\d+)</small>", heads_html(answers, 1, 0)) == ["25", "12", "62"]  # the mean of both
+    assert re.findall(r">(\d+) %</text>", heads_html(answers, 1, 0)) == ["25", "12", "62"]  # the mean of both
+    cells = re.findall(r'<td class="cse-tint( cse-chosen)?"[^>]*>(\d+)</td>', page)  # of the prefix, by layer and head
+    assert cells == [("", "50"), ("", "0"), ("", "20"), (" cse-chosen", "40")]
+    assert "attention on the token it looks at most" in heads_html({"m": found._replace(prefix=0)}, 1, 0)
     assert "This model has 2 layers of 2 heads." in heads_html(answers, 3, 0)
     assert "<img" not in page
     assert plain_attention(found)["shares"][1][1] == pytest.approx([0.4, 0.4, 0.2], abs=1e-5)

@@ -112,6 +112,22 @@ def bench_app(
     _print(json_output, {"first_page": round(page, 2), "loads": list(map(asdict, loads))})
 
 
+def bench_page(
+    rounds: Annotated[int, typer.Option(min=1, help="Visits with an empty cache.")] = 5,
+    json_output: Json = False,
+) -> None:
+    """Start the app and open it in Chromium: kilobytes of a first visit, and milliseconds to its first paint.
+
+    Example: python -m tests.bench page --rounds 5
+    """
+    from tests.bench.app import started_app
+    from tests.bench.page import measure_page
+
+    with started_app(ROOT) as (url, *_):
+        found = measure_page(url, rounds)
+    _print(json_output, found)
+
+
 def bench_load(
     clients: Annotated[int, typer.Option(min=1, max=256, help="Clients at once.")] = 32,
     seconds: Annotated[float, typer.Option(min=1, help="How long they ask.")] = 300.0,
@@ -507,9 +523,8 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "corpus": bench_corpus, "maps": bench_maps, "judge": bench_judge,
-        "guard": bench_guard, "adapt": bench_adapt,
-        "recipes": bench_recipes, "anchors": bench_anchors,
+        "uploads": bench_uploads, "corpus": bench_corpus, "page": bench_page, "maps": bench_maps, "judge": bench_judge,
+        "guard": bench_guard, "adapt": bench_adapt, "recipes": bench_recipes, "anchors": bench_anchors,
     },
 )  # fmt: skip
 

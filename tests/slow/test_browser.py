@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 from cse.app.drawing.distribution import in_words
 from cse.app.drawing.glossary import place_of
 from cse.app.drawing.naming import title
+from cse.app.drawing.palette import OWN
 from cse.app.drawing.terms import TERMS
 from cse.app.models import encodings, own_corpora
 from cse.app.models.corpora import Demo
@@ -25,6 +26,7 @@ pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 SHOWN = [*map(title, GOOD), MARKUP]
 ON_REQUEST = {"purity"}  # terms of results that no tab opens with
+COLOURS = "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 
 MARKS = """() => [...document.querySelectorAll('[data-testid=status-tracker]')].filter(
@@ -116,7 +118,7 @@ def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(brow
 
     with watched(browser, url) as page:
         page.get_by_label("Sentences, one per line").fill("\n".join(LINES))
-        page.get_by_role("button", name="Draw the map").click()
+        page.get_by_role("button", name="Compare all pairs").click()
         grid = page.locator("#all-pairs .cse-heat")
         expect(grid.locator("tbody th").first).to_have_text(f"1 {HOSTILE}")
         expect(grid.locator("td")).to_have_count(len(LINES) ** 2)
@@ -339,7 +341,7 @@ def test_tokens_are_shown_before_and_after_denoising(browser, url):
         assert read[1] == f'This sentence of "{HOSTILE}" means [MASK].'
         first = page.locator("#tokens section").first
         expect(first.locator(".cse-note")).to_have_text(
-            "This method does not read a [MASK]; this template asks it for words."
+            "This model reads no [MASK]: the template is only used here, to ask it for words."
         )
 
 
@@ -479,6 +481,11 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         visible(page, "Add it").click()
         expect(page.locator("#added")).to_contain_text("extra is on your page")
         expect(page.locator("#similarity tbody th")).to_have_text([*SHOWN, "broken", "extra"])
+        for place in ("#models li", "#similarity tbody tr"):  # it has one colour, as the other own ones before it
+            shown = page.locator(f"{place} .cse-chip").evaluate_all(
+                "all => all.map(e => getComputedStyle(e).backgroundColor)"
+            )
+            assert [shown[4], shown[6]] == [f"rgb{tuple(bytes.fromhex(colour[1:]))}" for colour in (OWN[0], OWN[2])]
         page.locator("#models button").last.click()
         expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
         visible(page, "Export results").click()
@@ -522,10 +529,16 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
         open_tab(page, "Probe")
         visible(page, "Your variants").click()
         page.get_by_label("Your variants of the sentence").fill(f"{HOSTILE}\nthe cat is eating")
-        visible(page, "Change it").click()
+        visible(page, "Measure changes").click()
         expect(page.locator("#changes tbody tr").first.locator("td").first).to_have_text(HOSTILE)
         assert page.locator("#changes tbody th", has_text="yours").count() == 2
         page.wait_for_url("**variants=**")
+        with watched(browser, page.url) as other:
+            expect(other.locator("#changes tbody th", has_text="yours")).to_have_count(2)
+            unfold(other, visible(other, "Your variants"))
+            expect(other.get_by_label("Your variants of the sentence")).to_have_value(f"{HOSTILE}\nthe cat is eating")
+        visible(page, "Show attention").click()
+        expect(page.locator("#heads .cse-heads")).to_have_count(6)
         visible(page, "Look inside").click()
         page.get_by_label("1", exact=True).check()
         expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

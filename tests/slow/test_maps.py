@@ -173,7 +173,7 @@ def test_labels_have_names_and_an_address_or_another_tab_pins_a_sentence(browser
         expect(quote).to_have_text(sentences[3])
         page.wait_for_url("**tab=clusters**pin=3**")
         page.get_by_role("button", name="Texts and settings").click()
-        page.get_by_label("Graded pairs, joined").check()
+        page.get_by_label("Graded pairs, joined by lines").check()
         expect(quote).to_have_count(0)
         page.get_by_role("button", name="Draw maps").click()
         expect(legend.locator("span")).to_have_text(["0 unrelated", "3 close", "5 the same"])

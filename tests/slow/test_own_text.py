@@ -45,7 +45,7 @@ def test_near_duplicates_follow_the_slider_and_are_taken_away(browser, url):
         expect(numbers).to_contain_text("of 1,200 texts would go")
         paste(page, texts)
         expect(numbers).to_contain_text("of 15 texts would go")
-        slider = page.get_by_role("slider", name="Strictness, in nines")
+        slider = page.get_by_role("slider", name="Strictness: 3 is 99.9 %, 5 is 99.999 %")
         slider.focus()
         page.keyboard.press("End")
         expect(page.locator("#duplicate-numbers .cse-note").first).to_contain_text("Percentile 99.99999")

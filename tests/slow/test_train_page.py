@@ -48,7 +48,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         open_tab(page, "Train")
         expect(page.locator("#training [role=status]")).to_contain_text(re.compile("Finished|Failed"), timeout=5 * WAIT)
         assert "Finished: 4 steps" in page.locator("#training").inner_text()
-        expect(page.locator("#training h3").first).to_have_text(f"{NAME}: simcse on Demo (1,200)")
+        expect(page.locator("#training h3").first).to_have_text(f"{NAME}: SimCSE on Demo (1,200)")
         expect(page.locator("#training .cse-outcome p").nth(1)).to_have_text(f"“{NAME}” is a column of your page now.")
         expect(page.locator("#training .cse-outcome h2")).to_have_text(
             re.compile("^(Better|No better than its start)$")

@@ -17,8 +17,17 @@ NEEDS_BROWSER = [
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
 ]
-TAKEN_AWAY = ("Similarity", "Search", "Tokens", "Clusters", "Probe", "Results")  # tabs with "Export results"
-TABS = (*TAKEN_AWAY, "Near-duplicates", "Choose for my data", "Train")
+TABS = (
+    "Similarity",
+    "Search",
+    "Tokens",
+    "Clusters",
+    "Probe",
+    "Results",
+    "Near-duplicates",
+    "Choose for my data",
+    "Train",
+)
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -35,9 +44,9 @@ def chromium() -> Iterator:
 
 
 @contextmanager
-def watched(browser, url, width=1400, **options) -> Iterator:
+def watched(browser, url, width=1400, height=900, **options) -> Iterator:
     """The opened page; whatever went wrong on it fails the test at the end."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, **options)
+    page = browser.new_page(viewport={"width": width, "height": height}, **options)
     page.set_default_timeout(WAIT)
     wrong = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)

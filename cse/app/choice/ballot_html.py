@@ -7,6 +7,7 @@ from cse.app.models.ballots import Ballot
 from cse.judging.verdict import RESULT, Verdict
 
 WIDE, HIGH = 600, 26  # of an interval's drawing
+TICKS = {0.0: "0 %", 50.0: "50 %", 100.0: "100 % of the votes"}
 
 
 def ballot_html(ballot: Ballot) -> str:
@@ -50,5 +51,5 @@ def interval(share: float, low: float, high: float) -> str:
         f'aria-label="{said}"><line class="cse-axis" x1="0" x2="{WIDE}" y1="13" y2="13"/>'
         f'<line class="cse-half" x1="{middle:.0f}" x2="{middle:.0f}" y1="0" y2="{HIGH}"/>'
         f'<rect x="{left:.1f}" y="8" width="{max(2.0, right - left):.1f}" height="10" rx="3"/>'
-        f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="2" y2="24"/></svg>'
+        f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="2" y2="24"/></svg>{html.axis(TICKS)}'
     )

@@ -16,7 +16,7 @@ from cse.app.drawing.components import heading, script, submit
 from cse.app.drawing.naming import choices
 from cse.app.drawing.saved_file import saved_file
 from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
-from cse.app.forms.links import COPY, Linked
+from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.state import AppState
 
@@ -64,7 +64,10 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
     tab.select(lambda: [gr.update(choices=choices(columns_of(state)))] * 2, None, [first, second], **QUICK)
     connect(voting, buttons, outputs, bar.key)
-    return Linked(("first", "second", "votes", "verdict"), resumed, (start.click,), QUICK, (code.change,))
+    verdict = Result("The verdict", "ballot", ("first", "second", "votes", "code", "key"))
+    return Linked(
+        ("first", "second", "votes", "verdict"), resumed, (start.click,), QUICK, (code.change,), results=[verdict]
+    )
 
 
 def shown(code: gr.Textbox) -> tuple[list[gr.components.Component], Buttons]:

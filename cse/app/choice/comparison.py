@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
+from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.models.columns import Column
@@ -56,7 +57,7 @@ def compare(
     rows, places = sample(chosen)
     vectors, facts = [], []
     for step, (field, column) in enumerate(zip(MODELS, columns, strict=True)):
-        report(step, 3, f"reading the texts with {column.name}")
+        report(step, 3, f"reading the texts with {title(column.name)}")
         found, measured = _read(state, chosen, column, [row.text for row in rows], places, field)
         vectors.append(found)
         facts.append(measured)
@@ -64,7 +65,8 @@ def compare(
     asked = questions(vectors[0], vectors[1], SEED)
     if not asked:
         reason = (
-            f"{first} and {second} have the same neighbours for all {len(rows):,} texts: there is nothing to vote on."
+            f"{title(first)} and {title(second)} have the same neighbours for all {len(rows):,} texts: there is "
+            "nothing to vote on."
         )
         raise validation.FieldError(MODELS[1], reason)
     judgement = Judgement(_setup(chosen, columns, facts, rows), wanted)
@@ -106,7 +108,7 @@ def _columns(state: AppState, first: str, second: str) -> tuple[Column, Column]:
         known[validation.one_of(name, field, known)] for field, name in zip(MODELS, (first, second), strict=True)
     )
     if one == other:
-        raise validation.FieldError(MODELS[1], f"Both models are {first}; choose two different ones.")
+        raise validation.FieldError(MODELS[1], f"Both models are {title(first)}; choose two different ones.")
     return one, other
 
 

@@ -12,7 +12,8 @@ from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
 GUARD = (
-    "Guard, no judge: {}. It only tells a model that has collapsed; of two sound models it cannot say which is better."
+    "Check for a collapse: {}. A low share means that a model is broken; it does not tell which of two working ones is "
+    "better."
 )
 
 

@@ -23,14 +23,29 @@ def escape(text: str) -> str:
 
 
 def model(name: str) -> str:
-    """Return a model's name after a mark of its colour; models that are not bundled have a grey mark."""
+    """Return a model's name after a mark of its colour."""
     return f"{chip(name)}{escape(title(name))}"
 
 
 def chip(name: str) -> str:
     """Return the mark of a model's colour."""
-    style = f' style="{colour(name)}"' if name in MODELS else ""
-    return f'<i class="cse-chip"{style}></i>'
+    return f'<i class="cse-chip" {painted(name)}></i>'
+
+
+def painted(name: str) -> str:
+    """Return the attribute of an element in a model's colour, which the page's styles give to those not bundled."""
+    return f'style="{colour(name)}"' if name in MODELS else f'data-model="{escape(name)}"'
+
+
+def colour_styles(colours: Mapping[str, str]) -> str:
+    """Return styles that give the marks of models their colours, whatever signs are in their names."""
+    rules = (f'[data-model="{css_string(name)}"]{{--cse-model:{shade}}}' for name, shade in colours.items())
+    return f"<style>{''.join(rules)}</style>" if colours else ""
+
+
+def css_string(text: str) -> str:
+    """Return a text for a string of CSS inside HTML, with every sign but letters and digits escaped."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else f"\\{ord(sign):x} " for sign in text)
 
 
 def colour(name: str) -> str:
@@ -100,6 +115,12 @@ def bar(share: float, mark: float | None = None) -> str:
     """Return a bar filled to `share` in [0, 1], with a line at `mark` if given."""
     line = "" if mark is None else f'<b style="left:{100 * mark:.1f}%"></b>'
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i>{line}</span>'
+
+
+def axis(ticks: Mapping[float, str]) -> str:
+    """Return the labels below a picture, by their place in percent of its width; the outer ones stay inside."""
+    labels = "".join(f'<span style="left:{place:.1f}%">{said}</span>' for place, said in ticks.items())
+    return f'<div class="cse-axis cse-inside" aria-hidden="true">{labels}</div>'
 
 
 def verdict(text: str) -> str:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cse.methods.catalogue import METHODS
+from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE
 
-TITLES = {name: method.title for name, method in METHODS.items() if method.title} | {BACKBONE: "Untrained"}
+UNTRAINED = "Untrained"
+TITLES = {
+    **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: UNTRAINED,
+    **{f"{UNTRAINED.lower()} ({pooling})": f"{UNTRAINED} ({pooling})" for pooling in READINGS},
+}  # fmt: skip
 
 
 def title(name: str) -> str:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+from cse.models.names import BACKBONE
+
+if TYPE_CHECKING:
+    from cse.app.models.columns import Column
+
 LIGHT = (
     "#4e3bd8", "#eb4e76", "#768900", "#620000", "#6276ff", "#4e764e",
     "#764e00", "#89769d", "#3b0089", "#274e3b", "#624e76", "#3b273b",
@@ -12,3 +21,10 @@ DARK = (
 )  # fmt: skip
 # Of the bundled models: at least 3:1 on the backgrounds of both schemes.
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
+OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
+
+
+def own_colours(columns: Iterable[Column]) -> dict[str, str]:
+    """Return the colours of the columns that are neither bundled nor untrained, by name."""
+    own = (column.name for column in columns if column.name not in MODELS and column.model != BACKBONE)
+    return dict(zip(own, cycle(OWN)))

@@ -29,7 +29,7 @@ from cse.app.duplicates.near_duplicates import (
 )  # fmt: skip
 from cse.app.duplicates.tables import TABLES
 from cse.app.forms.events import HIDDEN, LINKS, PRIVATE, PROGRESS, QUICK, guarded, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.state import AppState
 
@@ -39,6 +39,7 @@ MEANING = (
     "number means the same in every model.</p><p>Moving the slider needs no new search.</p>"
 )
 MOST_AT_ONCE = 5000  # texts that are searched as soon as the tab is opened
+STRICTNESS = "Strictness: 3 is 99.9 %, 5 is 99.999 %"
 PAGE = "The page"
 ASK = "Press Find groups."
 
@@ -49,7 +50,7 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     names = [column.name for column in state.models.columns]
     with gr.Row(equal_height=True):
         model = gr.Dropdown(choices(names), value=names[0], label="Model", scale=2, min_width=160)
-        nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label="Strictness, in nines", scale=4, min_width=200)
+        nines = gr.Slider(LEAST, MOST, DEFAULT, step=STEP, label=STRICTNESS, scale=4, min_width=200)
         button = submit("Find groups")
     numbers = result("duplicate-numbers", html.hint(ASK))
     with gr.Row(visible=False, elem_classes="cse-page-tools") as tools:
@@ -102,7 +103,7 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         return guarded(made)
 
     fields = {
-        "The model": model, "The percentile": nines, "The text to keep": keep, PAGE: page, FIELD: bar.corpus,
+        "The model": model, "The strictness": nines, "The text to keep": keep, PAGE: page, FIELD: bar.corpus,
         "The key": bar.key,
     }  # fmt: skip
     outputs = [numbers, output, tools, page]
@@ -118,4 +119,8 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     tab.select(lambda: gr.update(choices=choices(column.name for column in state.models.columns)), None, model, **QUICK)
     for each in buttons:
         each.click(table(str(each.value)), [model, nines, keep, bar.corpus, bar.key], taken, **PRIVATE)
-    return Linked(("model", "nines", "keep"), run, (button.click,), {**HIDDEN, **LINKS}, (nines.release, keep.input))
+    groups = Result("Near-duplicates", "duplicates", ("model", "nines", "keep", "shown_page", "corpus", "key"))
+    return Linked(
+        ("model", "nines", "keep"), run, (button.click,), {**HIDDEN, **LINKS}, (nines.release, keep.input),
+        results=[groups],
+    )  # fmt: skip

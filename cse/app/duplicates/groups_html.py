@@ -19,8 +19,8 @@ SHOWN = 8  # members of a group
 WIDTH, HEIGHT = 600, 70  # of the curve
 MARKS = {"both": "{}", "first": "<del>{}</del>", "second": "<ins>{}</ins>"}
 READING = (
-    "The curve shows how many texts would go at each strictness. The dashed line is the recommended one: there at most "
-    "one text in ten has an unrelated text that is as near."
+    "The curve, {:,} high, shows how many texts would go at each strictness. The dashed line is the recommended one: "
+    "there at most one text in ten has an unrelated text that is as near."
 )
 
 
@@ -58,8 +58,15 @@ def curve(found: NearDuplicates, place: Place) -> str:
         f'<svg class="cse-curve" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
         f'aria-label="{said}"><polyline points="{points}"/>'
         f'<line class="cse-advised" x1="{advised:.1f}" x2="{advised:.1f}" y1="0" y2="{HEIGHT}"/>'
-        f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT}"/></svg>'
-        f'<p class="cse-note">{READING}</p>'
+        f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT}"/></svg>{ticks()}'
+        f'<p class="cse-note">{READING.format(most)}</p>'
+    )
+
+
+def ticks() -> str:
+    """Return the labels below the curve: the percentiles of 3, 5 and 7 nines."""
+    return html.axis(
+        {100 * across(nines) / WIDTH: f"99.{'9' * (nines - 2)} %" for nines in range(int(LEAST), int(MOST) + 1, 2)}
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
+from cse.app.drawing.naming import title
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.visitors import ClientLeft, client_left
@@ -73,7 +74,7 @@ def answer_of(state: AppState, column: Column, function: Callable[[Column, Encod
     """Return the function's result for one column. Raises FieldError with the reason if the model fails."""
     found = state.models.apply(function, [column])[column.name]
     if isinstance(found, Failure):
-        name = "" if found.reason.startswith(f"{column.name} ") else f"{column.name}: "
+        name = "" if found.reason.startswith(f"{column.name} ") else f"{title(column.name)}: "
         raise validation.FieldError("The model", f"{name}{found.reason}")
     return found
 
@@ -140,7 +141,7 @@ def groups_of_all(
     found = kept(state, chosen, column)
     if found is None:
         raise validation.FieldError("The model", "Near-duplicates were not searched yet; press Find groups.")
-    place = found.at(validation.between(nines, "The percentile", LEAST, MOST))
+    place = found.at(validation.between(nines, "The strictness", LEAST, MOST))
     groups = groups_of(found.forest.groups(place.cosine))
     first = 0 if page is None else size * min(page - 1, max(0, len(groups) - 1) // size)
     shown = groups if page is None else groups[first : first + size]

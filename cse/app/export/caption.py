@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 QUOTED = ("sentence", "s1", "s2", "query", "template")  # inputs that a caption quotes
 NAMED = {"k": "k", "seed": "seed of t-SNE", "share": "share of the template subtracted", "task": "task",
-         "corpus": "corpus", "threshold": "minimum percentile"}  # fmt: skip
+         "corpus": "corpus", "threshold": "minimum percentile",
+         "nines": "nines of the percentile", "keep": "kept of each group", "method": "method"}  # fmt: skip
 SAID = {
     "similarity": "Cosine of two sentences among those of random pairs",
     "words": "Fall of the cosine of two sentences without each word",
@@ -24,6 +25,12 @@ SAID = {
     "changes": "How far changes of a sentence move its vector",
     "disagreements": "Pairs on which the models' ranks differ most",
     "xray": "Attention on the prefix by layer, displacement without it, and prototypes",
+    "attention": "Attention of the token that is read, by layer and head",
+    "duplicates": "Near-duplicates: texts that would go by strictness",
+    "ballot": "Blind votes between two models",
+    "labels": "Scores of the models on the labels of a corpus",
+    "training": "Loss and guard's score of a training by step",
+    "times": "Time of a sentence on one machine against the average of the STS tasks",
     "results": "Scores; bars are plus and minus a standard deviation, rings the same model before training",
     "ledger": "Published scores and those obtained here",
 }

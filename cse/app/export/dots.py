@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cse.app.export.look import Look, Mark, marks_of, rule, wrapped
+from cse.app.export.look import Look, Mark, rule, wrapped
 from cse.benchmark.plotting import handles
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def dots(look: Look, rows: Rows, axis: str, levels: Mapping[str, float] | None =
 
     With `named`, the models' marks are above it.
     """
-    marks = marks_of(models_of(rows)) if named else {}
+    marks = look.marks(models_of(rows)) if named else {}
     lines = wrapped(axis, look.letters(0.95 - LABELS), 4).count("\n") - (-len(marks) // legend_columns(look, marks))
     figure = look.figure(rows_height(look, rows) + look.high(lines + 4))
     add_dots(figure.subplots(), look, rows, axis, levels)
@@ -63,7 +63,7 @@ def add_dots(
     part: float = 1.0,
 ) -> None:
     """Draw `dots` on axes over a `part` of the width, of which the names of rows take at most a `share`."""
-    marks = marks_of(models_of(rows))
+    marks = look.marks(models_of(rows))
     for row, (_, found) in enumerate(rows):
         for name, dot in found.items():
             place = row + SPREAD * ((list(marks).index(name) + 0.5) / len(marks) - 0.5)

@@ -22,7 +22,7 @@ LONGEST = 80  # characters of a file name without its suffix
 
 def as_json(taken: Taken) -> str:
     """Return the whole result as JSON, with unrounded numbers and the reasons of failures."""
-    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms")}
+    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms", "colours")}
     for name in ("percentiles", "seeds"):
         if not facts[name]:
             del facts[name]
@@ -72,8 +72,7 @@ def curl_code(taken: Taken, address: str) -> str:
 def _repeatable(taken: Taken) -> None:
     if taken.private:
         raise ValueError(
-            "No code repeats a search of your own texts, which only your page has; to repeat it, index them with "
-            "scripts.build_index and start the app with --index."
+            "No code repeats this result, which is about what only your page has; save it as CSV or JSON instead."
         )
 
 

@@ -10,8 +10,16 @@ import numpy as np
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing.distribution import in_words
 from cse.app.export.dots import Dot, add_dots, dots, legend, rows_height
-from cse.app.export.look import Look, line, marks_of, wrapped
+from cse.app.export.look import Look, Mark, line, wrapped
 from cse.app.export.map_figure import map_figure
+from cse.app.export.own_figures import (
+    attention_figure,
+    ballot_figure,
+    duplicates_figure,
+    labels_figure,
+    times_figure,
+    training_figure,
+)
 from cse.app.export.plots import bars, curves, matrices, panels, ranks
 from cse.app.export.results_figure import ledger_figure, results_figure
 from cse.app.export.tidy import STAGES
@@ -29,7 +37,7 @@ BEFORE, AFTER = 0.0, 1.0  # displacement of an unchanged sentence, and of an unr
 
 def similarity_figure(taken: Taken, look: Look) -> Figure:
     """Return a panel per model: the cosines of random pairs, and a line at the pair's cosine."""
-    marks, edges = marks_of(taken.answered), np.linspace(LOWEST, HIGHEST, BINS + 1)
+    marks, edges = look.marks(taken.answered), np.linspace(LOWEST, HIGHEST, BINS + 1)
     figure = look.figure(len(marks) * look.high(4.4 if look.narrow else 3.4) + look.high(4))
     grid: Any = figure.subplots(len(marks), 1, squeeze=False, sharex=True)
     for axes, (name, mark), cosine in zip(grid[:, 0], marks.items(), taken.answered.values(), strict=True):
@@ -61,7 +69,7 @@ def words_figure(taken: Taken, look: Look) -> Figure:
         part = 1.0 if look.narrow else 0.5
         add_dots(axes, look, rows, "fall of the cosine without the word", {"": 0.0}, share / part, part)
         axes.set_title(name)
-    legend(figure, look, marks_of(taken.answered))
+    legend(figure, look, look.marks(taken.answered))
     return figure
 
 
@@ -88,7 +96,7 @@ def tokens_figure(taken: Taken, look: Look) -> Figure:
 def template_figure(taken: Taken, look: Look) -> Figure:
     """Return each model's score under its own template, a ring, and under the other one."""
     rows = [
-        (marks_of([name])[name].name, {name: Dot(found["other"]["score"], began=found["own"]["score"])})
+        (look.marks([name])[name].name, {name: Dot(found["other"]["score"], began=found["own"]["score"])})
         for name, found in taken.answered.items()
     ]
     other = line(next(iter(taken.answered.values()))["other"]["template"], 60)
@@ -137,7 +145,7 @@ def xray_figure(taken: Taken, look: Look) -> Figure:
     grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     for place, (name, found) in enumerate(prefixes.items()):
         attention, moved = (figure.add_subplot(grid[each]) for each in (2 * place, 2 * place + 1))
-        prefix_panels(attention, moved, name, found)
+        prefix_panels(attention, moved, look.marks([name])[name], found)
     for row, (name, found) in enumerate(prototypes.items(), len(heights) - len(prototypes)):
         prototype_panel(figure.add_subplot(grid[row, :]), look, name, found)
     return figure
@@ -145,7 +153,7 @@ def xray_figure(taken: Taken, look: Look) -> Figure:
 
 def prototype_panel(axes: Any, look: Look, name: str, found: list[dict[str, Any]]) -> None:
     """Draw the cosine of a sentence with each prototype of a model."""
-    mark = marks_of([name])[name]
+    mark = look.marks([name])[name]
     colours = [mark.colour if each["positive"] else FAINT for each in found]
     axes.barh(range(len(found)), [each["cosine"] for each in found], color=colours, height=0.6, label=name)
     axes.set_yticks(range(len(found)), labels=[wrapped(each["template"], look.letters(0.38), 1) for each in found])
@@ -154,9 +162,9 @@ def prototype_panel(axes: Any, look: Look, name: str, found: list[dict[str, Any]
     axes.grid(visible=False, axis="y")
 
 
-def prefix_panels(attention: Any, moved: Any, name: str, found: dict[str, Any]) -> None:
+def prefix_panels(attention: Any, moved: Any, mark: Mark, found: dict[str, Any]) -> None:
     """Draw the attention on a model's prefix, and the displacement without it, by layer, in percent."""
-    mark, shares = marks_of([name])[name], found["attention"]
+    shares = found["attention"]
     own: dict[str, Any] = {"color": mark.colour, "marker": mark.marker}
     read, mean = (np.multiply(100, shares[key]).tolist() for key in ("read", "mean"))
     lines = {"token read": (read, own), "all tokens": (mean, {**own, "mfc": "white", "ls": "--"})}
@@ -174,7 +182,10 @@ Draw = Callable[["Taken", Look], "Figure"]
 FIGURES: dict[str, Draw] = {
     "similarity": similarity_figure, "words": words_figure, "pairs": pairs_figure, "search": search_figure,
     "tokens": tokens_figure, "template": template_figure, "map": map_figure, "changes": changes_figure,
-    "disagreements": disagreements_figure, "xray": xray_figure, "results": results_figure, "ledger": ledger_figure,
+    "disagreements": disagreements_figure, "xray": xray_figure, "attention": attention_figure,
+    "duplicates": duplicates_figure, "ballot": ballot_figure, "labels": labels_figure, "training": training_figure,
+    "times": times_figure,
+    "results": results_figure, "ledger": ledger_figure,
 }  # fmt: skip
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import fill
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.app import validation
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
 POINTS = 72  # of an inch
 WIDTHS = {"one": 3.03, "two": 6.3}  # inches of a column and of two, in the ACL style: 77 and 160 mm
 LEAST_SIZE, SIZE, MOST_SIZE = 6, 8, 12  # points of the font
-OTHERS = ("#333333", "#8a6d00", "#7a7a7a", "#5a2ca0")  # of models that have no colour on the page
+GREY = "#7a7a7a"  # of models that have no colour on the page
 # XML has no place for these characters, and a label has none for the end of a line.
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 
 
 class Look(NamedTuple):
-    """A figure's `width` in inches and the `size` of its font in points."""
+    """A figure's `width` in inches and the `size` of its font in points.
+
+    `colours` are those that the page gives to models that are not bundled.
+    """
 
     width: float = WIDTHS["two"]
     size: float = SIZE
+    colours: Mapping[str, str] = MappingProxyType({})
 
     @property
     def narrow(self) -> bool:
@@ -46,6 +51,15 @@ class Look(NamedTuple):
         """Return an empty figure of a height in inches, at most that of ten pages."""
         return paper_figure(self.width, min(height, 100.0))
 
+    def marks(self, names: Iterable[str]) -> dict[str, Mark]:
+        """Return the mark of each model, in the page's colours."""
+        return {
+            name: Mark(
+                line(title(name), 24), MODELS.get(name) or self.colours.get(name, GREY), MARKERS[place % len(MARKERS)]
+            )
+            for place, name in enumerate(names)
+        }
+
 
 class Mark(NamedTuple):
     """How a model is drawn: its name on the page, its colour, and a marker that repeats the colour."""
@@ -59,15 +73,6 @@ def look_of(width: str, size: float) -> Look:
     """Return the look that a visitor chose."""
     chosen = validation.one_of(width, "The width", WIDTHS)
     return Look(WIDTHS[chosen], validation.between(size, "The font size", LEAST_SIZE, MOST_SIZE))
-
-
-def marks_of(names: Iterable[str]) -> dict[str, Mark]:
-    """Return the mark of each model: the page's colours, and others for models that have none there."""
-    found: dict[str, Mark] = {}
-    for place, name in enumerate(names):
-        colour = MODELS.get(name, OTHERS[sum(each.colour in OTHERS for each in found.values()) % len(OTHERS)])
-        found[name] = Mark(line(title(name), 24), colour, MARKERS[place % len(MARKERS)])
-    return found
 
 
 def line(text: str, most: int = 120) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.app.drawing.palette import LIGHT
-from cse.app.export.look import Look, line, marks_of, wrapped
+from cse.app.export.look import Look, line, wrapped
 from cse.app.export.plots import panels
 from cse.benchmark.plotting import FAINT, MARKERS, handles
 
@@ -23,7 +23,7 @@ OTHERS = "others"
 
 def map_figure(taken: Taken, look: Look) -> Figure:
     """Return a panel per model with the same limits; points are coloured by label, without labels by group."""
-    marks, labels = marks_of(taken.answered), taken.answer["labels"]
+    marks, labels = look.marks(taken.answered), taken.answer["labels"]
     side = look.width / min(len(marks), 2 if look.narrow else 4)
     figure, grid = panels(look, len(marks), side + look.high(2.8), 4)
     first = next(iter(taken.answered.values()))

@@ -9,7 +9,7 @@ import numpy as np
 
 from cse.app.drawing.palette import LIGHT
 from cse.app.drawing.ramps import MINUS
-from cse.app.export.look import Look, marks_of, rule, wrapped
+from cse.app.export.look import Look, rule, wrapped
 from cse.benchmark.plotting import FAINT, INK, MARKERS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def matrices(look: Look, values: Mapping[str, np.ndarray], names: Sequence[str])
     share = 0.32 if columns == 1 else 0.22
     side = look.width / columns * (1 - share)
     figure, axes_of = panels(look, len(values), 0.8 * side + look.high(3), 2)
-    for axes, (name, mark), matrix in zip(axes_of, marks_of(values).items(), values.values(), strict=True):
+    for axes, (name, mark), matrix in zip(axes_of, look.marks(values).items(), values.values(), strict=True):
         image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, label=name, aspect="auto")
         numbers = range(len(names))
         told = [f"{wrapped(text, look.letters(share - 0.07), 1)} {number + 1}" for number, text in enumerate(names)]
@@ -79,7 +79,7 @@ def ranks(look: Look, lists: Mapping[str, Sequence[str]]) -> Figure:
         axes.plot(range(len(lists)), places, marker=MARKERS[number % len(MARKERS)], color=colour, label=text)
         axes.annotate(wrapped(text, look.letters(0.45), 1), (len(lists) - 1, end), (6, 0), color=colour,
                       textcoords="offset points", va="center", fontsize=0.85 * look.size)  # fmt: skip
-    names = [mark.name for mark in marks_of(lists).values()]
+    names = [mark.name for mark in look.marks(lists).values()]
     axes.set_xticks(
         range(len(lists)), labels=names, rotation=40 if look.narrow else 0, ha="left" if look.narrow else "center"
     )
@@ -105,7 +105,7 @@ def bars(look: Look, lists: Mapping[str, Mapping[str, Sequence[tuple[str, float]
     rows = len(lists) * len(kinds) // columns
     figure = look.figure(rows * look.high(1.25 * longest + 3.2) + look.high(2))
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True).reshape(len(lists), len(kinds))
-    for row, ((name, mark), found) in enumerate(zip(marks_of(lists).items(), lists.values(), strict=True)):
+    for row, ((name, mark), found) in enumerate(zip(look.marks(lists).items(), lists.values(), strict=True)):
         for column, kind in enumerate(kinds):
             axes, words = grid[row, column], found[kind]
             axes.barh(range(len(words)), [value for _, value in words], color=mark.colour, height=0.6, label=name)

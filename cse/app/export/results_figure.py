@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.app.drawing.naming import title
 from cse.app.export.dots import Dot, Rows, add_dots, dots, legend, models_of, rows_height
-from cse.app.export.look import Look, marks_of
+from cse.app.export.look import Look
 from cse.app.export.plots import panels
 from cse.app.scoreboard.scores import MEASURES
 from cse.evaluation.tasks import find_task
@@ -43,7 +43,7 @@ def results_figure(taken: Taken, look: Look) -> Figure:
         add_dots(places[1], look, gains, said, share=NAMES[look.narrow] / part, part=part)
     if beside > 1:
         cost_panel(places[2], look, costs, f"{columns[0]['unit']}")
-    legend(figure, look, marks_of(models_of(rows)))
+    legend(figure, look, look.marks(models_of(rows)))
     return figure
 
 
@@ -101,7 +101,7 @@ def costs_of(models: dict[str, Any]) -> dict[str, tuple[int, float]]:
 def cost_panel(axes: Any, look: Look, costs: dict[str, tuple[int, float]], score: str) -> None:
     """Draw trained parameters, on a logarithmic axis that begins with 0, against the score."""
     axes.set_xscale("symlog", linthresh=1e4, linscale=0.4)
-    for name, mark in marks_of(costs).items():
+    for name, mark in look.marks(costs).items():
         axes.plot(*costs[name], mark.marker, color=mark.colour, label=name)
     axes.set(xlabel="trained parameters", ylabel=score, xlim=(-2e3, 1e8))
     axes.set_xticks([0, 1e4, 1e5, 1e6, 1e7, 1e8], labels=["0", "10 k", "100 k", "1 M", "10 M", "100 M"])

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.palette import own_colours
 from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.export.caption import caption
 from cse.app.export.download import FORMS, stem
 from cse.app.export.figures import figure_file
 from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, Look, look_of
+from cse.app.export.page_answers import OWN, PAGE_ONLY
 from cse.app.export.taken import Taken
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
@@ -46,15 +48,17 @@ class Take(NamedTuple):
 
 def takes_of(tab: str, contents: Sequence[Linked], state: AppState) -> list[Take]:
     """Return the results of a tab that can be downloaded."""
-    if tab == "results":
-        boards = {} if isinstance(state.boards, Failure) else state.boards
-        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
-        return [*scored, Take("Reproduction ledger", "ledger", {})] if scored else []
-    return [
+    own = [
         Take(each.label, each.endpoint, dict(zip(each.inputs, part.run.inputs)))  # noqa: B905
         for part in contents
         for each in part.results
     ]
+    if tab == "results":
+        boards = {} if isinstance(state.boards, Failure) else state.boards
+        scored = [Take(board.task.title, "results", {"task": name}) for name, board in boards.items()]
+        ledger = [Take("Reproduction ledger", "ledger", {})] if scored else []
+        return [*scored, *ledger, *own]
+    return own
 
 
 def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any]) -> Taken:
@@ -71,14 +75,21 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
         *_, answer = answer
     if endpoint in UNUSED:
         return Taken(endpoint, given, {}, answer)
+    if endpoint in OWN:  # the answer says what it is about
+        return Taken(
+            endpoint, answer["inputs"], answer["fingerprints"], answer, private=True, seeds=answer["seeds"],
+            colours=own_colours(state.models.columns),
+        )  # fmt: skip
     columns = (chosen_corpus(state, read, key).columns if read else None) or state.models.columns
+    columns = [column for column in columns if given.get("model", column.name) == column.name]
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
     beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
-        endpoint, given, named, answer, tuple(column.added for column in columns if column.added), bool(key),
+        endpoint, given, named, answer, tuple(column.added for column in columns if column.added),
+        private=bool(key) or endpoint in PAGE_ONLY,
         percentiles={name: found.percentile for name, found in beside.items()},
         seeds=seeds_of(column for column in columns if column.name in named),
-        histograms={name: found.histogram for name, found in beside.items()},
+        histograms={name: found.histogram for name, found in beside.items()}, colours=own_colours(columns),
     )  # fmt: skip
 
 
@@ -162,7 +173,9 @@ def table_value(taken: Taken, form: str, address: str) -> dict[str, Any]:
 def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
     """Return the value of `saved_file` for a figure; its caption is in the file, and said on the page."""
     told, name = caption(taken), file_stem(taken)
-    content, lacking = figure_file(taken, kind, look, {"title": name, "description": told})
+    content, lacking = figure_file(
+        taken, kind, look._replace(colours=taken.colours), {"title": name, "description": told}
+    )
     notes = [f"Caption: {told}", *([LACKING] if lacking and kind != "svg" else [])]
     return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)
 

@@ -145,14 +145,47 @@ def ledger_sheet(taken: Taken) -> Sheet:
     return Sheet(("Row", "Task", "Published", "Obtained", "Difference"), rows, 2)
 
 
+def attention_sheet(taken: Taken) -> Sheet:
+    """Return a row per model and layer: the token that its heads look at most in the mean, and the prefix's share."""
+    rows = []
+    for name, found in taken.answered.items():
+        for layer, heads in enumerate(found["shares"], start=1):
+            shares = [sum(each) / len(heads) for each in zip(*heads, strict=True)]
+            most, prefix = max(range(len(shares)), key=shares.__getitem__), found["prefix"]
+            on_prefix = f"{sum(shares[:prefix]):.1%}" if prefix else None
+            rows.append([title(name), str(layer), cell(found["tokens"][most]), f"{shares[most]:.1%}", cell(on_prefix)])
+    return Sheet(("Model", "Layer", "Most looked at", "Attention", "On the prefix"), rows, 3)
+
+
+def times_sheet(taken: Taken) -> Sheet:
+    """Return a row per model: milliseconds of a sentence and average score."""
+    rows = [
+        [title(name), f"{each['milliseconds']:.3g}", cell(each["score"], ".2f")]
+        for name, each in taken.answered.items()
+    ]
+    return Sheet(("Model", "Milliseconds a sentence", "Average STS"), rows)
+
+
+def training_sheet(taken: Taken) -> Sheet:
+    """Return the scores of an adaptation's candidates, or else the values of each step."""
+    head, *rows = taken.answer["table"] or [[]]
+    if rows:
+        return Sheet([cell(each) for each in head], [[cell(each) for each in row] for row in rows])
+    steps = [[str(step), what, cell(value)] for step, what, value in TABLES["training"].rows(taken)]
+    return Sheet(("Step", "Measure", "Value"), steps, 2)
+
+
 CROSSED = {
     "words": (("sentence", "place", "word"), "change_of_cosine", "+.3f"),
     "pairs": (("first", "second"), "cosine", ".3f"),
     "search": (("sentence",), "rank", ""),
     "changes": (("change", "changed"), "moved", ".1%"),
     "disagreements": (("first", "second"), "place", ".2f"),
+    "ballot": (("measure",), "value", ".3f"),
+    "labels": (("score",), "value", ".2f"),
 }
 SHEETS: dict[str, Callable[[Taken], Sheet]] = {
     "similarity": similarity_sheet, "tokens": tokens_sheet, "template": template_sheet, "map": map_sheet,
-    "results": results_sheet, "ledger": ledger_sheet,
+    "attention": attention_sheet, "training": training_sheet, "times": times_sheet, "results": results_sheet,
+    "ledger": ledger_sheet,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from cse.app.export.taken import Taken
+from cse.grouping.duplicates import GROUP_COLUMNS
 
 Rows = Iterator[tuple[Any, ...]]
 STAGES = {"before": "before", "alone": "template alone", "after": "denoised"}
@@ -106,6 +107,48 @@ def _inside(found: Mapping[str, Any]) -> Rows:
         yield f"{kind} prototype", prototype["template"], "cosine", prototype["cosine"]
 
 
+def _attention(taken: Taken) -> Rows:
+    for name, found in taken.answered.items():
+        for layer, heads in enumerate(found["shares"], start=1):
+            for head, shares in enumerate(heads, start=1):
+                for place, (token, share) in enumerate(zip(found["tokens"], shares, strict=True), start=1):
+                    yield taken.inputs["sentence"], name, layer, head, place, token, share
+
+
+def _duplicates(taken: Taken) -> Rows:
+    for number, group in enumerate(taken.answer["page"], start=1):
+        for member in group:
+            yield number, member["row"] + 1, member["kept"], member["cosine"], member["reason"], member["text"]
+
+
+def _ballot(taken: Taken) -> Rows:
+    for side in taken.answer["sides"]:
+        name = side["name"]
+        yield name, "votes", side["votes"], None, None
+        yield name, "share of the votes", side["share"], side["low"], side["high"]
+        yield from ((name, f"labels: {score}", value, None, None) for score, value in side["labels"].items())
+        yield name, "milliseconds per text", side["milliseconds"], None, None
+        yield name, "megabytes of weights", side["megabytes"], None, None
+        yield name, "guard", side["found"], None, None
+
+
+def _training(taken: Taken) -> Rows:
+    if taken.answer["start"] is not None:
+        yield 0, "guard's score", taken.answer["start"]
+    for what, key in (("loss", "losses"), ("guard's score", "scores")):
+        yield from ((step, what, value) for step, value in taken.answer[key])
+
+
+def _labels(taken: Taken) -> Rows:
+    for name, scores in taken.answered.items():
+        yield from ((name, score, value) for score, value in scores.items())
+
+
+def _times(taken: Taken) -> Rows:
+    for name, found in taken.answered.items():
+        yield name, found["milliseconds"], found["score"]
+
+
 def _results(taken: Taken) -> Rows:
     for name, row in taken.answered.items():
         for column, figure in zip(taken.answer["columns"], row["figures"], strict=True):
@@ -135,6 +178,14 @@ TABLES: dict[str, Table] = {
     "changes": Table("probe-changes", ("sentence", "change", "keeps_meaning", "changed", "model", "moved"), _changes),
     "disagreements": Table("probe-disagreements", ("rank", "first", "second", "model", "place"), _disagreements),
     "xray": Table("probe-xray", ("first", "second", "model", "part", "item", "measure", "value"), _xray),
+    "attention": Table(
+        "probe-attention", ("sentence", "model", "layer", "head", "place", "token", "attention"), _attention
+    ),
+    "duplicates": Table("near-duplicates", GROUP_COLUMNS, _duplicates, "model"),
+    "ballot": Table("verdict", ("model", "measure", "value", "low", "high"), _ballot),
+    "labels": Table("label-scores", ("model", "score", "value"), _labels, "corpus"),
+    "training": Table("training", ("step", "measure", "value"), _training, "name"),
+    "times": Table("results-times", ("model", "milliseconds", "average_sts"), _times),
     "results": Table("results", ("task", "model", "set", "score", "value", "deviation", "runs"), _results, "task"),
     "ledger": Table("results-ledger", tuple(LEDGER), _ledger),
 }

@@ -10,7 +10,7 @@ import gradio as gr
 from cse.app.corpus.bar import CorpusBar
 from cse.app.drawing import html
 from cse.app.drawing.components import submit
-from cse.app.drawing.naming import title
+from cse.app.drawing.naming import choices, title
 from cse.app.forms.events import PRIVATE, QUICK, Run, guarded, hide
 from cse.app.models.columns import MOST_COLUMNS, Column, free_name, opened_by
 from cse.app.models.models import Failure
@@ -21,7 +21,10 @@ from cse.models.names import BACKBONE
 if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
-NOTE = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it. Ask again in a tab to see them there."
+NOTE = (
+    f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it. Press a tab's button again to see them "
+    "there."
+)
 
 
 def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
@@ -60,7 +63,7 @@ def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:
     with gr.Column(visible=False, elem_classes="cse-sheet", elem_id="add-model") as form:
         with gr.Row(equal_height=True):
             name = gr.Dropdown(
-                state.admission.offered(), value=None, label=f"A model: {state.admission.choices()}",
+                choices(state.admission.offered()), value=None, label=f"A model: {state.admission.choices()}",
                 allow_custom_value=True, scale=4, min_width=240,
             )  # fmt: skip
             add = submit("Add it")

@@ -7,18 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cse.app.drawing import html
-from cse.app.models.records import record_of
 from cse.app.scoreboard.scores import Names, heading
-from cse.benchmark.scoreboard import AVERAGE
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Figure, Row, Scoreboard
 
 STEPS = (1, 2, 5, 10, 20, 50)  # between two ticks
 MOST_TICKS = 6
-COSTS = {0: "0", 10_000: "10 k", 100_000: "100 k", 1_000_000: "1 M", 10_000_000: "10 M", 100_000_000: "100 M"}
-LEAST_COST = 10_000  # trained parameters from which the axis is logarithmic
-HALF, NEAR = 50.0, 9.0  # percent: the middle of the plane, and the height of a name
 
 
 class Axis(NamedTuple):
@@ -47,11 +42,11 @@ def axis_of(values: Sequence[float]) -> Axis:
 
 
 def charts_html(board: Scoreboard, names: Names) -> str:
-    """Return the pictures of a board; empty if its columns do not share a unit in which higher is better."""
+    """Return the lines of a board; empty if its columns do not share a unit in which higher is better."""
     units = {heading(board, column)[1] for column in board.columns}
     if len(units) != 1 or not board.task.unit_headings or any(each.score in board.task.lower for each in board.columns):
         return ""
-    return figures_chart(board, names) + gains_chart(board, names) + cost_chart(board, names)
+    return figures_chart(board, names) + gains_chart(board, names)
 
 
 def figures_chart(board: Scoreboard, names: Names) -> str:
@@ -114,62 +109,6 @@ def gains_chart(board: Scoreboard, names: Names) -> str:
     )
     what = " ".join(heading(board, board.columns[0]))
     return chart(f"{what}: from before training (ring) to after (dot)", lines, axis, "Gain over the own start")
-
-
-def cost_chart(board: Scoreboard, names: Names) -> str:
-    """Return a plane of trained parameters and average score with a named dot per model; empty without averages."""
-    trained = {label: record_of(row.record.model).trained for label, row in drawn(board).items()}
-    known = {
-        label: (row, count, row.figures[0].value)
-        for label, row in drawn(board).items()
-        if (count := trained[label]) is not None and row.figures[0]
-    }
-    if board.columns[0].unit != AVERAGE or len(known) < 2:
-        return ""
-    axis, what = axis_of([value for *_, value in known.values()]), " ".join(heading(board, board.columns[0]))
-    points = {label: (cost_at(count), 100 - axis.at(value)) for label, (_, count, value) in known.items()}
-    dots = "".join(
-        named_dot(
-            row, names[label], points[label], side_of(label, points), f"{count:,} trained parameters, {value:.2f}"
-        )
-        for label, (row, count, value) in known.items()
-    )
-    across = "".join(f'<i style="left:{cost_at(count):.2f}%">{said}</i>' for count, said in COSTS.items())
-    up = "".join(f'<i style="top:{100 - axis.at(tick):.2f}%">{tick:g}</i>' for tick in axis.ticks)
-    return (
-        f'<figure class="cse-chart"><figcaption>{html.escape(what)} against trained parameters</figcaption>'
-        f'<div class="cse-plane" role="img" aria-label="Score against trained parameters; the table below has the '
-        f'scores."><div class="cse-up">{up}</div><div class="cse-field">{dots}</div>'
-        f'<div class="cse-across">{across}</div></div></figure>'
-    )
-
-
-def cost_at(count: int) -> float:
-    """Return the place of a number of parameters in percent, on a logarithmic axis that begins with 0."""
-    least, most = (math.log10(count) for count in (LEAST_COST, max(COSTS)))
-    if count < LEAST_COST:
-        return 4.0
-    return 12 + 84 * min((math.log10(count) - least) / (most - least), 1.0)
-
-
-def side_of(label: str, points: Mapping[str, tuple[float, float]]) -> str:
-    """Return the classes of a name beside its point: left where the right has no room, off the name of another."""
-    across, up = points[label]
-    side = "cse-left" if across > HALF else ""
-    beside = [
-        y for other, (x, y) in points.items() if other != label and (x > HALF) == bool(side) and abs(y - up) < NEAR
-    ]
-    apart = "" if not beside else "cse-above" if up < min(beside) else "cse-below"
-    return f"{side} {apart}".strip()
-
-
-def named_dot(row: Row, name: str, point: tuple[float, float], side: str, said: str) -> str:
-    """Return the mark of a model at a point in percent, and its name on a side of it."""
-    place = f"left:{point[0]:.2f}%;top:{point[1]:.2f}%;{html.colour(row.record.model)}"
-    return (
-        f'<i class="cse-dot" style="{place}" title="{html.escape(said)}"></i>'
-        f'<span class="cse-named {side}" style="{place}">{html.escape(name)}</span>'
-    )
 
 
 def dot(axis: Axis, row: Row, value: float, top: float = 50.0, kind: str = "") -> str:

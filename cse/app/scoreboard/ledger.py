@@ -35,7 +35,7 @@ def ledger_html(state: AppState) -> str:
         return ""
     head = "".join(f'<th scope="col">{text}</th>' for text in HEADS)
     inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(map(entry_html, entries))}</tbody>"
-    table = html.fold("Table", html.table(inside, "Reproduction ledger", "cse-table cse-moves"))
+    table = html.fold("Table of the ledger", html.table(inside, "Reproduction ledger", "cse-table cse-moves"))
     return (
         f'<section class="cse-board"><h2 id="results-ledger">Reproduction ledger</h2><p>{READING}</p>{table}</section>'
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from cse.app.drawing import html
 from cse.app.drawing.components import result
 from cse.app.drawing.naming import title
+from cse.app.drawing.palette import own_colours
 from cse.app.forms.events import Run, guarded
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models
@@ -89,7 +90,8 @@ def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) ->
         for place, (name, answer) in enumerate(answers.items())
         if name in columns
     )
-    return f'<ul class="cse-strip-of-models" aria-label="Models">{cells}</ul>'
+    own = html.colour_styles(own_colours(columns.values()))
+    return f'{own}<ul class="cse-strip-of-models" aria-label="Models">{cells}</ul>'
 
 
 def speed(state: AppState, column: Column) -> str:

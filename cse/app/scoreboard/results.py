@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -19,13 +19,15 @@ from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import of_scores, terms
 from cse.app.drawing.naming import title
-from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, Run, reporter
-from cse.app.forms.links import Linked
+from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, reporter
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 from cse.app.scoreboard.charts import charts_html
 from cse.app.scoreboard.ledger import ledger_html
+from cse.app.scoreboard.model_strip import sts_board
+from cse.app.scoreboard.planes import parameters_plane, speed_plane, times_of
 from cse.app.scoreboard.scores import (
     Names,
     heading,
@@ -35,6 +37,7 @@ from cse.app.scoreboard.scores import (
     unscored,
     verdicts,
 )
+from cse.app.scoreboard.speed import speeds
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKBONE, START
 
@@ -90,14 +93,30 @@ def board_html(board: Scoreboard, names: Names) -> str:
     task, place = board.task, f"results-{board.task.name}"
     named = terms(*of_scores(column.score for column in board.columns), "significance")
     found = "".join(f"<p><b>{what}:</b> {html.escape(text)}.</p>" for what, text in verdicts(board, names).items())
-    protocol, pictures = html.escape(" ".join(protocol_lines(board))), charts_html(board, names)
-    table = html.fold("Table", table_html(board, names), opened=not pictures)
+    protocol, pictures = html.escape(" ".join(protocol_lines(board))), pictures_html(board, names)
+    table = html.fold("Table of scores", table_html(board, names), opened=not pictures)
     return (
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
         f"<p>{html.escape(task.summary)}</p>{named}"
         f'<div class="cse-charts">{pictures}</div>{found}{table}<p class="cse-note">{protocol}</p>'
         f"{html.fold('Command', f'<code>{html.escape(board.results.command)}</code>')}</section>"
     )
+
+
+def pictures_html(board: Scoreboard, names: Names) -> str:
+    """Return the charts of a board; that of times is filled once they are measured (`speed_filler`)."""
+    timed = '<div data-chart="speed"></div>' if board.task.name == "sts" else ""
+    charts = charts_html(board, names)
+    return f"{charts}{parameters_plane(board, names)}{timed}" if charts else ""
+
+
+def measured(state: AppState) -> dict[str, Any]:
+    """Return the value of `speed_filler`: each column's time in words, and the plane of times against scores."""
+    known, board = speeds(state), sts_board(state)
+    if board is None:
+        return {"speeds": known}
+    names = titles_of(board, state.models.columns)
+    return {"speeds": known, "chart": speed_plane(board, names, times_of(state, board))}
 
 
 def table_html(board: Scoreboard, names: Names) -> str:
@@ -186,4 +205,5 @@ def results_tab(state: AppState, bar: CorpusBar) -> Linked:
 
     run = refusing(score, {"The corpus": bar.corpus, "The key": bar.key}, [output])
     gr.on([button.click], run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **MAPS)
-    return Linked((), Run(lambda: None, (), ()), ())
+    labels = Result("Scores on the labels of the corpus", "labels", ("corpus", "key"))
+    return Linked((), run, (), results=[labels, Result("Time against score", "times", ())])

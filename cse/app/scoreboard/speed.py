@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 SENTENCE = "A man is playing a guitar on stage in front of a large audience."
 RUNS = 5
 UNKNOWN = "not measured yet"
-# Fills the cards of the strip without redrawing them, since they may be open.
-FILL = """watch('value', () => document.querySelectorAll('[data-speed]').forEach(place => {
-  const found = (props.value || {})[place.dataset.speed];
-  if (found) place.textContent = found;
-}));"""
+# Fills the cards of the strip without redrawing them, since they may be open, and the chart of times.
+FILL = """watch('value', () => {
+  const {speeds = {}, chart} = props.value || {};
+  document.querySelectorAll('[data-speed]').forEach(place => {
+    if (speeds[place.dataset.speed]) place.textContent = speeds[place.dataset.speed];
+  });
+  if (chart) document.querySelectorAll('[data-chart="speed"]').forEach(place => { place.innerHTML = chart; });
+});"""
 
 
 def milliseconds(encoder: Encoder) -> float:
@@ -64,5 +67,5 @@ def in_words(found: float | None) -> str:
 
 
 def speed_filler() -> gr.HTML:
-    """Return the hidden component whose value fills the cards."""
+    """Return the hidden component that fills the cards with `speeds`, and the `chart` of them, both of its value."""
     return gr.HTML({}, html_template="<div></div>", js_on_load=FILL, visible="hidden", apply_default_css=False)

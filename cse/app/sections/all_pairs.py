@@ -96,13 +96,13 @@ def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
         box = gr.Textbox(
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240
         )
-        button = submit("Draw the map")
+        button = submit("Compare all pairs")
     names = [column.name for column in state.models.columns]
     with gr.Row():
         model = gr.Radio(choices(names), value=names[0], label="Model", min_width=240, elem_id="pairs-model")
         minus = gr.Radio(subtrahends(names), value=NOTHING, label="Compare with", min_width=240, elem_id="pairs-minus")
         measures = [(label, key) for key, label in MEASURES.items()]
-        measure = gr.Radio(measures, value="cosine", label="Value", min_width=240, elem_id="pairs-measure")
+        measure = gr.Radio(measures, value="cosine", label="Show", min_width=240, elem_id="pairs-measure")
     output = pairs_map(pairs_value(LIST.splitlines(), first, names[0]) if first else {})
 
     def draw(text: str, model: str, minus: str, measure: str, progress: gr.Progress = PROGRESS) -> tuple[Any, ...]:

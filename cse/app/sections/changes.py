@@ -30,6 +30,7 @@ SENTENCES = [
 ]
 VARIANTS, MOST_VARIANTS = "Your variants", 20
 ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # of the bars
+SCALE = "0 %: the vector stays. 100 %: it goes as far as an unrelated sentence."
 MOVES = (
     "<p>How far each change moves the sentence's vector: 0 % is not at all, 100 % as far away as an unrelated "
     "sentence.</p><p>A good model moves little where the meaning stays, and far where it changes.</p><p>Type variants "
@@ -103,7 +104,7 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
         f"<tbody>{body}{means}</tbody>"
     )
     shown = html.table(table, "How far changes move the sentence", "cse-table cse-moves")
-    return html.failures(failures) + said(rows) + html.fold("Table", scale_note(end) + shown, opened=True)
+    return html.failures(failures) + said(rows) + html.fold("All changes", scale_note(end) + shown, opened=True)
 
 
 def said(rows: Sequence[Moved]) -> str:
@@ -155,12 +156,10 @@ def mean_row(rows: Sequence[Moved], names: Sequence[str], keeps: bool, end: floa
 
 def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     """Add a sentence, and its displacement by small changes in each model."""
-    heading(
-        "Which changes does a model notice?", "0 %: the vector stays. 100 %: as far as an unrelated sentence.", MOVES
-    )
+    heading("Which changes does a model notice?", SCALE, MOVES)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         sentence = gr.Textbox(SENTENCES[0], label="Sentence", scale=4, min_width=200)
-        button = submit("Change it")
+        button = submit("Measure changes")
     with gr.Row(elem_classes="cse-tries"):
         with settings(VARIANTS), gr.Row():
             variants = gr.Textbox(
@@ -168,7 +167,7 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
                 placeholder="Anna will perhaps meet Peter in Rome on 12 May.",
             )  # fmt: skip
         examples = gr.Examples([[text] for text in SENTENCES], [sentence], label="Try", api_visibility="private")
-    output = result("changes", moved_html(first, {}) if first else html.hint("Press Change it."))
+    output = result("changes", moved_html(first, {}) if first else html.hint("Press Measure changes."))
 
     def change(sentence: str, variants: str, progress: gr.Progress = PROGRESS) -> str:
         return moved_html(*perturbed(state, sentence, variants, reporter(progress)))
@@ -176,5 +175,5 @@ def changes_section(state: AppState, first: list[Moved] | None) -> Linked:
     run = refusing(change, {"The sentence": sentence, VARIANTS: variants}, [output])
     triggers = (button.click, sentence.submit, variants.submit)
     private(triggers, run, examples)
-    moved = Result("What the changes move", "changes", ("sentence", "variants"))
+    moved = Result("Changes and variants", "changes", ("sentence", "variants"))
     return Linked(("sentence", "variants"), run, triggers, examples=examples, results=[moved])

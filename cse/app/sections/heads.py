@@ -1,4 +1,4 @@
-"""Where the token that a vector is read from looks, by layer and head: the sentence's tokens, tinted by attention."""
+"""Where the token that a vector is read from looks, by layer and head."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.drawing import html
+from cse.app.drawing.attention import head_view, in_words, model_view, shares_of
 from cse.app.drawing.components import result
-from cse.app.drawing.ramps import COSINES, tint
 from cse.app.forms.events import PROGRESS, private, reporter
+from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
@@ -19,16 +20,18 @@ from cse.app.models.state import AppState
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cse.analysis.attention import HeadAttention
     from cse.encoding.encoder import Encoder
 
-WIDTH = 30.0  # rem of a model's sentence
+WIDTH = 28.0  # rem of a model's picture
 MOST_LAYERS, MOST_HEADS = 48, 32
 LAYER, HEAD = "The layer", "The head"
-ASK = html.hint("Show attention tints each token by how much the token that is read looks at it.")
-MEANING = "Numbers are percent of the head's attention; head 0 is the mean of all heads. Attention is not importance."
+SIZE = "This model has {} layers of {} heads."
+ASK = html.hint("Press Show attention to see which tokens each head of a layer looks at.")
+MEANING = (
+    "Lines show the chosen head, the wider the more attention; the squares beside a token are all heads of the layer. "
+    "Attention does not tell which token matters."
+)
 DECIMALS = 5
 
 
@@ -46,31 +49,25 @@ def attentions(state: AppState, sentence: str, report: Report = silent) -> dict[
 
 
 def heads_html(answers: Mapping[str, HeadAttention | Failure], layer: int, head: int) -> str:
-    """Return a column per model with its tokens, tinted by the attention of a head; head 0 is the mean of all."""
+    """Return a column per model: a head of a layer, head 0 the mean of all, and every head of every layer, folded."""
     chosen = validation.whole(layer, LAYER, 1, MOST_LAYERS) - 1
     number = validation.whole(head, HEAD, 0, MOST_HEADS)
+    found, failed = divided(answers)
+    cards = []
+    for name, answer in found.items():
+        layers, heads, _ = answer.shares.shape
+        known = chosen < layers and number <= heads
+        inside = one_model(answer, chosen, number, name) if known else html.hint(SIZE.format(layers, heads))
+        cards.append(f'<section class="cse-card"><h3>{html.model(name)}</h3>{inside}</section>')
+    columns = f'<div class="cse-columns" style="--cse-column:{WIDTH}rem">{"".join(cards)}</div>'
+    return html.failures(failed) + columns + html.hint(MEANING)
 
-    def body(found: HeadAttention) -> str:
-        layers, heads, _ = found.shares.shape
-        if chosen >= layers or number > heads:
-            return html.hint(f"This model has {layers} layers of {heads} heads.")
-        return tokens_html(found, found.shares[chosen].mean(0) if number == 0 else found.shares[chosen, number - 1])
 
-    return html.columns(answers, body, width=WIDTH) + html.hint(MEANING)
-
-
-def tokens_html(found: HeadAttention, shares: np.ndarray) -> str:
-    """Return tokens with the shares (T,) of one head, and what they say."""
-    largest = float(shares.max())
-    tinted = " ".join(
-        f'<span class="cse-tint" style="{tint(float(share) / largest, COSINES)}">{html.escape(token)}&nbsp;'
-        f"<small>{100 * share:.0f}</small></span>"
-        for token, share in zip(found.tokens, shares, strict=True)
-    )
-    most, who = found.tokens[int(shares.argmax())], found.read or "The mean of all tokens"
-    on_prefix = f", {100 * shares[: found.prefix].sum():.0f} % at the prefix" if found.prefix else ""
-    said = f"{who} looks most at {most} ({100 * largest:.0f} %){on_prefix}."
-    return f'<p class="cse-words">{tinted}</p>{html.verdict(said)}'
+def one_model(found: HeadAttention, layer: int, head: int, name: str) -> str:
+    """Return what a head looks at, and a table of every head."""
+    said = html.verdict(in_words(found, shares_of(found, layer, head)))
+    table = html.fold("All heads", model_view(found, layer, head, name), opened=bool(found.prefix))
+    return said + head_view(found, layer, head, name) + table
 
 
 def plain_attention(found: HeadAttention) -> dict[str, Any]:
@@ -78,8 +75,8 @@ def plain_attention(found: HeadAttention) -> dict[str, Any]:
     return {**found._asdict(), "tokens": list(found.tokens), "shares": found.shares.round(DECIMALS).tolist()}
 
 
-def heads_section(state: AppState, sentence: gr.Textbox) -> None:
-    """Add a button, a layer and a head, and the attention of the sentence."""
+def heads_section(state: AppState, sentence: gr.Textbox) -> Linked:
+    """Add a button, a layer and a head, and the attention of the sentence. The address holds none of it."""
     with gr.Row(equal_height=True):
         layer = gr.Slider(1, 6, 6, step=1, label="Layer", min_width=160)
         head = gr.Slider(0, 12, 0, step=1, label="Head (0: mean of all)", min_width=160)
@@ -93,4 +90,6 @@ def heads_section(state: AppState, sentence: gr.Textbox) -> None:
         return heads_html(answers, layer, head), gr.update(maximum=layers), gr.update(maximum=heads)
 
     run = refusing(show, {"The sentence": sentence, LAYER: layer, HEAD: head}, [output, layer, head])
-    private((button.click, layer.release, head.release), run)
+    triggers = (button.click, layer.release, head.release)
+    private(triggers, run)
+    return Linked((), run, triggers, results=[Result("The attention", "attention", ("sentence",))])

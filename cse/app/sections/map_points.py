@@ -17,7 +17,7 @@ from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Failure
 from cse.app.models.state import AppState
 
-SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined"}
+SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined by lines"}
 LINES = "lines"  # a source of the endpoint alone
 MOST_LINES = 2000
 LEAST_POINTS, MOST_POINTS = 100, 10_000

@@ -127,7 +127,7 @@ def xray_html(answers: Mapping[str, XRay | Failure], off: Sequence[int] = ()) ->
 def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[int, ...]) -> str:
     """Return a row per layer: attention on the prefix, displacement without it, and the pair's cosine then."""
     count = len(attention.read)
-    heads = ("Prefix", "Attention", "Vector moves when off", "The pair's cosine when off")
+    heads = ("Prefix", "Attention", "Vector moves without it", "The pair's cosine without it")
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     rows = []
     for ablation in found.ablations:
@@ -227,8 +227,8 @@ def layer_choices(answers: Mapping[str, XRay | Failure]) -> list[tuple[str, int]
     return [(str(layer), layer) for layer in range(1, depth + 1)]
 
 
-def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
-    """Add a pair of sentences, layers to switch off, and the X-rays. Returns its part of the address."""
+def xray_section(state: AppState, first: dict[str, XRay] | None) -> list[Linked]:
+    """Add a pair of sentences, layers to switch off, X-rays and attention. Returns its parts of the address."""
     heading("What do prefixes and prototypes do?", more=INTRODUCTION + READING, words=["prefix", "prototype"])
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         sentence = gr.Textbox(FIRST[0], label="Sentence", scale=4, min_width=240)
@@ -248,9 +248,9 @@ def xray_section(state: AppState, first: dict[str, XRay] | None) -> Linked:
         found = layer_choices(answers)
         return xray_html(answers, layers_of(off or ())), gr.CheckboxGroup(found, visible=bool(found))
 
-    heads_section(state, sentence)
+    heads = heads_section(state, sentence)
     run = refusing(look, {"The sentence": sentence, "The other sentence": other, LAYER: off}, [output, off])
     triggers = (button.click, sentence.submit, other.submit, off.input)
     private(triggers, run, examples)
-    xray = Result("The X-ray", "xray", ("s1", "s2", "off"))
-    return Linked(("one", "other", "off"), run, triggers, examples=examples, results=[xray])
+    xray = Result("Prefixes and prototypes", "xray", ("s1", "s2", "off"))
+    return [Linked(("one", "other", "off"), run, triggers, examples=examples, results=[xray]), heads]

@@ -106,7 +106,7 @@ def disagreements_html(
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
     shown = html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
-    return html.failures(failures) + html.fold("Table", shown, opened=True)
+    return html.failures(failures) + html.fold("Pairs", shown, opened=True)
 
 
 def probe_tab(
@@ -117,7 +117,7 @@ def probe_tab(
     xrayed: dict[str, XRay] | None = None,
 ) -> list[Linked]:
     """Add the tab's content, with first results if given. Returns its parts of the address."""
-    return [changes_section(state, moved), pairs_section(state, bar, differing), xray_section(state, xrayed)]
+    return [changes_section(state, moved), pairs_section(state, bar, differing), *xray_section(state, xrayed)]
 
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:
@@ -125,11 +125,11 @@ def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | N
     heading("Where do the models disagree?", more=PLACES)
     with gr.Row(equal_height=True):
         source = gr.Radio([(label, key) for key, label in SOURCES.items()], value="graded", label="Pairs", scale=4)
-        button = submit("Find them")
+        button = submit("Find disagreements")
     lines = gr.Textbox(
         PAIRS, label=f"One pair per line: first | second ({LEAST_PAIRS} to {MOST_PAIRS} pairs)", lines=6, visible=False
     )
-    hint = html.hint("Press Find them.")
+    hint = html.hint("Press Find disagreements.")
     output = result("disagreements", disagreements_html(graded_pairs(), first, {}) if first else hint)
 
     def find_pairs(source: str, lines: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> str:

@@ -127,7 +127,7 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
         drawn = draw_button.click(guarded(partial(draw, kind)), [bar.corpus, bar.key], [one, other], **PRIVATE)
         drawn = drawn.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
     results = [
-        Result("The pair", "similarity", ("s1", "s2")),
-        Result("Its words", "words", ("s1", "s2")),
+        Result("Two sentences", "similarity", ("s1", "s2")),
+        Result("Words of the pair", "words", ("s1", "s2")),
     ]
     return Linked(("a", "b"), run, triggers, examples=examples, results=results)

@@ -31,7 +31,7 @@ SENTENCES = [
     "The orchestra played a slow symphony.",
     "The bank raised its interest rates.",
 ]
-FOREIGN = "This method does not read a [MASK]; this template asks it for words."
+FOREIGN = "This model reads no [MASK]: the template is only used here, to ask it for words."
 DENOISED = term("denoising", "Denoised")
 FULL = 1.0  # of the template subtracted
 EXPLANATION = (

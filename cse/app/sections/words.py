@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
 WIDTH = 30.0  # rem of a model's two sentences
-ASK = html.hint("Which words matter? leaves out each word in turn and shows what it adds to the cosine in each model.")
+ASK = html.hint("Press Which words matter? to leave out each word in turn and see what it adds to the cosine.")
 MEANING = (
     "A word's number is how much the cosine falls without it: + draws the sentences together, \N{MINUS SIGN} pushes "
     "them apart. Words act together, so the numbers need not add up. The completeness error is their sum minus the "

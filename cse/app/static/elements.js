@@ -13,6 +13,7 @@ const modelName = name => props.titles[name] || name;
 function addModel(parent, name) {
   const chip = add(parent, 'i', 'cse-chip');
   if (props.colours[name]) chip.style.setProperty('--cse-model', props.colours[name]);
+  else chip.dataset.model = name;  // its colour is in the styles of the line of models
   parent.append(modelName(name));
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app.drawing import html
+from cse.app.drawing.naming import choices
 from cse.app.train_tab.settings import given, setting_fields
 from cse.app.training.request import ADAPT, LONGEST_NAME
 from cse.app.training.rules import Rules
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cse.app.models.state import AppState
 
 METHODS = {
-    ADAPT: "Adapt (recommended): tries what helps on such text and keeps your model if nothing does",
+    ADAPT: "Adapt (recommended): tries several ways, and keeps your model if none is better",
     "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP",
 }  # fmt: skip
 
@@ -51,7 +52,7 @@ def train_form(state: AppState, rules: Rules) -> TrainForm:
     said = gr.HTML("", apply_default_css=False, elem_id="train-said")
     with gr.Accordion("Settings: the published ones, unless you change them", open=False):
         origin = gr.Dropdown(
-            state.admission.offered(), value=BACKBONE, label="Model to start from", allow_custom_value=True,
+            choices(state.admission.offered()), value=BACKBONE, label="Model to start from", allow_custom_value=True,
             info="A backbone or sentence model; Adapt takes a trained model, too.",
         )  # fmt: skip
         minutes = gr.Slider(

@@ -49,7 +49,7 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
         if column is None:
             return html.alert(f"{made.name} is on your page already."), gr.skip(), None
         return (
-            html.hint(f"{column.name} is a column of your page now. Ask again in a tab to see it."),
+            html.hint(f"{column.name} is a column of your page now. Press a tab's button again to see it there."),
             next(NUMBERS),
             None,
         )

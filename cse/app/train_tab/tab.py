@@ -10,7 +10,7 @@ import gradio as gr
 from cse.app.drawing import html
 from cse.app.drawing.components import heading
 from cse.app.forms.events import PRIVATE, Run
-from cse.app.forms.links import Linked
+from cse.app.forms.links import Linked, Result
 from cse.app.train_tab.asking import asked_for, estimate_words, expected_of
 from cse.app.train_tab.form import TrainForm, train_form
 from cse.app.train_tab.own_files import own_files
@@ -45,7 +45,11 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
             with gr.Column(scale=3, min_width=300):
                 results = results_part(state, trainings, bar.key)
         results.changes.render()
-        linked = [begin_by(state, trainings, bar, form, results)]
+        newest = Result("The newest training", "training", ("key",))
+        linked = [
+            begin_by(state, trainings, bar, form, results),
+            Linked((), Run(results.drawn, [bar.key], results.outputs), (), results=[newest]),
+        ]
     attached = own_files(state, trainings, bar.key)
     numbers = [attached, *([results.attached] if results else [])]
     changed = [

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cse.app.drawing import html
+from cse.app.drawing import html, naming
 from cse.app.drawing.curve import curve_svg
 from cse.app.training.archive import opened_by
 from cse.app.training.estimate import in_words
 from cse.app.training.outcome import Outcome
+from cse.app.training.request import ADAPT
 from cse.app.training.training import State, Training
 
 EMPTY = "Choose a corpus above and a method, and press Train. The curves and the result are shown here."
 GUARD = (
-    "The guard's score is the concentration of held-out texts. It shows a collapse; it does not show which of two "
-    "sound models is better."
+    "The guard's score is measured on texts that are held out. If it falls far, the model is collapsing: all texts get "
+    "alike vectors. It does not tell which of two working models is better."
 )
 UNGUARDED = (
-    "No text is held out: that needs 100 different texts of six words or more. So nothing guards this run but its loss."
+    "No text is held out, since that needs 100 different texts of six words or more: only the loss shows how it goes."
 )
 SHOWN_NEIGHBOURS = 3
 LEAD = {True: "Better", False: "No better than its start", None: "Not proved better"}
@@ -35,7 +36,8 @@ def training_html(training: Training) -> str:
 def state_html(training: Training) -> str:
     """Return a line on the state, and a bar of the steps."""
     progress, request = training.progress, training.request
-    title = html.escape(f"{request.name}: {request.method} on {request.corpus}")
+    method = "Adapt" if request.method == ADAPT else naming.title(request.method)
+    title = html.escape(f"{request.name}: {method} on {request.corpus}")
     share = progress.step / progress.steps if progress.steps else 0.0
     bar = html.bar(share) if training.state is not State.FINISHED else ""
     failed = html.alert(training.failure) if training.failure else ""
@@ -60,7 +62,7 @@ def state_words(training: Training) -> str:
 def left_words(training: Training) -> str:
     """Return the time that is left, by the measured steps if there are enough, else by the estimate."""
     progress = training.progress
-    if progress.step >= 3 and progress.seconds_left is not None and training.request.method != "adapt":
+    if progress.step >= 3 and progress.seconds_left is not None and training.request.method != ADAPT:
         return f", {in_words(progress.seconds_left)} left by the steps so far"
     if training.expected is None:
         return ""

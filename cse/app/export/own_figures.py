@@ -1,0 +1,128 @@
+"""Figures of what one page has: near-duplicates, votes, scores of labels, a training, times, and attention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.app.drawing.attention import LONGEST, cut
+from cse.app.drawing.naming import title
+from cse.app.export.dots import Dot, dots
+from cse.app.export.look import Look, line, rule, wrapped
+from cse.app.export.plots import panels
+from cse.app.scoreboard.scores import MEASURES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from cse.app.export.taken import Taken
+
+EVEN = 50.0  # percent of the votes
+MOST_TOKENS = 40  # of a panel
+
+
+def duplicates_figure(taken: Taken, look: Look) -> Figure:
+    """Return the number of texts that would go by strictness, with lines at the chosen and the recommended place."""
+    found, name = taken.answer, taken.inputs["model"]
+    mark = look.marks([name])[name]
+    figure = look.figure(look.high(15))
+    axes = figure.subplots()
+    nines = [place["nines"] for place in found["curve"]]
+    axes.plot(nines, [found["texts"] - place["kept"] for place in found["curve"]], color=mark.colour, label=name)
+    for label, place, style in (("chosen", found["nines"], "-"), ("recommended", found["advised"], "--")):
+        axes.axvline(place, label=label, **{**rule(), "linestyle": style})
+    axes.legend([axes.get_lines()[1], axes.get_lines()[2]], ["chosen", "recommended"], loc="best")
+    axes.set_xlabel(wrapped("strictness: nines of the percentile of unrelated pairs", look.letters(0.8)))
+    axes.set_ylabel(wrapped(f"texts of {found['texts']:,} that would go", look.letters(0.5)))
+    axes.set_title(mark.name, loc="left", color=mark.colour)
+    axes.set_ylim(bottom=0)
+    return figure
+
+
+def ballot_figure(taken: Taken, look: Look) -> Figure:
+    """Return each model's share of the votes with its interval, and a line where neither is ahead."""
+    rows = [
+        (
+            line(title(side["name"]), 40),
+            {side["name"]: Dot(*(100 * side[value] for value in ("share", "low", "high")))},
+        )
+        for side in taken.answer["sides"]
+    ]
+    said = f"share of {taken.answer['decided']} votes in percent, 95 % interval"
+    return dots(look, rows, said, {"even": EVEN}, named=False)
+
+
+def labels_figure(taken: Taken, look: Look) -> Figure:
+    """Return a row per score with a dot per model."""
+    scores = dict.fromkeys(score for found in taken.answered.values() for score in found)
+    rows = [
+        (
+            MEASURES.get(score, (score,))[0],
+            {name: Dot(found[score]) for name, found in taken.answered.items() if score in found},
+        )
+        for score in scores
+    ]
+    return dots(look, rows, "score on the labels, × 100")
+
+
+def times_figure(taken: Taken, look: Look) -> Figure:
+    """Return the time of a sentence against the average score, a named mark per model."""
+    figure = look.figure(look.high(15))
+    axes = figure.subplots()
+    for name, mark in look.marks(taken.answered).items():
+        at = taken.answered[name]["milliseconds"], taken.answered[name]["score"]
+        axes.plot(*at, mark.marker, color=mark.colour, label=name)
+        axes.annotate(mark.name, at, (5, 0), textcoords="offset points", va="center")
+    axes.set(xlabel="milliseconds a sentence", ylabel="average STS, Spearman × 100")
+    axes.margins(x=0.3, y=0.15)
+    axes.set_xlim(left=0)
+    return figure
+
+
+def training_figure(taken: Taken, look: Look) -> Figure:
+    """Return the loss by step, and the guard's score by step with that of the start as a line."""
+    found, name = taken.answer, taken.inputs["name"]
+    colour = look.marks([name])[name].colour
+    drawn = {label: found[key] for label, key in (("loss", "losses"), ("guard's score", "scores")) if found[key]}
+    figure, grid = panels(look, len(drawn), look.high(13), 2)
+    for axes, (label, points) in zip(grid, drawn.items(), strict=True):
+        axes.plot(*zip(*points, strict=True), color=colour, label=label)
+        if label != "loss" and found["start"] is not None:
+            axes.axhline(found["start"], label="start", **rule())
+            axes.legend(loc="best")
+        axes.set(xlabel="step", ylabel=label)
+        axes.locator_params(axis="x", integer=True, nbins=5)
+    return figure
+
+
+def attention_figure(taken: Taken, look: Look) -> Figure:
+    """Return two panels per model: the mean of a layer's heads on each token, and every head of every layer.
+
+    Of a head its share on the prefix is drawn, without a prefix that on the token it looks at most.
+    """
+    figure, grid = panels(look, 2 * len(taken.answered), look.high(15), 2)
+    for place, (name, found) in enumerate(taken.answered.items()):
+        shares = 100 * np.array(found["shares"], float)
+        tokens, heads = grid[2 * place : 2 * place + 2]
+        by_token = shares.mean(1)[:, :MOST_TOKENS]
+        every = shares[:, :, : found["prefix"]].sum(2) if found["prefix"] else shares.max(2)
+        said = found["read"] or "all tokens"
+        panel(tokens, look, by_token, f"{title(name)}: {said}", name)
+        few = max(1, -(-by_token.shape[1] * 3 // max(1, look.letters(0.8 if look.narrow else 0.4))))
+        shown = range(0, by_token.shape[1], few)
+        tokens.set_xticks(shown, labels=[line(cut(found["tokens"][t], LONGEST)) for t in shown], rotation=90)
+        panel(heads, look, every, "on the prefix" if found["prefix"] else "largest share of a head", name)
+        heads.set_xticks(range(every.shape[1]), labels=[str(head + 1) for head in range(every.shape[1])])
+        heads.set_xlabel("head")
+    return figure
+
+
+def panel(axes: Any, look: Look, values: np.ndarray, said: str, name: str) -> None:
+    """Draw (layers, n) percentages as shades."""
+    image = axes.imshow(values, cmap="Blues", vmin=0, aspect="auto", label=name)
+    axes.set_yticks(range(len(values)), labels=[str(layer + 1) for layer in range(len(values))])
+    axes.set_ylabel("layer")
+    axes.set_title(wrapped(said, look.letters(0.4), 1), loc="left")
+    axes.grid(visible=False)
+    axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)

@@ -1,0 +1,72 @@
+"""What the first page costs in a browser: the bytes that come over the wire, and the time to the first paint."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from statistics import median
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+GRADIO = ("/assets/", "/static/", "/theme.css")  # paths of Gradio's own files, the same for every app
+SETTLED = 1000  # milliseconds after the page has opened
+OPEN_LIMIT = 60_000  # milliseconds
+
+
+class Visit(NamedTuple):
+    """A first visit: bytes of this `page` and its answers, bytes of `gradio`'s own files, milliseconds to a paint."""
+
+    page: int
+    gradio: int
+    first_paint: float
+
+
+def visit(browser: Any, url: str) -> Visit:
+    """Open a page in a Playwright browser that has nothing of it in its cache."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    opened = context.new_page()
+    urls: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    watching = context.new_cdp_session(opened)
+    watching.send("Network.enable")
+    watching.on("Network.responseReceived", lambda told: urls.update({told["requestId"]: told["response"]["url"]}))
+    watching.on(
+        "Network.loadingFinished", lambda told: sizes.update({told["requestId"]: int(told["encodedDataLength"])})
+    )
+    opened.goto(url, timeout=OPEN_LIMIT)
+    opened.wait_for_function("window.cseOpened", timeout=OPEN_LIMIT)
+    opened.wait_for_timeout(SETTLED)
+    painted = opened.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
+    context.close()
+    return weighed(urls, sizes, min(painted))
+
+
+def weighed(urls: Mapping[str, str], sizes: Mapping[str, int], painted: float) -> Visit:
+    """Return the visit of requests by number: their addresses and, of those that ended, their sizes."""
+    ours = {each: not urlsplit(url).path.startswith(GRADIO) for each, url in urls.items()}
+    page, gradio = (sum(size for each, size in sizes.items() if ours.get(each) is own) for own in (True, False))
+    return Visit(page, gradio, painted)
+
+
+def measure_page(url: str, rounds: int) -> dict[str, Any]:
+    """Return kilobytes of a first visit, and milliseconds to its first paint: the median and the range of `rounds`.
+
+    Raises ValueError without Chromium.
+    """
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        raise ValueError("no chromium on this machine; install it to measure the page")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        visits = [visit(browser, url) for _ in range(rounds)]
+        browser.close()
+    painted = sorted(each.first_paint for each in visits)
+    return {
+        "page_kb": round(visits[0].page / 1000, 1), "gradio_kb": round(visits[0].gradio / 1000, 1),
+        "first_paint_ms": round(median(painted)), "least_ms": round(painted[0]), "most_ms": round(painted[-1]),
+        "rounds": rounds,
+    }  # fmt: skip
