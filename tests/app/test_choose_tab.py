@@ -166,7 +166,15 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell_and_shows_all_that
     shown = verdict_html(RECORD)
     assert HOSTILE not in shown
     assert f"{HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} is better: 14 of 17 votes, p = .013</h3>" in shown
-    for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "70.25", "1.5", "50.0", "Check for a collapse"):
+    for words in (
+        "<b>3</b> of 17",
+        "82 %, interval 59 to 94 %",
+        "differ for 75 %",
+        "70.25",
+        "1.5",
+        "50.0",
+        "Check for a collapse",
+    ):
         assert words in shown, words
     even = replace(RECORD, counts={"start": 2, "result": 3, "same": 0, "skip": 0}, scores=None, note="No labels.")
     assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in verdict_html(even)
