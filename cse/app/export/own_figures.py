@@ -8,7 +8,7 @@ import numpy as np
 
 from cse.app.drawing.attention import LONGEST, cut
 from cse.app.drawing.naming import title
-from cse.app.export.dots import Dot, dots
+from cse.app.export.dots import Dot, dots, legend
 from cse.app.export.look import Look, line, rule, wrapped
 from cse.app.export.plots import panels
 from cse.app.scoreboard.scores import MEASURES
@@ -67,16 +67,18 @@ def labels_figure(taken: Taken, look: Look) -> Figure:
 
 
 def times_figure(taken: Taken, look: Look) -> Figure:
-    """Return the time of a sentence against the average score, a named mark per model."""
-    figure = look.figure(look.high(15))
+    """Return the time of a sentence against the average score, a mark per model."""
+    marks = look.marks(taken.answered)
+    figure = look.figure(look.high(18))
     axes = figure.subplots()
-    for name, mark in look.marks(taken.answered).items():
+    for name, mark in marks.items():
         at = taken.answered[name]["milliseconds"], taken.answered[name]["score"]
         axes.plot(*at, mark.marker, color=mark.colour, label=name)
-        axes.annotate(mark.name, at, (5, 0), textcoords="offset points", va="center")
-    axes.set(xlabel="milliseconds a sentence", ylabel="average STS, Spearman × 100")
-    axes.margins(x=0.3, y=0.15)
+    axes.set_xlabel(wrapped("milliseconds a sentence", look.letters(0.8)))
+    axes.set_ylabel("average STS\n(Spearman × 100)")
+    axes.margins(y=0.15)
     axes.set_xlim(left=0)
+    legend(figure, look, marks)
     return figure
 
 
