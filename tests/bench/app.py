@@ -167,7 +167,7 @@ def _computes(url: str) -> bool:
     """True once Gradio's queue has started, which is shortly after the first page."""
     try:
         call(url, "ledger", [])
-    except (urllib.error.HTTPError, ValueError):
+    except (OSError, ValueError):
         return False
     return True
 
