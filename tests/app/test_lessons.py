@@ -257,18 +257,16 @@ NUMBERS = {
         "little": attention(0.05),
         "some": attention(0.2),
         "much": attention(0.4),
-        "mixed": {**attention(0.05), "mine": attention(0.4)["dcpcse"]},
     },
     ("prefix", 4): {
         "little": {"dcpcse": 0.05}, "some": {"dcpcse": 0.2}, "much": {"dcpcse": 0.6},
-        "mixed": {"dcpcse": 0.05, "mine": 0.6},
     },
     ("prefix", 5): {"ahead": scored(2.5), "level": scored(1.5), "behind": scored(-2.5)},
     ("prototypes", 1): {
-        "affirms": near(True), "denies": near(False), "mixed": {**near(True), "mine": near(False)["conpvp"]}
+        "affirms": near(True), "denies": near(False)
     },
     ("prototypes", 2): {
-        "small": gap(0.05), "middle": gap(0.2), "large": gap(0.6), "mixed": {**gap(0.05), "mine": gap(0.6)["conpvp"]}
+        "small": gap(0.05), "middle": gap(0.2), "large": gap(0.6)
     },
     ("prototypes", 3): {"yes": moved(0, 0.1, 0), "no": moved(0.5, 0.09, 0.5)},
     ("prototypes", 4): {
@@ -303,6 +301,10 @@ def test_each_choice_of_each_question_can_turn_out_to_be_right() -> None:
         (("mask", 6), {"conpvp": reading()}),
         (("prototypes", 3), {"simcse": (0.3,)}),
         (("prototypes", 4), {"simcse": (0.3,)}),
+        (("prefix", 3), {"mine": PrefixAttention((0.1,), (0.1,), 0.2)}),
+        (("prefix", 4), {"mine": 0.5}),
+        (("prototypes", 1), {"mine": near(True)["conpvp"]}),
+        (("prototypes", 2), {"mine": near(True)["conpvp"]}),
         (("prefix", 1), {"simcse": Size(384, 10)}),
         (("prefix", 2), {"simcse": Score(70.0, None)}),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import percent
-from cse.app.lessons.judging import MIXED, absent, banded, by_model
+from cse.app.lessons.judging import absent, banded, by_model
 from cse.app.lessons.lesson import Measured
 from cse.app.lessons.numbers import Score, Size
 
@@ -52,51 +52,58 @@ def score_against(name: str, other: str, called: str = "") -> Callable[[Mapping[
     return judge
 
 
-def most_attention(bands: Mapping[str, float]) -> Callable[[Mapping[str, PrefixAttention]], Measured]:
-    """Return a judge that says how much attention the prefix gets in the layer where it gets most."""
+def most_attention(name: str, bands: Mapping[str, float]) -> Callable[[Mapping[str, PrefixAttention]], Measured]:
+    """Return a judge that says how much attention a model's prefix gets in the layer where it gets most."""
 
     def judge(found: Mapping[str, PrefixAttention]) -> Measured:
-        most = {name: max(each.read) for name, each in found.items()}
-        numbers = tuple(
-            f"{title(name)}: {percent(most[name])} in layer {each.read.index(most[name]) + 1}; evenly spread it would "
-            f"be {percent(each.even)}."
-            for name, each in found.items()
+        if name not in found:
+            return absent(name)
+        read = found[name].read
+        said = (
+            f"{title(name)}: {percent(max(read))} in layer {read.index(max(read)) + 1}; evenly spread it would be "
+            f"{percent(found[name].even)}."
         )
-        return Measured(banded(most, bands), numbers)
+        return Measured(banded({name: max(read)}, bands), (said,))
 
     return judge
 
 
-def moved_within(bands: Mapping[str, float]) -> Callable[[Mapping[str, float]], Measured]:
-    """Return a judge that says how far vectors move, as shares of the way to an unrelated sentence."""
+def moved_within(name: str, bands: Mapping[str, float]) -> Callable[[Mapping[str, float]], Measured]:
+    """Return a judge that says how far a model's vector moves, as a share of the way to an unrelated sentence."""
 
     def judge(moved: Mapping[str, float]) -> Measured:
-        return Measured(banded(moved, bands), (f"The way to an unrelated sentence: {by_model(moved, percent)}.",))
+        if name not in moved:
+            return absent(name)
+        own = {name: moved[name]}
+        return Measured(banded(own, bands), (f"The way to an unrelated sentence: {by_model(own, percent)}.",))
 
     return judge
 
 
-def nearest_kind(found: Mapping[str, Sequence[Prototype]]) -> Measured:
-    """Say whether the nearest prototype affirms or denies."""
-    kinds = {name: "affirms" if each[0].positive else "denies" for name, each in found.items()}
-    numbers = tuple(f"{title(name)}: {each[0].template}, cosine {each[0].cosine:.2f}." for name, each in found.items())
-    return Measured(kinds[min(kinds)] if len(set(kinds.values())) == 1 else MIXED, numbers)
-
-
-def gap_of_kinds(bands: Mapping[str, float]) -> Callable[[Mapping[str, Sequence[Prototype]]], Measured]:
-    """Return a judge that says how far the mean cosines of affirming and denying prototypes are apart."""
+def nearest_kind(name: str) -> Callable[[Mapping[str, Sequence[Prototype]]], Measured]:
+    """Return a judge that says whether a model's nearest prototype affirms or denies."""
 
     def judge(found: Mapping[str, Sequence[Prototype]]) -> Measured:
-        gaps, numbers = {}, []
-        for name, each in found.items():
-            affirms, denies = (
-                sum(one.cosine for one in kind) / len(kind)
-                for kind in ([one for one in each if one.positive is side] for side in (True, False))
-            )
-            gaps[name] = affirms - denies
-            numbers.append(
-                f"{title(name)}: mean cosine {affirms:.2f} to those that affirm, {denies:.2f} to the others."
-            )
-        return Measured(banded(gaps, bands), tuple(numbers))
+        if name not in found:
+            return absent(name)
+        near = found[name][0]
+        said = f"{title(name)}: {near.template}, cosine {near.cosine:.2f}."
+        return Measured("affirms" if near.positive else "denies", (said,))
+
+    return judge
+
+
+def gap_of_kinds(name: str, bands: Mapping[str, float]) -> Callable[[Mapping[str, Sequence[Prototype]]], Measured]:
+    """Return a judge that says how far the mean cosines of affirming and denying prototypes are apart in a model."""
+
+    def judge(found: Mapping[str, Sequence[Prototype]]) -> Measured:
+        if name not in found:
+            return absent(name)
+        affirms, denies = (
+            sum(cosines) / len(cosines)
+            for cosines in ([each.cosine for each in found[name] if each.positive is side] for side in (True, False))
+        )
+        said = f"{title(name)}: mean cosine {affirms:.2f} to those that affirm, {denies:.2f} to the others."
+        return Measured(banded({name: affirms - denies}, bands), (said,))
 
     return judge

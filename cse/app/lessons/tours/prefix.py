@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cse.app.lessons import numbers
 from cse.app.lessons.inside import most_attention, moved_within, score_against, times_trained
-from cse.app.lessons.judging import MIXED
 from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import DCPCSE, SIMCSE
 
@@ -50,14 +49,13 @@ PREFIX = Lesson(
             "In every layer each token spreads its attention over the sentence and the prefix. See how much of it the "
             "prefix gets in the layer where it gets most.",
             "probe", "xray", CAKE,
-            Measure(numbers.attention_on_prefix, most_attention({"little": LOWEST, "some": 0.1, "much": 0.3})),
+            Measure(numbers.attention_on_prefix, most_attention(DCPCSE, {"little": LOWEST, "some": 0.1, "much": 0.3})),
             "How much of the attention goes to the prefix there?",
             {
                 "little": Choice("Less than 10 %", "The tokens hardly look at the prefix."),
                 "some": Choice("10 to 30 %", "The prefix is one voice among several."),
                 "much": Choice("30 % or more", "The tokens look at the prefix. Whether that changes the vector is "
                                "another question: the next step."),
-                MIXED: Choice("That depends on the model", "The prefixes of these models differ."),
             },
         ),
         Step(
@@ -65,14 +63,13 @@ PREFIX = Lesson(
             "“The baker sold a cake to the girl.” Switch off the prefix in every layer. What is left is the frozen "
             "model. 100 % is as far away as an unrelated sentence.",
             "probe", "xray", CAKE,
-            Measure(numbers.moved_without_prefix, moved_within({"little": LOWEST, "some": 0.1, "much": 0.5})),
+            Measure(numbers.moved_without_prefix, moved_within(DCPCSE, {"little": LOWEST, "some": 0.1, "much": 0.5})),
             "How far does the vector move?",
             {
                 "little": Choice("Less than 10 %", "For this sentence the prefix corrects the frozen model a little. "
                                  "Attention is not influence."),
                 "some": Choice("10 to 50 %", "The prefix changes what the frozen model says about this sentence."),
                 "much": Choice("50 % or more", "Without its prefix the model says something else about this sentence."),
-                MIXED: Choice("That depends on the model", "The prefixes of these models differ."),
             },
         ),
         Step(

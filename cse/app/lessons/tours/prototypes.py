@@ -6,7 +6,7 @@ from cse.app.drawing.verdicts import UNHEARD, percent
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import more, rank_of, reaction_of
 from cse.app.lessons.inside import gap_of_kinds, nearest_kind
-from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES
+from cse.app.lessons.judging import ALL, NO, NONE, SOME, YES
 from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import CONPVP
 
@@ -23,26 +23,26 @@ PROTOTYPES = Lesson(
             "Two kinds of templates",
             "ConPVP puts the sentence into templates that affirm it, such as “This sentence : "
             "[X] means [MASK].”, and into others that deny it. Their vectors are the sentence's prototypes.",
-            "probe", "xray", MUSEUM, Measure(numbers.near_prototypes, nearest_kind),
+            "probe", "xray", MUSEUM, Measure(numbers.near_prototypes, nearest_kind(CONPVP)),
             "“The museum is open today.” Which kind is the nearest prototype?",
             {
                 "affirms": Choice("One that affirms", "That is what the training asks for: near to what affirms."),
                 "denies": Choice("One that denies", "The training asks for the opposite: it has not reached this "
                                  "sentence."),
-                MIXED: Choice("That depends on the model", "The models learned this to a different degree."),
             },
         ),
         Step(
             "How far apart?",
             "Training pulls a sentence towards a template that affirms it, and pushes it away from one that denies it.",
             "probe", "xray", MUSEUM,
-            Measure(numbers.near_prototypes, gap_of_kinds({"small": float("-inf"), "middle": 0.1, "large": 0.5})),
+            Measure(
+                numbers.near_prototypes, gap_of_kinds(CONPVP, {"small": float("-inf"), "middle": 0.1, "large": 0.5})
+            ),
             "How far apart are the mean cosines with the two kinds?",
             {
                 "small": Choice("Less than 0.1", "The model can hardly tell the two kinds of templates apart."),
                 "middle": Choice("0.1 to 0.5", "The model tells the two kinds of templates apart."),
                 "large": Choice("0.5 or more", "The model tells the two kinds of templates apart with ease."),
-                MIXED: Choice("That depends on the model", "The models learned this to a different degree."),
             },
         ),
         Step(
