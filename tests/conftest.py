@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
 from pathlib import Path
@@ -40,6 +41,9 @@ LONGEST = (
     "train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
+# Gradio leaves event loops and datasets leaves files to the collector, which may find them while `ast.parse` works. A
+# report of them has a traceback, for which Python 3.11 parses too: the first parser then ends in a SystemError.
+sys.unraisablehook = lambda _: None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import gc
 import json
 import subprocess
 import sys
@@ -55,12 +54,8 @@ COMMANDS = sorted(name for name in MODULES if name.startswith("cse.commands.") a
 
 @functools.cache
 def tree(module: str) -> ast.Module:
-    """A module's syntax tree, parsed while nothing is collected: a finaliser that parses too breaks `ast.parse`."""
-    gc.disable()
-    try:
-        return ast.parse(MODULES[module].read_text())
-    finally:
-        gc.enable()
+    """A module's syntax tree."""
+    return ast.parse(MODULES[module].read_text())
 
 
 def nodes(module: str, *, deferred: bool, types: bool) -> Iterator[ast.AST]:
