@@ -64,13 +64,16 @@ def started_app(root: Path, *options: str) -> Iterator[Started]:
         cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        while not _answers(url):
-            if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
-                raise ValueError("the app did not start; try `python app.py`")
-            time.sleep(0.05)
+
+        def wait_for(started: Callable[[str], bool]) -> None:
+            while not started(url):
+                if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
+                    raise ValueError("the app did not start; try `python app.py`")
+                time.sleep(0.05)
+
+        wait_for(_answers)
         page = time.perf_counter() - begun
-        while not _computes(url):
-            time.sleep(0.05)
+        wait_for(_computes)
         yield Started(url, page, process.pid)
     finally:
         process.terminate()
