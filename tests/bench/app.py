@@ -65,15 +65,15 @@ def started_app(root: Path, *options: str) -> Iterator[Started]:
     )  # fmt: skip
     try:
 
-        def wait_for(started: Callable[[str], bool]) -> None:
+        def wait_for(started: Callable[[str], bool], pause: float) -> None:
             while not started(url):
                 if process.poll() is not None or time.perf_counter() - begun > START_LIMIT:
                     raise ValueError("the app did not start; try `python app.py`")
-                time.sleep(0.05)
+                time.sleep(pause)
 
-        wait_for(_answers)
+        wait_for(_answers, 0.05)
         page = time.perf_counter() - begun
-        wait_for(_computes)
+        wait_for(_computes, 1.0)
         yield Started(url, page, process.pid)
     finally:
         process.terminate()
