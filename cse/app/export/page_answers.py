@@ -10,6 +10,7 @@ from cse.app.choice.comparison import columns_of
 from cse.app.choice.record import Record, record_from, record_of
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.scores import corpus_scores
+from cse.app.drawing.naming import title
 from cse.app.models.models import divided, plain
 from cse.app.models.records import record_of as trained_record
 from cse.app.models.remembered import fingerprint_of
@@ -89,7 +90,7 @@ def plain_training(state: AppState, training: Training) -> dict[str, Any]:
     columns = [column for column in state.models.columns if column.model in folders]
     marks, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
     return {
-        "inputs": {"name": request.name, "method": request.method, "corpus": request.corpus},
+        "inputs": {"name": request.name, "method": title(request.method), "corpus": request.corpus},
         "state": training.state.value, "step": progress.step, "steps": progress.steps,
         "losses": [list(point) for point in progress.losses], "scores": [list(point) for point in progress.scores],
         "start": progress.start, "sentence": outcome.sentence if outcome else "",
