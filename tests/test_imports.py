@@ -255,9 +255,10 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
 # The parts of the app, each importing only those before it; the server knows none of the others, only `page` and
 # `serving` use it.
 APP_PARTS = (
-    "cse.app.validation", "cse.app.models", "cse.app.drawing", "cse.app.forms", "cse.app.corpus", "cse.app.duplicates",
-    "cse.app.choice", "cse.app.scoreboard", "cse.app.sections", "cse.app.lessons", "cse.app.training",
-    "cse.app.train_tab", "cse.app.export", "cse.app.api", "cse.app.opening", "cse.app.page", "cse.app.serving",
+    "cse.app.validation", "cse.app.models", "cse.app.state", "cse.app.drawing", "cse.app.forms", "cse.app.corpus",
+    "cse.app.duplicates", "cse.app.choice", "cse.app.scoreboard", "cse.app.sections", "cse.app.lessons",
+    "cse.app.training", "cse.app.train_tab", "cse.app.export", "cse.app.api", "cse.app.opening", "cse.app.page",
+    "cse.app.serving",
 )  # fmt: skip
 APP_SERVER = "cse.app.server"
 

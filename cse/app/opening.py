@@ -19,12 +19,7 @@ from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing.canvas import map_of, map_value
 from cse.app.drawing.distribution import Placed
 from cse.app.drawing.ranks import Found
-from cse.app.models.corpora import DEMO, VECTORS
-from cse.app.models.groups import GROUPS
-from cse.app.models.maps import MapKey, draw_maps, model_key
-from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Models, divided
-from cse.app.models.state import AppState
 from cse.app.scoreboard.model_strip import Description, descriptions
 from cse.app.sections.all_pairs import LIST, AllPairs, all_pairs, plain_pairs
 from cse.app.sections.changes import SENTENCES as CHANGED
@@ -39,6 +34,11 @@ from cse.app.sections.similarity import PAIRS, placed
 from cse.app.sections.template_lab import OTHER, try_template
 from cse.app.sections.tokens import DEFAULT as TOKENS
 from cse.app.sections.tokens import SENTENCES, Reading, tokens
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO, VECTORS
+from cse.app.state.groups import GROUPS
+from cse.app.state.maps import MapKey, draw_maps, model_key
+from cse.app.state.model_map import ModelMap
 from cse.evaluation.significance import Difference
 from cse.models.names import BUNDLED_NAMES
 from cse.storage.writing import read_json

@@ -23,7 +23,6 @@ from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.lessons.panel import lesson_panel, lessons_html
 from cse.app.lessons.reveal import whole
-from cse.app.models.state import AppState
 from cse.app.opening import keep_maps, read_opening
 from cse.app.scoreboard.add_model import add_model_buttons, rerun
 from cse.app.scoreboard.model_strip import model_strip
@@ -40,6 +39,7 @@ from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.uploads import AGE, Uploads
+from cse.app.state.app_state import AppState
 from cse.app.train_tab.tab import train_tab
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES

@@ -47,8 +47,8 @@ def build_app(
     train where `trainings` are given, which their owner closes. Raises `index.IndexFolderError` for an invalid index.
     """
     from cse.app.models.admission import Admission
-    from cse.app.models.state import open_state
     from cse.app.page import page
+    from cse.app.state.app_state import open_state
 
     admission = Admission(models_root, allow_hub)
     return page(open_state(models, indexes, family, pooling, admission), trainings)
@@ -191,8 +191,8 @@ def serve_from(options: argparse.Namespace) -> None:
 
 def precompute() -> None:
     """Write the first results of the bundled models into the package, and print the files."""
-    from cse.app.models.state import open_state
     from cse.app.opening import write_opening
+    from cse.app.state.app_state import open_state
 
     for path in write_opening(open_state(BUNDLED_NAMES, ())):
         sys.stdout.write(f"{path}\n")

@@ -14,10 +14,10 @@ import cse
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.recent import Recent
-from cse.app.models.state import AppState, open_state
 from cse.app.scoreboard.add_model import add_column
 from cse.app.sections.search import search
 from cse.app.sections.similarity import similarity
+from cse.app.state.app_state import AppState, open_state
 from cse.storage import hub
 
 PAIR = ("the dog is happy", "the cat is sad")

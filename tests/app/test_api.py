@@ -10,8 +10,8 @@ from app_models import GOOD, MARKUP, serving, write_models
 from conftest import ROOT
 
 import cse
-from cse.app.models.corpora import Demo
-from cse.app.models.own_corpora import GONE
+from cse.app.state.corpora import Demo
+from cse.app.state.own_corpora import GONE
 from cse.evaluation.tasks import TASKS
 from index import BuildSettings, VectorIndex
 

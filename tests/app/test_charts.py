@@ -7,11 +7,11 @@ from cse.app.drawing import html
 from cse.app.drawing.naming import choices, title
 from cse.app.drawing.palette import MODELS, OWN, own_colours
 from cse.app.models.columns import Column
-from cse.app.models.records import record_of
-from cse.app.models.state import open_boards, open_state
 from cse.app.scoreboard.charts import Axis, axis_of, charts_html
 from cse.app.scoreboard.planes import cost_at, parameters_plane, speed_plane, times_of
 from cse.app.scoreboard.scores import names_of, opened_by
+from cse.app.state.app_state import open_boards, open_state
+from cse.app.state.records import record_of
 from cse.benchmark.results import ModelRecord
 from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts

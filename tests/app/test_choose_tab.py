@@ -15,9 +15,9 @@ from cse.app.choice.comparison import MODELS, UNTRAINED, compare, sample
 from cse.app.choice.record import LONGEST, Record, code_of, record_from, record_of
 from cse.app.choice.verdict_html import verdict_html
 from cse.app.choice.voting import LOST, Voting, end, undo, vote
-from cse.app.models.ballots import TEXT, Ballots, Facts
-from cse.app.models.own_corpora import KEPT
-from cse.app.models.state import AppState, open_state
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.ballots import TEXT, Ballots, Facts
+from cse.app.state.own_corpora import KEPT
 from cse.app.validation import FieldError
 from cse.evaluation.label_scores import label_scores
 from cse.judging.questions import questions

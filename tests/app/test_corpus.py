@@ -27,14 +27,14 @@ from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, keep
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
-from cse.app.models.corpora import DEMO_KEY, OWN_KEY
-from cse.app.models.encodings import Encoding
 from cse.app.models.models import Failure, plain
-from cse.app.models.own_corpora import GONE
-from cse.app.models.state import AppState, open_state
 from cse.app.sections.map_points import MOST_LINES
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.server.bodies import MOST_BODY
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
+from cse.app.state.encodings import Encoding
+from cse.app.state.own_corpora import GONE
 from cse.evaluation.label_scores import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex

@@ -9,10 +9,10 @@ import pytest
 from app_models import GOOD, write_model
 
 from cse.app.forms.events import Newest, newest_only
-from cse.app.models.maps import Points, draw_maps
 from cse.app.models.models import Models
-from cse.app.models.state import AppState, Recent, open_state
 from cse.app.models.visitors import MOST_VISITORS
+from cse.app.state.app_state import AppState, Recent, open_state
+from cse.app.state.maps import Points, draw_maps
 
 TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
 POINTS = Points(TEXTS, ["x"] * len(TEXTS))

@@ -20,9 +20,9 @@ from cse.app.lessons.numbers import Score, Size
 from cse.app.lessons.panel import lessons_html, plain_lesson
 from cse.app.lessons.reveal import NOBODY, answered, measured, reveal, whole
 from cse.app.lessons.tours import LESSONS
-from cse.app.models.state import AppState, open_state
 from cse.app.sections.changes import perturbed
 from cse.app.sections.tokens import Reading
+from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
 

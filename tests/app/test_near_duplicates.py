@@ -15,7 +15,7 @@ from cse.app.duplicates import near_duplicates
 from cse.app.duplicates.groups_html import SHOWN, groups_html, numbers_html
 from cse.app.duplicates.near_duplicates import PER_PAGE, Page, column_of, find, groups_of_all, percentile_of
 from cse.app.duplicates.tables import groups_csv, kept_csv
-from cse.app.models.state import AppState, open_state
+from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.grouping.duplicates import Member, Place, threshold
 

@@ -12,15 +12,15 @@ from conftest import ROOT
 from cse.analysis.rankings import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST
-from cse.app.models.corpora import VECTORS
-from cse.app.models.groups import GROUPS
-from cse.app.models.maps import draw_maps
 from cse.app.models.models import Models
-from cse.app.models.state import AppState, open_state
 from cse.app.opening import FILE, Opening, compute_opening, read_opening, write_opening
 from cse.app.page import page
 from cse.app.sections.map_points import demo_points
 from cse.app.sections.search import DEFAULT as HITS
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.corpora import VECTORS
+from cse.app.state.groups import GROUPS
+from cse.app.state.maps import draw_maps
 from cse.evaluation.label_scores import nmi
 from cse.models.names import BUNDLED_NAMES
 
@@ -34,7 +34,7 @@ def test_the_shipped_first_results_are_the_living_models(state: AppState, monkey
     """Maps are not drawn again, since t-SNE multiplies the last bit of a machine; their scores are."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     places = iter([map_of(stored["maps"][name]).xy for name in BUNDLED_NAMES])
-    monkeypatch.setattr("cse.app.models.maps.place", lambda *_: next(places))
+    monkeypatch.setattr("cse.app.state.maps.place", lambda *_: next(places))
     living = compute_opening(state)
     assert stored["descriptions"] == living["descriptions"]
     assert [row[:3] for row in stored["changes"]] == [list(row[:3]) for row in living["changes"]]
@@ -142,7 +142,7 @@ def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:
     state = open_state(BUNDLED_NAMES, ())
     page(state)
     monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn
-    monkeypatch.setattr("cse.app.models.maps.groups_of", None)
+    monkeypatch.setattr("cse.app.state.maps.groups_of", None)
     (maps,) = draw_maps(state, demo_points(state), 0, GROUPS)
     assert list(maps) == list(BUNDLED_NAMES)
     shipped = read_opening(state.models).maps

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cse
-from cse.app.models import encodings, own_corpora
 from cse.app.models.columns import Column
-from cse.app.models.encodings import BLOCK, CHARACTERS, Order, quick
 from cse.app.models.models import Failure
-from cse.app.models.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
+from cse.app.state import encodings, own_corpora
+from cse.app.state.encodings import BLOCK, CHARACTERS, Order, quick
+from cse.app.state.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
 from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32

@@ -8,9 +8,9 @@ import cse
 from cse.analysis.calibration import random_cosines
 from cse.analysis.rankings import Disagreement
 from cse.app.models.models import Failure
-from cse.app.models.state import AppState, open_state
 from cse.app.sections.changes import Moved, changes_of, end_of, moved_html, perturbed, variants_of
 from cse.app.sections.probe import disagreeing, disagreements_html, graded_pairs, lined_pairs
+from cse.app.state.app_state import AppState, open_state
 
 HOSTILE = "<script>alert(1)</script>"
 PAIRS = [("the cat is eating", "a dog"), ("the sun was big", "the sun was red"), ("a man", "a woman is happy")]

@@ -12,7 +12,6 @@ from cse.app.forms.events import Run
 from cse.app.forms.refusals import field_of, refusing
 from cse.app.forms.visitor_key import visitor_key
 from cse.app.models.models import Models
-from cse.app.models.state import AppState, open_state
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
 from cse.app.sections.probe import probe_tab
@@ -21,6 +20,7 @@ from cse.app.sections.similarity import similarity_tab
 from cse.app.sections.template_lab import lab_section
 from cse.app.sections.tokens import tokens_tab
 from cse.app.sections.words import attributions
+from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import PAIR, FieldError
 
 

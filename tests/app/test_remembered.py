@@ -9,11 +9,11 @@ from app_models import write_model
 
 import cse
 from cse.app.models.columns import Column
-from cse.app.models.corpora import Demo
-from cse.app.models.maps import model_key
 from cse.app.models.models import Models
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import LONGEST, Reader, fingerprint_of
+from cse.app.state.corpora import Demo
+from cse.app.state.maps import model_key
 
 
 class Counting:
@@ -92,7 +92,7 @@ def test_models_of_one_fingerprint_have_vectors_of_their_own(tmp_path, bert_fold
 
 def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folder, monkeypatch):
     encoder = cse.load(str(write_model(tmp_path / "mine", bert_folder, "simcse")))
-    monkeypatch.setattr("cse.app.models.corpora.VECTORS", tmp_path)
+    monkeypatch.setattr("cse.app.state.corpora.VECTORS", tmp_path)
     np.save(tmp_path / f"{encoder.fingerprint}.npy", np.ones((2000, encoder.dim), np.float16))
     demo = Demo()
     demo.sentences = demo.sentences[:5]

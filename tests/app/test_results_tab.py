@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from cse.app.models.columns import Column, columns
 from cse.app.models.models import Failure
-from cse.app.models.state import open_boards
 from cse.app.scoreboard.model_strip import count
 from cse.app.scoreboard.model_strip import scores as scores_in_words
 from cse.app.scoreboard.results import advice_html, board_html, digits, results_html, titles_of
@@ -26,6 +25,7 @@ from cse.app.scoreboard.scores import (
     unscored,
     verdicts,
 )
+from cse.app.state.app_state import open_boards
 from cse.benchmark.results import ModelRecord, Protocol, Results
 from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts as sts_task

@@ -3,9 +3,9 @@
 import pytest
 from app_models import write_model
 
-from cse.app.models.state import open_state
 from cse.app.scoreboard import speed
 from cse.app.scoreboard.model_strip import descriptions, strip_html
+from cse.app.state.app_state import open_state
 
 
 class Slow:

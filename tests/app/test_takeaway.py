@@ -19,9 +19,9 @@ from cse.app.export.page_answers import PAGE_ONLY, page_answers
 from cse.app.export.section import Take
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
-from cse.app.models.corpora import Corpus
-from cse.app.models.state import open_state
 from cse.app.page import page
+from cse.app.state.app_state import open_state
+from cse.app.state.corpora import Corpus
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 from cse.text.spreadsheet import guard
@@ -242,7 +242,7 @@ def test_files_are_named_after_what_they_hold() -> None:
 def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_folder, tmp_path) -> None:
     from cse.app.export.section import take
     from cse.app.models.columns import columns
-    from cse.app.models.state import open_state
+    from cse.app.state.app_state import open_state
 
     folders = write_models(tmp_path, bert_folder)
     state = open_state([str(folders[0])], ())
@@ -258,7 +258,7 @@ def test_the_models_named_are_those_that_answered_and_all_inputs_are_named(bert_
 def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path) -> None:
     from cse.app.api.map_api import maps_of
     from cse.app.export.section import take
-    from cse.app.models.state import open_state
+    from cse.app.state.app_state import open_state
 
     folders = write_models(tmp_path, bert_folder)
     state = open_state([str(folder) for folder in folders[:2]], ())
@@ -279,8 +279,8 @@ def test_maps_are_taken_with_every_point_of_the_last_step(bert_folder, tmp_path)
 
 def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
     from cse.app.export.section import take
-    from cse.app.models.state import open_state
     from cse.app.sections.similarity import placed
+    from cse.app.state.app_state import open_state
 
     folder = write_model(tmp_path / "m;=1+1", bert_folder, "simcse")
     state = open_state([str(folder)], ())

@@ -21,15 +21,15 @@ from cse.app.drawing.distribution import Placed, placed_html
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
-from cse.app.models.corpora import Demo, unknown_models_note
-from cse.app.models.groups import Groups
-from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Failure, Models
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.map_points import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html
+from cse.app.state.corpora import Demo, unknown_models_note
+from cse.app.state.groups import Groups
+from cse.app.state.model_map import ModelMap
 from cse.evaluation.significance import Difference
 from index import Hit
 

@@ -13,9 +13,9 @@ from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix import PrefixAttention, prefix_attention, without_prefix
 from cse.analysis.prototypes import Prototype, prototypes
 from cse.app.models.models import Failure
-from cse.app.models.state import AppState, open_state
 from cse.app.sections.heads import heads_html, plain_attention
 from cse.app.sections.prefix import Ablation, XRay, layer_choices, layers_of, opened_xray, plain_xray, xray_html, xrays
+from cse.app.state.app_state import AppState, open_state
 
 PAIR = ("the dog is happy", "the cat is sad")
 

@@ -96,8 +96,8 @@ def encodings(count: int, rounds: int, model: str = MODEL) -> dict[str, dict[str
     Times are beside those of the one call, in rounds (`beside_first`).
     """
     import cse
-    from cse.app.models.encodings import Encoding, Order, encode_block
     from cse.app.models.models import Models
+    from cse.app.state.encodings import Encoding, Order, encode_block
 
     texts, models = [ticket(0, row) for row in range(count)], Models([model])
     encoder, order, column = cse.load(model), Order(texts), models.columns[0]

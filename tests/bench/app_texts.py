@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from cse.app.models.corpora import Demo
+from cse.app.state.corpora import Demo
 from tests.bench.app import call, compare
 from tests.bench.app_mix import Mixed, timed
 from tests.bench.machine import resident_memory

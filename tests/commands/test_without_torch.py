@@ -33,7 +33,7 @@ words = run("tokens", "--model", "promptbert", "The river flooded the village.",
 print(json.dumps([json.loads(hits)["results"], json.loads(words)]))
 """
 APP = """
-from cse.app.models.state import open_state
+from cse.app.state.app_state import open_state
 from cse.app.sections.similarity import similarity
 from cse.app.sections.tokens import tokens
 from cse.app.scoreboard.model_strip import descriptions

@@ -11,8 +11,8 @@ from conftest import SENTENCES
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.app.models.corpora import index_columns
 from cse.app.models.models import Models
+from cse.app.state.corpora import index_columns
 from cse.commands import build_index, search
 from cse.errors import ArtefactError
 from cse.models.names import Kind, resolve

@@ -15,8 +15,8 @@ from released import convert, into_cache, release, trainer_keys, write
 from test_scripts import refused, run
 
 import cse
-from cse.app.models.corpora import index_columns
 from cse.app.models.models import Failure, Models
+from cse.app.state.corpora import index_columns
 from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.families import PUBLISHED_IDS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cse.app.models.models import Failure
-from cse.app.models.state import RESULTS, open_boards, open_state
 from cse.app.scoreboard.ledger import ledger_html
+from cse.app.state.app_state import RESULTS, open_boards, open_state
 from cse.benchmark.published import ROWS
 from cse.benchmark.scoreboard import read_scoreboards
 from cse.evaluation.tasks import find_task

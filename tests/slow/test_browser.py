@@ -19,8 +19,8 @@ from cse.app.drawing.glossary import place_of
 from cse.app.drawing.naming import title
 from cse.app.drawing.palette import OWN
 from cse.app.drawing.terms import TERMS
-from cse.app.models import encodings, own_corpora
-from cse.app.models.corpora import Demo
+from cse.app.state import encodings, own_corpora
+from cse.app.state.corpora import Demo
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"

@@ -10,7 +10,7 @@ import pytest
 from conftest import DATA, ROOT
 
 import cse
-from cse.app.models.corpora import Demo
+from cse.app.state.corpora import Demo
 from cse.engines.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.models.names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location

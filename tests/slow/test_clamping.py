@@ -18,11 +18,11 @@ from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
-from cse.app.models.groups import Groups
-from cse.app.models.model_map import ModelMap
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.changes import Moved, moved_html
 from cse.app.sections.probe import disagreements_html
+from cse.app.state.groups import Groups
+from cse.app.state.model_map import ModelMap
 from index.hits import Hit
 
 pytestmark = NEEDS_BROWSER

@@ -137,7 +137,7 @@ import gradio as gr
 from cse.app.export.download import as_csv
 from cse.app.export.section import take, takes_of
 from cse.app.api.endpoints import add_endpoints
-from cse.app.models.state import open_state
+from cse.app.state.app_state import open_state
 from cse.app.page import page
 state = open_state(["simcse"], ())
 tabs = [block.id for block in page(state).blocks.values() if isinstance(block, gr.Tab)]

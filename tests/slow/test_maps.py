@@ -13,7 +13,7 @@ from gradio_client import Client
 from playwright.sync_api import expect
 
 from cse.app.drawing.naming import title
-from cse.app.models.corpora import Demo
+from cse.app.state.corpora import Demo
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"

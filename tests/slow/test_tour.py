@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 import cse
-from cse.app.models.corpora import Demo
+from cse.app.state.corpora import Demo
 from cse.vectors import unit_rows
 
 nbclient = pytest.importorskip("nbclient", reason="no kernel for Python 3.10 (2026-11)")

@@ -14,9 +14,9 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.files import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.corpus.texts_form import keep
-from cse.app.models.corpora import OWN_KEY
-from cse.app.models.own_corpora import GONE, OwnCorpus
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import OWN_KEY
+from cse.app.state.own_corpora import GONE, OwnCorpus
 
 MOST_ROWS = 2048  # vectors in one answer
 LABEL = "Texts"

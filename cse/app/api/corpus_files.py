@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from cse.app.corpus.export import PATH
 from cse.app.corpus.files import Sent, taken
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 REFUSED = 422
 FIELDS = ("kind", "corpus", "key", "model")

@@ -10,7 +10,7 @@ import numpy as np
 from cse.app import validation
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 MOST = 256  # texts
 BLOCK = 64  # texts encoded before other requests may use the model

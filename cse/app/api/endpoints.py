@@ -19,9 +19,7 @@ from cse.app.api.own_text import own_text_endpoints
 from cse.app.api.probe import probe_endpoints
 from cse.app.api.record_api import record_endpoints
 from cse.app.forms.events import COMPARISONS, ENCODE, LINKS, MAPS, guarded
-from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import plain
-from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import all_pairs, plain_pairs
 from cse.app.sections.search import DEFAULT as DEFAULT_HITS
 from cse.app.sections.search import ranking, search
@@ -31,6 +29,8 @@ from cse.app.sections.template_lab import try_template
 from cse.app.sections.tokens import DEFAULT as DEFAULT_TOKENS
 from cse.app.sections.tokens import FULL, Reading, tokens
 from cse.app.sections.words import attributions, plain_words
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
 
 LANES = {"map": MAPS, "duplicates": LINKS, "judge": COMPARISONS}
 

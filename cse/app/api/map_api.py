@@ -5,14 +5,14 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cse.app.models.corpora import DEMO_KEY
-from cse.app.models.groups import GROUPS
-from cse.app.models.maps import draw_maps
-from cse.app.models.model_map import ModelMap
 from cse.app.models.models import plain
-from cse.app.models.selections import describe, point_rows
-from cse.app.models.state import AppState
 from cse.app.sections.map_points import MOST_POINTS, points_of
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
+from cse.app.state.groups import GROUPS
+from cse.app.state.maps import draw_maps
+from cse.app.state.model_map import ModelMap
+from cse.app.state.selections import describe, point_rows
 
 
 def maps_of(state: AppState) -> Callable[..., Iterator[dict]]:

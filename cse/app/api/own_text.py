@@ -11,9 +11,9 @@ from cse.app.choice.comparison import VOTES, compare
 from cse.app.choice.record import MOST_COUNTED
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.duplicates.near_duplicates import DEFAULT, column_of, find, groups_of_all
-from cse.app.models.ballots import MOST_ASKED
-from cse.app.models.corpora import DEMO_KEY
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.ballots import MOST_ASKED
+from cse.app.state.corpora import DEMO_KEY
 from cse.judging.verdict import RESULT, SAME, START, verdict
 
 GROUPS = 100  # of an answer

@@ -5,15 +5,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import Failure, plain
-from cse.app.models.state import AppState
 from cse.app.scoreboard.add_model import add_column
 from cse.app.scoreboard.model_strip import descriptions
 from cse.app.sections.changes import perturbed
 from cse.app.sections.heads import attentions, plain_attention
 from cse.app.sections.prefix import plain_xray, xrays
 from cse.app.sections.probe import disagreeing, pairs_of
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
 
 
 def probe_endpoints(state: AppState) -> list[Callable[..., Any]]:

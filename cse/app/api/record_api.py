@@ -5,9 +5,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from cse.app.models.state import AppState
 from cse.app.scoreboard.ledger import ledger_entries
 from cse.app.scoreboard.scores import board_of, names_of, plain_board
+from cse.app.state.app_state import AppState
 
 
 def record_endpoints(state: AppState) -> list[Callable[..., Any]]:

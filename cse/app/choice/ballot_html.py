@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cse.app.drawing import html
-from cse.app.models.ballots import Ballot
+from cse.app.state.ballots import Ballot
 from cse.judging.verdict import RESULT, Verdict
 
 WIDE, HIGH = 600, 26  # of an interval's drawing

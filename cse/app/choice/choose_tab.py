@@ -18,7 +18,7 @@ from cse.app.drawing.saved_file import saved_file
 from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
 from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 MEANING = (
     "<p>You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose "

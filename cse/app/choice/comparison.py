@@ -13,15 +13,15 @@ from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
 from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
-from cse.app.models.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.models.columns import Column
-from cse.app.models.encodings import Encoding, Order, encode_block
 from cse.app.models.remembered import fingerprint_of
+from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot, Facts
+from cse.app.state.encodings import Encoding, Order, encode_block
 from cse.models.names import BACKBONE
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
     from cse.judging.judgement import Setup
     from cse.judging.questions import Question

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cse.app.drawing.naming import title
-from cse.app.models.ballots import Ballot, Facts
+from cse.app.state.ballots import Ballot, Facts
 from cse.judging.verdict import RESULT, SAME, START, VOTES, Verdict, verdict
 
 LONGEST, NAME = 1900, 120  # characters of a code, which the address holds, and of a name in it

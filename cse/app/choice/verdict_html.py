@@ -7,7 +7,7 @@ from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
 from cse.app.drawing.naming import title
-from cse.app.models.ballots import Facts
+from cse.app.state.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}

@@ -15,9 +15,9 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.saved_file import file_value
 from cse.app.forms.events import PROGRESS, reporter
-from cse.app.models.ballots import Ballot
-from cse.app.models.own_corpora import KEPT
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.ballots import Ballot
+from cse.app.state.own_corpora import KEPT
 from cse.judging.verdict import SAME, SKIP
 
 ASK = (

@@ -12,8 +12,8 @@ from cse.app.corpus.export import export_form
 from cse.app.corpus.status import status_html, version
 from cse.app.corpus.texts_form import texts_form
 from cse.app.forms.events import HIDDEN, QUICK, hide
-from cse.app.models.corpora import DEMO_KEY, OWN_KEY
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")

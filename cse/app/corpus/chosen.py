@@ -9,14 +9,14 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.models.columns import Column
-from cse.app.models.corpora import DEMO_KEY, OWN_KEY, Corpus
 from cse.app.models.models import Failure
-from cse.app.models.own_corpora import GONE, OwnCorpus
 from cse.app.models.remembered import fingerprint_of
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY, Corpus
+from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
     from index.hits import Hit
 

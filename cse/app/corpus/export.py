@@ -11,7 +11,7 @@ from cse.app.corpus.files import FILES, columns_of
 from cse.app.drawing.components import script
 from cse.app.drawing.naming import choices
 from cse.app.forms.events import HIDDEN, QUICK, hide
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 PATH = "/corpus/files"
 SAID = '<p class="cse-note" role="status"></p>'

@@ -22,7 +22,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.text.spreadsheet import csv_text
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
 
 ROWS = 1024  # sent at once

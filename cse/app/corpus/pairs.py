@@ -14,7 +14,7 @@ from cse.app.models.columns import Column
 from cse.app.models.models import divided
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
 
 DRAWN = {"near": "Near pair of the corpus", "random": "Random pair of the corpus"}
 ASKED = 60  # texts whose nearest other one is looked up, spread over the corpus

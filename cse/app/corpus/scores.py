@@ -15,7 +15,7 @@ from cse.app.models.models import Failure, divided
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
 
 MOST_SCORED, MOST_LABELS = 5000, 200
 NO_LABELS = "{} has no labels. Upload a table and choose its column of labels to score the models on it."

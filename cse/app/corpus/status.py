@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cse.app.drawing import html
 from cse.app.drawing.naming import title
-from cse.app.models.corpora import DEMO_KEY, OWN_KEY
-from cse.app.models.encodings import Encoding
-from cse.app.models.own_corpora import GONE, OwnCorpus
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
+from cse.app.state.encodings import Encoding
+from cse.app.state.own_corpora import GONE, OwnCorpus
 
 STEPS = 1000  # more than the encodings of one corpus
 

@@ -13,9 +13,9 @@ from cse.app.corpus.chosen import choices_of
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, file_texts, preview
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, QUICK, hide
-from cse.app.models.corpora import OWN_KEY
-from cse.app.models.own_corpora import PROMISE, SUMMARY, OwnCorpus
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import OWN_KEY
+from cse.app.state.own_corpora import PROMISE, SUMMARY, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
 EXPLANATION = (

@@ -15,9 +15,9 @@ from cse.app.drawing.glossary import asking
 from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.drawing.verdicts import neighbourhoods
-from cse.app.models.groups import Groups
-from cse.app.models.model_map import ModelMap, disagreements
 from cse.app.models.models import Failure
+from cse.app.state.groups import Groups
+from cse.app.state.model_map import ModelMap, disagreements
 
 PARTS = (
     "state", "marks", "view", "colouring", "filters", "labels", "draw", "legend", "details", "selection", "pointer",

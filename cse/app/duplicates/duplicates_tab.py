@@ -31,7 +31,7 @@ from cse.app.duplicates.tables import TABLES
 from cse.app.forms.events import HIDDEN, LINKS, PRIVATE, PROGRESS, QUICK, guarded, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 MEANING = (
     "<p>Two texts are near-duplicates if they are more alike than almost all unrelated texts of the corpus. The slider "

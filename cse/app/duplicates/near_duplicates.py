@@ -29,7 +29,7 @@ from cse.grouping.duplicates import (
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
 
 T = TypeVar("T")

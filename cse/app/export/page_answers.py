@@ -12,15 +12,15 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.scores import corpus_scores
 from cse.app.drawing.naming import title
 from cse.app.models.models import divided, plain
-from cse.app.models.records import record_of as trained_record
 from cse.app.models.remembered import fingerprint_of
 from cse.app.scoreboard.model_strip import sts_board
 from cse.app.scoreboard.planes import times_of
 from cse.app.scoreboard.scores import names_of
+from cse.app.state.records import record_of as trained_record
 from cse.judging.verdict import RESULT, START
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.training.training import Training
     from cse.app.training.trainings import Trainings
 

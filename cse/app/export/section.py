@@ -21,16 +21,16 @@ from cse.app.export.page_answers import OWN, PAGE_ONLY
 from cse.app.export.taken import Taken
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
-from cse.app.models.corpora import OWN_KEY
 from cse.app.models.models import Failure, divided
-from cse.app.models.records import record_of
 from cse.app.models.remembered import fingerprint_of
 from cse.app.sections.similarity import placed
+from cse.app.state.corpora import OWN_KEY
+from cse.app.state.records import record_of
 from cse.benchmark.plotting import KINDS
 
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
 
 UNUSED = ("results", "ledger")  # endpoints without models
 COLUMNS = {"One column (77 mm)": "one", "Two columns (160 mm)": "two"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 LESSON, STEP = "lesson", "step"  # their names in the address
 

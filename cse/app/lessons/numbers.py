@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cse.app.drawing.distribution import Placed
 from cse.app.models.models import divided
-from cse.app.models.state import AppState
 from cse.app.scoreboard.model_strip import descriptions, sts_board
 from cse.app.scoreboard.scores import opened_by
 from cse.app.sections.all_pairs import all_pairs
@@ -15,6 +14,7 @@ from cse.app.sections.changes import perturbed
 from cse.app.sections.search import search
 from cse.app.sections.similarity import placed
 from cse.app.sections.tokens import Reading, tokens
+from cse.app.state.app_state import AppState
 
 if TYPE_CHECKING:
     import numpy as np

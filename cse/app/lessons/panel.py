@@ -13,7 +13,7 @@ from cse.app.forms.events import PRIVATE
 from cse.app.lessons.lesson import LESSON, Lesson, address
 from cse.app.lessons.reveal import answered
 from cse.app.lessons.tours import LESSONS
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 SHEET = "lessons"  # the id of the list
 TOLD = "watch('value', () => window.dispatchEvent(new CustomEvent('cse-revealed', {detail: props.value})));"

@@ -9,7 +9,7 @@ from typing import Any
 from cse.app import validation
 from cse.app.lessons.lesson import LESSON, STEP, Lesson, Measured, Step
 from cse.app.lessons.tours import LESSONS
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 
 SKIPPED = ""  # the choice of a visitor who does not guess
 NOBODY = Measured("", ("No model on this page answers this question.",))

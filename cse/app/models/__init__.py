@@ -1,1 +1,1 @@
-"""The state of a running app: columns of models, corpora, maps and visitors."""
+"""The models of the page: their columns, those that visitors add, and answers that are remembered."""

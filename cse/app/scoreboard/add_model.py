@@ -19,7 +19,7 @@ from cse.app.scoreboard.speed import speeds
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
 
 NOTE = (
     f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it. Press a tab's button again to see them "

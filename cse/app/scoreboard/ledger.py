@@ -8,7 +8,7 @@ from cse.app.drawing import html
 from cse.app.models.models import Failure
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.papers.ledger_entry import LedgerEntry
 
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")

@@ -14,9 +14,9 @@ from cse.app.forms.events import Run, guarded
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models
 from cse.app.models.remembered import fingerprint_of
-from cse.app.models.state import AppState
 from cse.app.scoreboard.scores import opened_by
 from cse.app.scoreboard.speed import in_words
+from cse.app.state.app_state import AppState
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location

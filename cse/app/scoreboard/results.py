@@ -23,7 +23,6 @@ from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
-from cse.app.models.state import AppState
 from cse.app.scoreboard.charts import charts_html
 from cse.app.scoreboard.ledger import ledger_html
 from cse.app.scoreboard.model_strip import sts_board
@@ -38,6 +37,7 @@ from cse.app.scoreboard.scores import (
     verdicts,
 )
 from cse.app.scoreboard.speed import speeds
+from cse.app.state.app_state import AppState
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKBONE, START
 

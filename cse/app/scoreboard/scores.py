@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from cse.app import validation
 from cse.app.models.columns import Column, free_name
 from cse.app.models.models import Failure
-from cse.app.models.records import record_of
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.records import record_of
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard

@@ -14,7 +14,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.models.visitors import ClientLeft
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
 
 SENTENCE = "A man is playing a guitar on stage in front of a large audience."

@@ -16,16 +16,16 @@ from cse.app.drawing.components import script, submit
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, PROGRESS, QUICK, Newest, guarded, one_line_errors, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
-from cse.app.models.corpora import DEMO_KEY
-from cse.app.models.groups import GROUPS
-from cse.app.models.groups import LEAST as FEWEST_GROUPS
-from cse.app.models.groups import MOST as MOST_GROUPS
-from cse.app.models.maps import MOST_SEED, Points, draw_maps
-from cse.app.models.model_map import ModelMap
-from cse.app.models.selections import describe, point_rows, table
-from cse.app.models.state import AppState
 from cse.app.sections.map_link import chosen_row
 from cse.app.sections.map_points import LEAST_POINTS, MOST_POINTS, SOURCES, demo_points, maps_value, pinned, points_of
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
+from cse.app.state.groups import GROUPS
+from cse.app.state.groups import LEAST as FEWEST_GROUPS
+from cse.app.state.groups import MOST as MOST_GROUPS
+from cse.app.state.maps import MOST_SEED, Points, draw_maps
+from cse.app.state.model_map import ModelMap
+from cse.app.state.selections import describe, point_rows, table
 from cse.text.spreadsheet import csv_text
 
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}

@@ -16,7 +16,7 @@ from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:

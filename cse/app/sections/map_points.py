@@ -11,11 +11,11 @@ from cse.analysis.projection import evenly
 from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, DemoCorpus, chosen_corpus
 from cse.app.drawing.canvas import canvas_value
-from cse.app.models.corpora import DEMO, DEMO_KEY
-from cse.app.models.maps import Points
-from cse.app.models.model_map import ModelMap
 from cse.app.models.models import Failure
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO, DEMO_KEY
+from cse.app.state.maps import Points
+from cse.app.state.model_map import ModelMap
 
 SOURCES = {"corpus": "The corpus", "pairs": "Graded pairs, joined by lines"}
 LINES = "lines"  # a source of the endpoint alone

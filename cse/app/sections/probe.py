@@ -19,11 +19,11 @@ from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
-from cse.app.models.corpora import DEMO
 from cse.app.models.models import Failure, divided
-from cse.app.models.state import AppState
 from cse.app.sections.changes import Moved, changes_section
 from cse.app.sections.prefix import XRay, xray_section
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
-from cse.app.models.corpora import DEMO_KEY
 from cse.app.models.models import Failure
-from cse.app.models.state import AppState
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
-from cse.app.models.state import AppState
 from cse.app.sections.all_pairs import AllPairs, list_section
 from cse.app.sections.words import ASK, words_section
+from cse.app.state.app_state import AppState
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
-from cse.app.models.corpora import DEMO
 from cse.app.models.models import Failure, divided
-from cse.app.models.state import AppState
 from cse.app.sections.tokens import MOST, SENTENCES, template_html, token_list
+from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 from cse.runs.progress import Report, silent
 

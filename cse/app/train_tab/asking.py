@@ -11,7 +11,7 @@ from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import REFUSED
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.training.rules import Rules
 
 

@@ -10,7 +10,7 @@ from cse.app.models.columns import Column, free_name, opened_by
 from cse.app.scoreboard.add_model import described
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.training.outcome import Made
     from cse.app.training.trainings import Trainings
 

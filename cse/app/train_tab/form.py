@@ -16,7 +16,7 @@ from cse.app.training.rules import Rules
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
 
 METHODS = {
     ADAPT: "Adapt (recommended): tries several ways, and keeps your model if none is better",

@@ -14,7 +14,7 @@ from cse.app.train_tab.results import LANE
 from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.training.outcome import Made
     from cse.app.training.trainings import Trainings
 

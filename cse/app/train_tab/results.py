@@ -15,7 +15,7 @@ from cse.app.train_tab.view import EMPTY, changes_html, training_html
 from cse.app.training.training import Training
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.train_tab.form import TrainForm
     from cse.app.training.trainings import Trainings
 

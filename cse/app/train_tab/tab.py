@@ -19,7 +19,7 @@ from cse.app.training.rules import REFUSED
 
 if TYPE_CHECKING:
     from cse.app.corpus.bar import CorpusBar
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.app.training.trainings import Trainings
 
 

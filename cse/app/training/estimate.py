@@ -15,7 +15,7 @@ from cse.training.held_out import MOST
 
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
 
 TIMED = 64  # texts

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse.app.models.own_corpora import KEY
+from cse.app.state.own_corpora import KEY
 from cse.app.training.archive import unpack_model
 from cse.app.training.outcome import Made
 from cse.app.training.request import LONGEST_NAME

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse.app.models.own_corpora import KEY
+from cse.app.state.own_corpora import KEY
 from cse.app.training.opened import OpenedModels
 from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import CLOSED, Rules

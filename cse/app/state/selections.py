@@ -9,13 +9,13 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.models.columns import Column
-from cse.app.models.groups import Groups
-from cse.app.models.maps import Points, group_number, group_points, model_key
 from cse.app.models.models import divided
 from cse.app.models.remembered import fingerprint_of
+from cse.app.state.groups import Groups
+from cse.app.state.maps import Points, group_number, group_points, model_key
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
     from cse.grouping.topics import Selection
 

@@ -15,8 +15,8 @@ from threading import Lock, Thread
 from typing import Any
 
 from cse.app.models.columns import Column
-from cse.app.models.encodings import Encoding, Order, encode_block
 from cse.app.models.models import Models, error_line
+from cse.app.state.encodings import Encoding, Order, encode_block
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.app.models.admission import Admission
-from cse.app.models.ballots import Ballots
-from cse.app.models.corpora import Corpus, Demo, indexed_corpora
 from cse.app.models.models import Failure, Models, error_line
-from cse.app.models.own_corpora import OwnCorpora
 from cse.app.models.recent import Recent
+from cse.app.state.ballots import Ballots
+from cse.app.state.corpora import Corpus, Demo, indexed_corpora
+from cse.app.state.own_corpora import OwnCorpora
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
-    from cse.app.models.groups import Groups
-    from cse.app.models.model_map import ModelMap
+    from cse.app.state.groups import Groups
+    from cse.app.state.model_map import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
     from cse.grouping.duplicates import NearDuplicates
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from cse.app.models.own_corpora import KEPT, KEY
+from cse.app.state.own_corpora import KEPT, KEY
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cse.analysis.projection import LEAST, NEIGHBOURS, WIDER, continuity, lost, squared, trustworthiness, unshared
-from cse.app.models.groups import Groups
 from cse.app.models.models import Failure, divided
+from cse.app.state.groups import Groups
 from cse.vectors import nearest_others
 
 

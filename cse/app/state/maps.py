@@ -11,15 +11,15 @@ import numpy as np
 from cse.analysis.projection import place
 from cse.app import validation
 from cse.app.models.columns import Column
-from cse.app.models.groups import LEAST as FEWEST
-from cse.app.models.groups import MOST, Groups, groups_of
-from cse.app.models.model_map import ModelMap, fitted, measure
 from cse.app.models.models import Failure, divided
 from cse.app.models.remembered import fingerprint_of
+from cse.app.state.groups import LEAST as FEWEST
+from cse.app.state.groups import MOST, Groups, groups_of
+from cse.app.state.model_map import ModelMap, fitted, measure
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
-    from cse.app.models.state import AppState
+    from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
 
 MOST_SEED = 2**32 - 1
