@@ -538,7 +538,7 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(browser, url):
             unfold(other, visible(other, "Your variants"))
             expect(other.get_by_label("Your variants of the sentence")).to_have_value(f"{HOSTILE}\nthe cat is eating")
         visible(page, "Show attention").click()
-        expect(page.locator("#heads .cse-heads")).to_have_count(6)
+        expect(page.locator("#heads .cse-heads")).to_have_count(5)
         visible(page, "Look inside").click()
         page.get_by_label("1", exact=True).check()
         expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")

@@ -87,7 +87,10 @@ def heads_section(state: AppState, sentence: gr.Textbox) -> Linked:
         answers = attentions(state, sentence, reporter(progress))
         sizes = [found.shares.shape for found in divided(answers)[0].values()]
         layers, heads = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
-        return heads_html(answers, layer, head), gr.update(maximum=layers), gr.update(maximum=heads)
+        chosen = min(validation.whole(layer, LAYER, 1, MOST_LAYERS), layers)  # no further than the deepest model goes
+        number = min(validation.whole(head, HEAD, 0, MOST_HEADS), heads)
+        shown = heads_html(answers, chosen, number)
+        return shown, gr.update(maximum=layers, value=chosen), gr.update(maximum=heads, value=number)
 
     run = refusing(show, {"The sentence": sentence, LAYER: layer, HEAD: head}, [output, layer, head])
     triggers = (button.click, layer.release, head.release)
