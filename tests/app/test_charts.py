@@ -4,9 +4,9 @@ import pytest
 from test_results_tab import HOSTILE, board
 
 from cse.app.drawing import html
-from cse.app.drawing.naming import choices, title
 from cse.app.drawing.palette import MODELS, OWN, own_colours
 from cse.app.models.columns import Column
+from cse.app.models.naming import choices, title
 from cse.app.scoreboard.charts import Axis, axis_of, charts_html
 from cse.app.scoreboard.planes import cost_at, parameters_plane, speed_plane, times_of
 from cse.app.scoreboard.scores import names_of, opened_by

@@ -181,7 +181,7 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
 def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(state) -> None:
     corpus, column = kept(state, SENTENCES, "e" * 32), state.models.columns[0]
     del corpus._own.encodings[column]
-    with pytest.raises(ValueError, match="simcse has encoded 0 % of your texts"):
+    with pytest.raises(ValueError, match="SimCSE has encoded 0 % of your texts"):
         corpus.vectors(column, state.models.encoder(column))
     while corpus.ready([column]) == []:
         time.sleep(0.01)
@@ -299,7 +299,7 @@ def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(sta
     corpus = chosen_corpus(opened, "pets.txt", None)
     assert (list(corpus.texts), corpus.labels, corpus.ready(opened.models.columns)) == (SENTENCES, None, [column])
     np.testing.assert_allclose(corpus.vectors(column, encoder), unit_rows(encoder.encode(SENTENCES)), atol=1e-6)
-    with pytest.raises(ValueError, match="promptbert has no index of these sentences"):
+    with pytest.raises(ValueError, match="PromptBERT has no index of these sentences"):
         corpus.vectors(opened.models.columns[1], encoder)
     assert [key for _, key in choices_of(opened)] == ["demo", "pets.txt", "own"]
 

@@ -16,9 +16,9 @@ from playwright.sync_api import expect
 
 from cse.app.drawing.distribution import in_words
 from cse.app.drawing.glossary import place_of
-from cse.app.drawing.naming import title
 from cse.app.drawing.palette import OWN
 from cse.app.drawing.terms import TERMS
+from cse.app.models.naming import title
 from cse.app.state import encodings, own_corpora
 from cse.app.state.corpora import Demo
 
@@ -259,7 +259,7 @@ def test_an_encoding_is_found_again_after_a_reload(browser, url, monkeypatch):
     assert arrived.acquire(timeout=60)
     go_on.release()  # one text of the first model
     expect(page.locator("#corpus-status")).to_contain_text(f"{SHOWN[0]} 1 of 5")
-    expect(page.locator("#hits")).to_contain_text(f"{GOOD[0]} has encoded 20 % of your texts; try again in")
+    expect(page.locator("#hits")).to_contain_text(f"{SHOWN[0]} has encoded 20 % of your texts; try again in")
     page.reload()
     expect(page.locator("#corpus-status")).to_contain_text(f"{SHOWN[0]} 1 of 5")
     go_on.release(6 * len(LINES))

@@ -14,10 +14,10 @@ from cse.analysis.rankings import Disagreement
 from cse.app.drawing import html
 from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
-from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.drawing.ranks import Found, search_html
+from cse.app.models.naming import TITLES
 from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.changes import Moved, moved_html
 from cse.app.sections.probe import disagreements_html

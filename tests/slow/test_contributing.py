@@ -106,7 +106,7 @@ def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Pa
     encoder = cse.load(str(project / "runs" / "gist"))  # opened by this project, which lacks the method
     assert encoder.reading.template.text == 'In one word, "[X]" is [MASK].'
     assert encoder.reading.at_mask
-    title = "from cse.app.drawing.naming import TITLES; print(TITLES['gist'])"
+    title = "from cse.app.models.naming import TITLES; print(TITLES['gist'])"
     assert run(project, "-c", title) == "Gist\n"
 
 

@@ -12,7 +12,7 @@ from app_pages import NEEDS_BROWSER, chromium, open_tab, unfold, watched
 from gradio_client import Client
 from playwright.sync_api import expect
 
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 from cse.app.state.corpora import Demo
 
 pytestmark = NEEDS_BROWSER

@@ -7,7 +7,7 @@ from app_models import GOOD, serving, write_model
 from app_pages import NEEDS_BROWSER, chromium, open_tab, watched
 from playwright.sync_api import expect
 
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"

@@ -11,9 +11,9 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
-from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.columns import Column
+from cse.app.models.naming import title
 from cse.app.models.remembered import fingerprint_of
 from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.state.encodings import Encoding, Order, encode_block

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 from cse.app.state.ballots import Ballot, Facts
 from cse.judging.verdict import RESULT, SAME, START, VOTES, Verdict, verdict
 

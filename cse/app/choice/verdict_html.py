@@ -6,7 +6,7 @@ from cse.app.choice.ballot_html import interval
 from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 from cse.app.state.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 

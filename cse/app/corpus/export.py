@@ -9,8 +9,8 @@ import gradio as gr
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.files import FILES, columns_of
 from cse.app.drawing.components import script
-from cse.app.drawing.naming import choices
 from cse.app.forms.events import HIDDEN, QUICK, hide
+from cse.app.models.naming import choices
 from cse.app.state.app_state import AppState
 
 PATH = "/corpus/files"

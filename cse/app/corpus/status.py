@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cse.app.drawing import html
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding

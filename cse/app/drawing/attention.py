@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cse.app.drawing import html
-from cse.app.drawing.naming import title
 from cse.app.drawing.ramps import COSINES, tint
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     import numpy as np

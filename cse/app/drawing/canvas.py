@@ -12,10 +12,10 @@ import numpy as np
 
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import asking
-from cse.app.drawing.naming import TITLES
 from cse.app.drawing.palette import DARK, LIGHT, MODELS
 from cse.app.drawing.verdicts import neighbourhoods
 from cse.app.models.models import Failure
+from cse.app.models.naming import TITLES
 from cse.app.state.groups import Groups
 from cse.app.state.model_map import ModelMap, disagreements
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
-from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import scales
 from cse.app.models.models import Failure, divided
+from cse.app.models.naming import title
 
 TICKS = (0.0, 0.5, 1.0)
 BESIDE = "Among random pairs"

@@ -6,9 +6,9 @@ import html
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from cse.app.drawing.naming import title
 from cse.app.drawing.palette import MODELS
 from cse.app.models.models import Failure
+from cse.app.models.naming import title
 
 T = TypeVar("T")
 

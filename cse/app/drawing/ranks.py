@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from cse.analysis.rankings import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
-from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import agreement
 from cse.app.models.models import Failure, divided
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     from index.hits import Hit

@@ -10,7 +10,7 @@ import numpy as np
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.analysis.rankings import overlap
-from cse.app.drawing.naming import title
+from cse.app.models.naming import title
 
 UNHEARD = 0.1  # of the way to an unrelated sentence
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters

@@ -12,7 +12,6 @@ from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
-from cse.app.drawing.naming import choices
 from cse.app.drawing.saved_file import file_value, saved_file
 from cse.app.duplicates.groups_html import groups_html, numbers_html, pages
 from cse.app.duplicates.near_duplicates import (
@@ -31,6 +30,7 @@ from cse.app.duplicates.tables import TABLES
 from cse.app.forms.events import HIDDEN, LINKS, PRIVATE, PROGRESS, QUICK, guarded, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
+from cse.app.models.naming import choices
 from cse.app.state.app_state import AppState
 
 MEANING = (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from cse.analysis.words import MOST_COMPARED, Change, changes
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
-from cse.app.drawing.naming import title
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page
+from cse.app.models.naming import title
 from cse.grouping.duplicates import NearDuplicates, Place
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
-from cse.app.drawing.naming import title
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
+from cse.app.models.naming import title
 from cse.app.models.visitors import ClientLeft, client_left
 from cse.grouping.duplicates import (
     Member,
@@ -74,7 +74,7 @@ def answer_of(state: AppState, column: Column, function: Callable[[Column, Encod
     """Return the function's result for one column. Raises FieldError with the reason if the model fails."""
     found = state.models.apply(function, [column])[column.name]
     if isinstance(found, Failure):
-        name = "" if found.reason.startswith(f"{column.name} ") else f"{title(column.name)}: "
+        name = "" if found.reason.startswith(f"{title(column.name)} ") else f"{title(column.name)}: "
         raise validation.FieldError("The model", f"{name}{found.reason}")
     return found
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cse.app.drawing.naming import title
 from cse.app.export.look import line
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     from cse.app.export.taken import Taken

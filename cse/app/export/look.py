@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.app import validation
-from cse.app.drawing.naming import title
 from cse.app.drawing.palette import MODELS
+from cse.app.models.naming import title
 from cse.benchmark.plotting import INK, MARKERS, paper_figure
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.app.drawing.attention import LONGEST, cut
-from cse.app.drawing.naming import title
 from cse.app.export.dots import Dot, dots, legend
 from cse.app.export.look import Look, line, rule, wrapped
 from cse.app.export.plots import panels
+from cse.app.models.naming import title
 from cse.app.scoreboard.scores import MEASURES
 
 if TYPE_CHECKING:

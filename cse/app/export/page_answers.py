@@ -10,8 +10,8 @@ from cse.app.choice.comparison import columns_of
 from cse.app.choice.record import Record, record_from, record_of
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.scores import corpus_scores
-from cse.app.drawing.naming import title
 from cse.app.models.models import divided, plain
+from cse.app.models.naming import title
 from cse.app.models.remembered import fingerprint_of
 from cse.app.scoreboard.model_strip import sts_board
 from cse.app.scoreboard.planes import times_of

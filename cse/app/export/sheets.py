@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cse.app.drawing.naming import title
 from cse.app.export.look import line
 from cse.app.export.results_figure import row_title
 from cse.app.export.tidy import TABLES
+from cse.app.models.naming import title
 from cse.app.scoreboard.scores import MEASURES
 from cse.evaluation.tasks import find_task
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cse.app.drawing.distribution import Placed, in_words
-from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import UNHEARD, agreement, mean_of, percent, reaction, scales
 from cse.app.lessons.judging import NO, YES, Form, absent, banded, by_model, count, two_digits
 from cse.app.lessons.lesson import Measured
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import percent
 from cse.app.lessons.judging import absent, banded, by_model
 from cse.app.lessons.lesson import Measured
 from cse.app.lessons.numbers import Score, Size
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     from cse.analysis.prefix import PrefixAttention

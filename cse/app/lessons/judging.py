@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from cse.app.drawing.naming import title
 from cse.app.lessons.lesson import Measured
+from cse.app.models.naming import title
 
 NONE, SOME, ALL = "none", "some", "all"
 YES, NO = "yes", "no"

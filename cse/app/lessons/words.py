@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cse.app.drawing.naming import title
 from cse.app.drawing.verdicts import denoising, quoted, still_said
 from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES, absent
 from cse.app.lessons.lesson import Measured
+from cse.app.models.naming import title
 from cse.app.sections.tokens import Reading
 
 # The words that a template says: function words, and words of reporting and of time that fit almost anywhere.

@@ -10,10 +10,10 @@ import gradio as gr
 from cse.app.corpus.bar import CorpusBar
 from cse.app.drawing import html
 from cse.app.drawing.components import submit
-from cse.app.drawing.naming import choices, title
 from cse.app.forms.events import PRIVATE, QUICK, Run, guarded, hide
 from cse.app.models.columns import MOST_COLUMNS, Column, free_name, opened_by
 from cse.app.models.models import Failure
+from cse.app.models.naming import choices, title
 from cse.app.scoreboard.model_strip import Description, description
 from cse.app.scoreboard.speed import speeds
 from cse.models.names import BACKBONE

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from cse.app.drawing import html
 from cse.app.drawing.components import result
-from cse.app.drawing.naming import title
 from cse.app.drawing.palette import own_colours
 from cse.app.forms.events import Run, guarded
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models
+from cse.app.models.naming import title
 from cse.app.models.remembered import fingerprint_of
 from cse.app.scoreboard.scores import opened_by
 from cse.app.scoreboard.speed import in_words

@@ -18,11 +18,11 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading as heading_of
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import of_scores, terms
-from cse.app.drawing.naming import title
 from cse.app.forms.events import HIDDEN, MAPS, PROGRESS, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.models import Failure
+from cse.app.models.naming import title
 from cse.app.scoreboard.charts import charts_html
 from cse.app.scoreboard.ledger import ledger_html
 from cse.app.scoreboard.model_strip import sts_board

@@ -11,7 +11,6 @@ import numpy as np
 from cse.analysis.calibration import percentiles
 from cse.app import validation
 from cse.app.drawing.components import heading, script, submit
-from cse.app.drawing.naming import TITLES, choices
 from cse.app.drawing.palette import MODELS
 from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
 from cse.app.forms.events import HIDDEN, PROGRESS, private, reporter
@@ -19,6 +18,7 @@ from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, plain
+from cse.app.models.naming import TITLES, choices
 from cse.app.state.app_state import AppState
 from cse.runs.progress import Report, silent
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gradio as gr
 
 from cse.app import validation
-from cse.app.drawing import html, naming
+from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
+from cse.app.models import naming
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
 from cse.app.sections.heads import heads_section

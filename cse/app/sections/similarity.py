@@ -16,12 +16,12 @@ from cse.app.corpus.pairs import DRAWN, drawn_pair
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.distribution import Placed, placed_html
-from cse.app.drawing.naming import title
 from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
+from cse.app.models.naming import title
 from cse.app.sections.all_pairs import AllPairs, list_section
 from cse.app.sections.words import ASK, words_section
 from cse.app.state.app_state import AppState

@@ -10,6 +10,7 @@ import numpy as np
 
 from cse.app.models.columns import Column, free_name
 from cse.app.models.models import Models
+from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import fingerprint_of, number_of
 from cse.models.names import BACKBONE, BUNDLED, canonical_name
@@ -73,7 +74,9 @@ class Corpus:
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
         if column not in self.columns:
-            raise ValueError(f"{column.name} has no index of these sentences; build one with scripts.build_index.")
+            raise ValueError(
+                f"{title(column.name)} has no index of these sentences; build one with scripts.build_index."
+            )
         return self.index(column, encoder).vectors(self.texts()[0])
 
 

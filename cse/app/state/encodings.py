@@ -13,6 +13,7 @@ import numpy as np
 
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models
+from cse.app.models.naming import title
 from cse.app.models.remembered import fingerprint_of
 from cse.engines.precision import computes_in_bf16
 
@@ -74,7 +75,7 @@ class Encoding:
             left = self.seconds_left()
             when = "in a while" if left is None else f"in {max(1, round(left))} seconds"
             done = int(100 * self.done / self.total)
-            raise ValueError(f"{self.column.name} has encoded {done} % of your texts; try again {when}.")
+            raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; try again {when}.")
         return self.rows.astype(np.float32)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.drawing.naming import choices
+from cse.app.models.naming import choices
 from cse.app.train_tab.settings import given, setting_fields
 from cse.app.training.request import ADAPT, LONGEST_NAME
 from cse.app.training.rules import Rules

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cse.app.drawing import html, naming
+from cse.app.drawing import html
 from cse.app.drawing.curve import curve_svg
+from cse.app.models import naming
 from cse.app.training.archive import opened_by
 from cse.app.training.estimate import in_words
 from cse.app.training.outcome import Outcome
