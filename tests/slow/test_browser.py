@@ -469,6 +469,19 @@ def test_an_address_opens_the_page_that_it_was_copied_from(browser, url):
     page.close()
 
 
+def test_a_copied_link_says_which_texts_it_leaves_out(browser, url):
+    with watched(browser, url) as page:
+        lines = page.get_by_label("Sentences, one per line")
+        for text, said in (("the cat " * 260, "Link copied, without texts of more than 2,000 characters"),
+                           ("the cat", "Link copied")):  # fmt: skip
+            lines.fill(f"{text}\na dog")
+            page.get_by_role("button", name="Compare all pairs").click()
+            expect(page.locator("#all-pairs .cse-heat tbody th").first).to_have_text(f"1 {text.strip()}")
+            page.wait_for_function("said => window.cseCut === said", arg=len(text) > 2000)
+            page.locator(".cse-copy").first.click()
+            expect(page.locator(".cse-copy").first).to_have_text(said)
+
+
 def visible(page, button):
     """Of all tabs' buttons the one that is shown; an accordion's name ends with its arrow."""
     return page.get_by_role("button", name=re.compile(f"^{re.escape(button)}")).locator("visible=true")

@@ -81,4 +81,4 @@ def unfold(page, button):
     Gradio makes the fields on opening and gives them their first values a little later, in place of what was typed.
     """
     button.click()
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestIdleCallback(done)))")

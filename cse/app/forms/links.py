@@ -26,10 +26,13 @@ WRITE = """(...values) => {
   if (!window.cseOpened || window.cseTab !== tab) return;
   if (%(chosen)s && (address.searchParams.get('tab') || %(first)s) === tab) return;
   const query = new URLSearchParams({tab});
+  let cut = false;
   %(names)s.forEach((name, place) => {
     const text = String(values[place] ?? '');
     if (text.length <= %(longest)d) query.set(name, text);
+    else cut = true;
   });
+  window.cseCut = cut;
   %(kept)s.filter(name => address.searchParams.has(name))
     .forEach(name => query.set(name, address.searchParams.get(name)));
   if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
@@ -39,7 +42,10 @@ OPENED = "() => { window.cseOpened = true; }"
 HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
 window.addEventListener('cse-filled', () => trigger('submit', {}));"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
-COPY = "() => { navigator.clipboard.writeText(location.href); return 'Link copied'; }"
+COPY = f"""() => {{
+  navigator.clipboard.writeText(location.href);
+  return window.cseCut ? 'Link copied, without texts of more than {LONGEST:,} characters' : 'Link copied';
+}}"""
 
 
 class Result(NamedTuple):
