@@ -390,7 +390,7 @@ def test_half_a_surrogate_pair_does_not_break_the_answer(client):
     call = f"{client.src}gradio_api/call/map"
     event = httpx.post(call, content=body, headers=headers).json()["event_id"]
     answer = httpx.get(f"{call}/{event}", timeout=30).text
-    assert answer.count("event: generating") == len(GOOD) + 1  # a map after the other
+    assert answer.count("event: generating") == len(GOOD) + 2  # a map after the other, and all at the end
     assert json.loads(answer.split("event: complete\ndata: ")[1])[0]["texts"] == ["the ? cat", "a dog"]
 
 

@@ -101,7 +101,7 @@ def runs() -> dict[str, Run]:
         bar = corpus_bar(state, visitor_key())
         pair, pairs = similarity_tab(state, bar)
         words = tokens_tab(state)
-        changes, disagreements, xray = probe_tab(state, bar)
+        changes, disagreements, xray, *_ = probe_tab(state, bar)
         return {
             "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
             "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, bar).run,

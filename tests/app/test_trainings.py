@@ -20,7 +20,7 @@ from cse.app.training.archive import opened_by, unpack_model
 from cse.app.training.process import environment
 from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
-from cse.app.training.training import State
+from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
 from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
 from cse.runs.listing import read_run
@@ -87,6 +87,21 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     np.testing.assert_array_equal(cse.load(str(opened)).encode(SENTENCES), cse.load(str(whole)).encode(SENTENCES))
     for path in ("whole", "unpacked"):
         shutil.rmtree(tmp_path / path)
+
+
+def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, monkeypatch):
+    for name in ("kept", "gone"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_bytes(bytes(7))
+    scandir = os.scandir
+
+    def vanishing(path):
+        if str(path).endswith("gone"):
+            shutil.rmtree(tmp_path / "gone")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert size_of(tmp_path) == 7
 
 
 @pytest.mark.parametrize(("method", "trusted"), [("promptbert", {}), ("dcpcse", {"trust_remote_code": True})])

@@ -278,7 +278,7 @@ def test_the_words_of_all_models_have_bars_on_one_scale():
     page = readings_html("cats", {"a": reading(0.4, 0.1, 0.2), "b": reading(0.3, 0.05, 0.8)})
     assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
     assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
-    assert page.count("does not read a [MASK]") == 1
+    assert page.count("This model reads no [MASK]") == 1
 
 
 def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():

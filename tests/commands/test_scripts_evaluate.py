@@ -227,7 +227,7 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--model", "simcsee"], 4, "no model 'simcsee'; choose simcse"),
+        (["--model", "simcsee"], 4, "no model 'simcsee' (did you mean simcse?); choose simcse"),
         (["--model", "HERE"], 4, "cannot read config.json, damaged"),
         (["--postprocess", "flow", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
         (["--model", "promptbert", "--pooling", "max"], 3, "unknown 'max'"),

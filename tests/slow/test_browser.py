@@ -298,7 +298,7 @@ def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(brow
 def test_no_loading_mark_is_left_by_a_refusal(browser, url):
     with watched(browser, url) as page:
         page.get_by_label("Sentence A").fill("")
-        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("button", name="Compare", exact=True).click()
         expect(page.get_by_text("Sentence A is empty; write a few words.")).to_be_visible()
         page.wait_for_function(f"({MARKS})().length === 0")
 

@@ -106,7 +106,8 @@ class Requests:
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
         """Return no maps, no pin, and a new request that stops the current drawing."""
-        return EMPTY, "", self._newest.ask(request)
+        number = self._newest.ask(request)
+        return {**EMPTY, "request": number}, "", number
 
     def choose(self, event: gr.EventData) -> str:
         """Return the row pinned on the canvas; empty for none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -152,7 +153,8 @@ class Training:
 def size_of(folder: Path) -> int:
     """Return the bytes of the files in a folder, those that vanish meanwhile left out."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.lstat().st_size
+    for place, _, names in os.walk(folder):  # passes over folders that vanish
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
     return total

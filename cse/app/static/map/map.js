@@ -3,7 +3,7 @@ const HELP = 'Near points are texts that the chosen model finds alike (t-SNE of 
   + 'jump when you choose another model are where models disagree. Click or tap a point to pin it, drag to move, wheel or '
   + 'pinch to zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, '
   + '+ and - zoom, 0 shows all, u undoes a filter.';
-let drawnTexts = null, lastRequest = '';
+let drawnTexts = null, lastRequest = '', newest = 0;
 
 function select(index) {
   if (index === state.active) return;
@@ -133,6 +133,8 @@ function clear(hint) {
 
 function update() {
   const value = props.value || {}, texts = JSON.stringify(value.texts);
+  if ((value.request || 0) < newest) return;  // of an older request; answers may overtake each other
+  newest = value.request || 0;
   if (!value.maps) return clear(value.hint);
   const others = texts !== drawnTexts;
   [labels, lengths] = [bytes(value.labels), words(value.lengths)];
