@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from cse.app.drawing import html
 from cse.app.drawing.ramps import COSINES, tint
+from cse.app.drawing.ranks import cut
+from cse.app.drawing.verdicts import percent
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def head_view(found: HeadAttention, layer: int, head: int, name: str) -> str:
         rows.append(
             f'<path d="M{left} {middle:.0f}L{right} {y:.0f}" stroke-width="{width:.1f}" '
             f'stroke-opacity="{0.15 + 0.85 * share / float(shares.max()):.2f}"/>'
-            f'<text x="{right + 6}" y="{y + 4:.0f}">{html.escape(cut(found.tokens[place]))}</text>'
+            f'<text x="{right + 6}" y="{y + 4:.0f}">{html.escape(cut(found.tokens[place], LONGEST))}</text>'
             f'<text x="{right + WORD - 8}" y="{y + 4:.0f}" text-anchor="end">{percent(share)}</text>{squares}'
         )
     numbers = "".join(
@@ -96,13 +98,3 @@ def model_view(found: HeadAttention, layer: int, head: int, name: str) -> str:
     return f'<p class="cse-note">Percent of each head\'s attention {what}</p>' + html.table(
         inside, caption, "cse-table cse-layers"
     )
-
-
-def percent(share: float) -> str:
-    """Return a share as a whole percentage."""
-    return f"{100 * share:.0f} %"
-
-
-def cut(token: str, most: int = LONGEST) -> str:
-    """Return a token shortened to at most `most` characters."""
-    return token if len(token) <= most else f"{token[: most - 1]}…"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.app.drawing.attention import LONGEST, cut
+from cse.app.drawing.attention import LONGEST
+from cse.app.drawing.ranks import cut
 from cse.app.export.dots import Dot, dots, legend
 from cse.app.export.look import Look, line, rule, wrapped
 from cse.app.export.plots import panels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.scoreboard.model_strip import sts_board
 from cse.app.scoreboard.planes import times_of
 from cse.app.scoreboard.scores import names_of
-from cse.app.state.records import record_of as trained_record
+from cse.app.state.records import seeds_of
 from cse.judging.verdict import RESULT, START
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def plain_ballot(state: AppState, record: Record) -> dict[str, Any]:
         "inputs": {"corpus": record.corpus}, "sentence": record.sentence, "decided": found.decided, "p": found.p,
         "compared": record.compared, "differing": record.differing, "sides": sides,
         "fingerprints": {facts.name: facts.fingerprint for facts in record.models},
-        "seeds": seeds((facts.name, known[facts.name].model) for facts in record.models if facts.name in known),
+        "seeds": seeds_of((facts.name, known[facts.name].model) for facts in record.models if facts.name in known),
     }  # fmt: skip
 
 
@@ -95,11 +95,5 @@ def plain_training(state: AppState, training: Training) -> dict[str, Any]:
         "losses": [list(point) for point in progress.losses], "scores": [list(point) for point in progress.scores],
         "start": progress.start, "sentence": outcome.sentence if outcome else "",
         "table": [list(row) for row in outcome.table] if outcome else [], "settings": dict(request.settings),
-        "fingerprints": marks, "seeds": seeds((column.name, column.model) for column in columns),
+        "fingerprints": marks, "seeds": seeds_of((column.name, column.model) for column in columns),
     }  # fmt: skip
-
-
-def seeds(models: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Return the seeds of models by name, of those that record one."""
-    found = {name: trained_record(model).seed for name, model in models}
-    return {name: seed for name, seed in found.items() if seed is not None}

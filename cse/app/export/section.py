@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,11 +25,10 @@ from cse.app.models.models import Failure, divided
 from cse.app.models.remembered import fingerprint_of
 from cse.app.sections.similarity import placed
 from cse.app.state.corpora import OWN_KEY
-from cse.app.state.records import record_of
+from cse.app.state.records import seeds_of
 from cse.benchmark.plotting import KINDS
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
     from cse.app.state.app_state import AppState
 
 UNUSED = ("results", "ledger")  # endpoints without models
@@ -88,15 +87,9 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
         endpoint, given, named, answer, tuple(column.added for column in columns if column.added),
         private=bool(key) or endpoint in PAGE_ONLY,
         percentiles={name: found.percentile for name, found in beside.items()},
-        seeds=seeds_of(column for column in columns if column.name in named),
+        seeds=seeds_of((column.name, column.model) for column in columns if column.name in named),
         histograms={name: found.histogram for name, found in beside.items()}, colours=own_colours(columns),
     )  # fmt: skip
-
-
-def seeds_of(columns: Iterable[Column]) -> dict[str, int]:
-    """Return the seed of each model's training, by name, of those that record one."""
-    records = {column.name: record_of(column.model).seed for column in columns}
-    return {name: seed for name, seed in records.items() if seed is not None}
 
 
 def address_of(request: gr.Request | None) -> str:

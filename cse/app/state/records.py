@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,3 +30,9 @@ def record_of(model: str) -> Record:
     except ValueError:
         return Record()
     return Record(config.training.get("settings", {}).get("seed"), config.learned_numbers)
+
+
+def seeds_of(models: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return the seed of each model's training, by name, of those that record one; `models` are names and folders."""
+    found = {name: record_of(model).seed for name, model in models}
+    return {name: seed for name, seed in found.items() if seed is not None}
