@@ -6,6 +6,7 @@ Works that are compared run in turn (`tests.bench.timing`), and every result nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -154,19 +155,24 @@ def bench_load(
 def bench_uploads(
     visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of each.")] = 200,
+    train: Annotated[str | None, typer.Option(help="What one more visitor trains meanwhile, by its label.")] = None,
     json_output: Json = False,
 ) -> None:
     """Start the app and let visitors upload, search and map texts of their own at once, while another compares.
 
     Prints times by kind, errors, and the server's memory before they came and after they left. Exit code 1 for errors.
+    With `--train SimCSE` one more visitor, in Chromium, trains on the demo corpus beside them.
 
     Example: python -m tests.bench uploads --visitors 16
     """
     from tests.bench.app import started_app
     from tests.bench.app_texts import measure_uploads
+    from tests.bench.film import begin_training, opened_page
 
-    with started_app(ROOT) as (url, page, process):
-        log(f"first page after {page:.1f} s; {visitors} visitors with {texts:,} texts each")
+    with started_app(ROOT) as (url, first_page, process), ExitStack() as beside:
+        log(f"first page after {first_page:.1f} s; {visitors} visitors with {texts:,} texts each")
+        if train:
+            begin_training(beside.enter_context(opened_page(url, 1280, 720)), train)
         found = measure_uploads(url, visitors, texts, process)
     _print(json_output, found.to_json())
     if found.mixed.errors:
@@ -195,6 +201,35 @@ def bench_corpus(
         steps = Job(url, texts, process, log).run()
     beside = {"encoding": encodings(min(texts, 500), rounds)} if rounds else {}
     _print(json_output, {"texts": texts, "steps": list(map(asdict, steps)), **beside})
+
+
+def bench_film(
+    file: Annotated[str, typer.Argument(help="Labelled texts: a table or hub id.")],
+    output: Annotated[Path, typer.Option(help="Folder of the pictures.")],
+    column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    labels: Annotated[str, typer.Option(help="Column of labels.")] = "label",
+    texts: Annotated[int, typer.Option(min=100, max=50_000, help="The most of them, drawn by seed 42.")] = 2000,
+    width: Annotated[int, typer.Option(min=320, help="Of the screen, in CSS pixels.")] = 1440,
+    height: Annotated[int, typer.Option(min=480)] = 900,
+    method: Annotated[str, typer.Option(help="What the Train tab is to do, by its label.")] = "PromptBERT",
+    json_output: Json = False,
+) -> None:
+    """Do a visitor's whole job in Chromium, from the upload to a trained model: seconds and a picture of each step.
+
+    Example: python -m tests.bench film tickets.csv --column text --labels topic --output runs/film
+    """
+    from dataclasses import asdict
+
+    from cse.text.labelled import distinct_sample, labelled_texts
+    from tests.bench.app import compare, started_app
+    from tests.bench.film import Film, opened_page
+
+    rows = distinct_sample(list(labelled_texts(file, column, labels).rows), texts, seed=42)
+    with started_app(ROOT) as (url, *_):
+        compare(url, 0, "first")  # opens the models
+        with opened_page(url, width, height) as page:
+            shots = Film(page, rows, output, method, log).run()
+    _print(json_output, {"texts": len(rows), "width": width, "shots": list(map(asdict, shots))})
 
 
 def bench_maps(
@@ -523,8 +558,9 @@ app = commands(
     {
         "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
         "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "corpus": bench_corpus, "page": bench_page, "maps": bench_maps, "judge": bench_judge,
-        "guard": bench_guard, "adapt": bench_adapt, "recipes": bench_recipes, "anchors": bench_anchors,
+        "uploads": bench_uploads, "corpus": bench_corpus, "film": bench_film, "page": bench_page, "maps": bench_maps,
+        "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt, "recipes": bench_recipes,
+        "anchors": bench_anchors,
     },
 )  # fmt: skip
 
