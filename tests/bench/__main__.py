@@ -442,28 +442,34 @@ def bench_adapt(
 
 
 def bench_recipes(
-    output: Annotated[Path, typer.Argument(help="JSON lines, a row per trial; finished trials are not repeated.")],
+    output: Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")],
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
     pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
     fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
     scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
-    seconds: Annotated[float, typer.Option(min=1, help="Processor time of each recipe.")] = 30,
+    seconds: Annotated[float, typer.Option(min=1, help="Processor time of each training.")] = 30,
+    way: Annotated[list[str] | None, typer.Option(help="Ways to measure, by default all; repeatable.")] = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     json_output: Json = False,
 ) -> None:
-    """Compare the projection of `adapt` with SimCSE and TSDAE as sentence-transformers' examples train them.
+    """Compare what `adapt` does with SimCSE and TSDAE as sentence-transformers' examples train them, and other ways.
 
     Example: python -m tests.bench recipes trials.jsonl --model cse/bundled/backbone:cls --data clustering/agnews.tsv
     """
-    from tests.bench.recipes import MEASURES, Trial, measure, rows_of, summary
+    from tests.bench.own_ways import WAYS
+    from tests.bench.recipes import MEASURES, RECIPES, Trial, measure, rows_of, summary, trained
 
+    ways = {**WAYS, **{name: trained(recipe) for name, recipe in RECIPES.items()}}
+    for each in way or ():
+        check_choice("way", each, ways)
+    chosen = {name: made for name, made in ways.items() if not way or name in way}
     for seed in range(seeds):
         for file in data:
             for each in model:
                 start, _, pooling = each.partition(":")
                 trial = Trial(start, pooling or None, seconds, seed)
-                row = measure(file, trial, output, fit=fit, scored=scored, pairs=pairs)
+                row = measure(file, trial, chosen, output, fit=fit, scored=scored, pairs=pairs)
                 log(f"{row['texts']}, {row['start']}, seed {seed}: {row['scores']}")
     rows = rows_of(output)
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})

@@ -1,9 +1,9 @@
-"""The projection of `adapt` beside two recipes of sentence-transformers: SimCSE and TSDAE (Wang et al. 2021).
+"""Ways to adapt a model to texts, each from the same start, scored on other texts of the set; two recipes among them.
 
-Each starts from the same model, sees the same texts without labels, and is scored on other texts of the set. The
-recipes have the settings of sentence-transformers' examples: SimCSE batches of 128, 32 tokens, rate 5e-5, every text
-its own positive; TSDAE batches of 8, rate 3e-5, six of ten words deleted (split at spaces), decoder tied. The rate is
-constant. They are scored after one pass over the texts, as in the examples, and when their processor time is over.
+The recipes are those of sentence-transformers, SimCSE and TSDAE (Wang et al. 2021), with the settings of its examples:
+SimCSE batches of 128, 32 tokens, rate 5e-5, every text its own positive; TSDAE batches of 8, rate 3e-5, six of ten
+words deleted (split at spaces), decoder tied. The rate is constant. They are scored after one pass over the texts, as
+in the examples, and when their processor time is over. `tests.bench.own_ways` has what this project offers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
-from cse.adaptation.facts import split
-from cse.adaptation.projected import project
 from cse.evaluation.label_scores import label_scores
 from cse.evaluation.metrics import spearman
 from cse.text.labelled import LabelledText, distinct_sample, labelled_texts
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 
 Encode = Callable[[list[str]], np.ndarray]
 Scores = dict[str, float]
+Rows = Sequence[LabelledText]
 KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
 PASS, END = "one pass", "end"
 MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
@@ -62,38 +61,50 @@ class Trial:
     seed: int
 
 
-def measure(
-    file: Path, trial: Trial, output: Path, *, fit: int, scored: int, pairs: Path | None = None
-) -> dict[str, Any]:
-    """Return a row of scores and processor seconds of the start, `adapt`'s projection, and each recipe.
+# What makes a model of a trial's texts and returns the scores at each time, and its processor seconds.
+Way = Callable[[Trial, Rows, Callable[[Encode], Scores]], dict[str, Any]]
 
-    `fit` texts of a file of label<TAB>text lines are seen, `scored` others score; `pairs` are graded pairs. The row is
-    appended to `output`, unless it is there. Raises ValueError if there are fewer texts than that many.
+
+def measure(
+    file: Path,
+    trial: Trial,
+    ways: Mapping[str, Way],
+    output: Path,
+    *,
+    fit: int,
+    scored: int,
+    pairs: Path | None = None,
+) -> dict[str, Any]:
+    """Return a row of scores and processor seconds of the start and of each way, by name.
+
+    `fit` texts of a file of label<TAB>text lines are seen, `scored` others score; `pairs` are graded pairs. What is not
+    yet in the row of `output` is measured, and the row is written there after each. Raises ValueError if there are
+    fewer texts than that many.
     """
     key = {
         "texts": file.parent.name if file.stem == "train" else file.stem, "seed": trial.seed,
         "start": f"{Path(trial.start).name} {trial.pooling or ''}".strip(),
     }  # fmt: skip
-    if known := [row for row in rows_of(output) if key.items() <= row.items()]:
-        return known[0]
+    known = [row["scores"] for row in rows_of(output) if key.items() <= row.items()]
+    found: dict[str, Any] = known[0] if known else {}
+    missing = {name: way for name, way in {"start": as_it_is, **ways}.items() if name not in found}
+    if not missing:
+        return {**key, "scores": found}
     rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=trial.seed)
     if len(rows) < fit + scored:
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(trial.seed).permutation(len(rows))
     held, seen = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
-    texts = [row.text for row in seen]
+    for name, way in missing.items():
+        found[name] = way(trial, seen, lambda encode: score(encode, held, pairs))
+        with output.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({**key, "scores": found}) + "\n")
+    return {**key, "scores": found}
 
-    def scores(encode: Encode) -> Scores:
-        return score(encode, held, pairs)
 
-    found: dict[str, Any] = {"start": {END: scores(cse.load(trial.start, trial.pooling).encode)}}
-    found["projection"] = _projected(trial, seen, scores)
-    for name, recipe in RECIPES.items():
-        found[name] = _trained(recipe, trial, texts, scores)
-    row = {**key, "scores": found}
-    with output.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(row) + "\n")
-    return row
+def as_it_is(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Score the start."""
+    return {END: scores(cse.load(trial.start, trial.pooling).encode)}
 
 
 def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = None) -> Scores:
@@ -105,8 +116,10 @@ def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = Non
 
 
 def rows_of(output: Path) -> list[dict[str, Any]]:
-    """Return the rows of a file of JSON lines, none if it is missing."""
-    return list(map(json.loads, output.read_text(encoding="utf-8").splitlines())) if output.is_file() else []
+    """Return the rows of a file of JSON lines, the last of each trial; none if it is missing."""
+    lines = output.read_text(encoding="utf-8").splitlines() if output.is_file() else []
+    rows = {(row["texts"], row["seed"], row["start"]): row for row in map(json.loads, lines)}
+    return list(rows.values())
 
 
 def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> dict[str, dict[str, float]]:
@@ -128,13 +141,9 @@ def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> d
     }  # fmt: skip
 
 
-def _projected(trial: Trial, seen: Sequence[LabelledText], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
-    """Fit the projection of `adapt`, on four fifths of the texts as it does."""
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.process_time()
-        project(trial.start, split(seen, trial.seed)[1], Path(folder) / "adapted", pooling=trial.pooling)
-        spent = time.process_time() - began
-        return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
+def trained(recipe: Recipe) -> Way:
+    """Return the way that trains by a recipe."""
+    return lambda trial, seen, scores: _trained(recipe, trial, [row.text for row in seen], scores)
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:

@@ -11,29 +11,63 @@ from typer.testing import CliRunner
 
 from tests.bench.__main__ import app
 from tests.bench.anchors import removal
-from tests.bench.recipes import END, PASS, Trial, damaged, measure, summary
+from tests.bench.own_ways import WAYS
+from tests.bench.recipes import END, PASS, RECIPES, Trial, damaged, measure, rows_of, summary, trained
 from tests.conftest import WORDS
 
 
-def test_every_recipe_starts_from_the_same_model_and_a_finished_trial_is_not_repeated(
-    tmp_path: Path, bert_folder: Path, monkeypatch
-) -> None:
-    # Half a second between two looks at the clock, for three batches of SimCSE in a pass and the stop some later.
-    monkeypatch.setattr("tests.bench.recipes.time", SimpleNamespace(process_time=count(0, 0.5).__next__))
+def labelled(path: Path) -> Path:
+    """A file of different texts with four labels, which are their first words."""
     words = [word for word in WORDS if word.isalpha()]
     rows = [f"{first}\t{first} {second} {third}\n" for first in words[:4] for second in words for third in words[:4]]
-    (tmp_path / "set.tsv").write_text("".join(rows))
-    trial, output = Trial(str(bert_folder), "cls", 4, 0), tmp_path / "trials.jsonl"
-    row = measure(tmp_path / "set.tsv", trial, output, fit=330, scored=40)
+    path.write_text("".join(rows))
+    return path
+
+
+def half_seconds(monkeypatch) -> None:
+    """Half a second between two looks at the clock."""
+    clock = SimpleNamespace(process_time=count(0, 0.5).__next__)
+    for name in ("recipes", "own_ways"):
+        monkeypatch.setattr(f"tests.bench.{name}.time", clock)
+
+
+def test_every_recipe_starts_from_the_same_model_and_what_is_measured_is_not_repeated(
+    tmp_path: Path, bert_folder: Path, monkeypatch
+) -> None:
+    half_seconds(monkeypatch)  # three batches of SimCSE in a pass, and the stop some later
+    file, output, trial = (
+        labelled(tmp_path / "set.tsv"),
+        tmp_path / "trials.jsonl",
+        Trial(str(bert_folder), "cls", 4, 0),
+    )
+    ways = {"projection": WAYS["projection"], **{name: trained(recipe) for name, recipe in RECIPES.items()}}
+    row = measure(file, trial, ways, output, fit=330, scored=40)
     assert list(row["scores"]) == ["start", "projection", "simcse", "tsdae"]
     assert all(0 < found[END]["neighbours"] <= 100 for found in row["scores"].values())
     assert all(row["scores"][name]["seconds"] > 4 for name in ("simcse", "tsdae"))
     assert row["scores"]["simcse"][PASS] != row["scores"]["start"][END]
-    again = measure(tmp_path / "set.tsv", trial, output, fit=330, scored=40)
-    assert again == row
-    assert len(output.read_text().splitlines()) == 1
+    more = measure(file, trial, {**ways, "smoothing": WAYS["smoothing"]}, output, fit=330, scored=40)
+    assert more["scores"].pop("smoothing")[END]["neighbours"] > 0
+    assert more == row
+    assert len(output.read_text().splitlines()) == 5
+    assert [list(each["scores"]) for each in rows_of(output)] == [[*row["scores"], "smoothing"]]
     with pytest.raises(ValueError, match="different texts, but 9000 to fit"):
-        measure(tmp_path / "set.tsv", Trial(str(bert_folder), "mean", 1, 0), output, fit=9000, scored=40)
+        measure(file, Trial(str(bert_folder), "mean", 1, 0), ways, output, fit=9000, scored=40)
+
+
+def test_methods_are_trained_as_published_until_their_time_is_over_and_adapt_decides_by_the_labels(
+    tmp_path: Path, bert_folder: Path, monkeypatch
+) -> None:
+    half_seconds(monkeypatch)
+    own = {name: WAYS[name] for name in ("adapt", "published promptbert", "published dcpcse")}
+    row = measure(
+        labelled(tmp_path / "set.tsv"), Trial(str(bert_folder), "mean", 2, 0), own, tmp_path / "trials.jsonl",
+        fit=330, scored=40,
+    )["scores"]  # fmt: skip
+    assert row["adapt"]["decision"] in ("start", "projection", "training", "trained-projection")
+    for name in ("published promptbert", "published dcpcse"):
+        assert row[name]["seconds"] == pytest.approx(2, abs=1)
+        assert row[name][END] != row["start"][END]
 
 
 def test_gains_are_those_over_the_start_of_the_same_row() -> None:
@@ -65,7 +99,8 @@ def test_the_command_prints_the_gains_of_all_rows(tmp_path: Path) -> None:
            "scores": {"start": {END: {"nmi": 1.0}}, "simcse": {PASS: {"nmi": 4.0}, END: {"nmi": 0.5}}}}  # fmt: skip
     (tmp_path / "set.tsv").write_text("a\tb\n")
     (tmp_path / "trials.jsonl").write_text(json.dumps(row) + "\n")
-    words = ["recipes", tmp_path / "trials.jsonl", "--data", tmp_path / "set.tsv", "--model", "x/made", "--seeds", 1]
+    words = ["recipes", tmp_path / "trials.jsonl", "--data", tmp_path / "set.tsv", "--model", "x/made", "--seeds", 1,
+             "--way", "simcse"]  # fmt: skip
     done = CliRunner().invoke(app, [*map(str, words), "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

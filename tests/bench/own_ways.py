@@ -1,0 +1,97 @@
+"""What this project offers for a user's texts, as ways of `tests.bench.recipes`.
+
+The projection of `adapt` and the whole of it, smoothing, and the methods with their published settings at a constant
+rate, in float32.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import cse
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.choice import START
+from cse.adaptation.facts import split
+from cse.adaptation.projected import project
+from cse.errors import ArtefactError
+from cse.methods.catalogue import METHODS
+from cse.vectors import smoothed
+from tests.bench.recipes import END, Encode, Rows, Scores, Trial, Way
+
+NEIGHBOURS = 10
+FASTEST = 2.0  # of the processor time of a recipe, the time by the clock that `adapt` has
+MANY = 1000  # passes over the texts: more than the time allows
+
+
+class TimeOverError(Exception):
+    """The processor time of a training is over."""
+
+
+def projection(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Fit the projection of `adapt`, on four fifths of the texts as it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        project(trial.start, split(seen, trial.seed)[1], Path(folder) / "adapted", pooling=trial.pooling)
+        spent = time.process_time() - began
+        return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
+
+
+def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Mix the scored vectors with their nearest others; nothing is learned."""
+    encoder = cse.load(trial.start, trial.pooling)
+    found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
+    return {END: {name: value for name, value in found.items() if name != "sts"}, "seconds": 0.0}
+
+
+def adapted(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Run the whole of `adapt` with the labels, and score what it advises."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, output = Path(folder) / "texts.jsonl", Path(folder) / "adapted"
+        data.write_text("".join(json.dumps({"text": row.text, "label": row.label}) + "\n" for row in seen))
+        minutes, began = FASTEST * trial.seconds / 60, time.process_time()
+        request = AdaptRequest(str(data), trial.start, trial.pooling, "text", "label", minutes, trial.seed)
+        decision = adapt(request, output)["decision"]
+        spent = time.process_time() - began
+        kept = cse.load(trial.start, trial.pooling) if decision in (None, START) else cse.load(str(output))
+        return {END: scores(kept.encode), "seconds": round(spent, 1), "decision": decision}
+
+
+def published(method: str) -> Way:
+    """Return the way that trains a method by its published settings until the processor time is over."""
+
+    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+        from cse.training.loop import train
+        from cse.training.run import TrainRequest, prepare
+
+        pooling = trial.pooling if METHODS[method].settings["pooling"] else None
+        settings = {"epochs": MANY, "seed": trial.seed, "pooling": pooling}
+        try:
+            encoder, run = prepare(TrainRequest(method, [row.text for row in seen], trial.start, settings=settings))
+        except ArtefactError as error:  # a prompt method asks for a masked-LM head
+            return {"left_out": str(error)}
+        began = time.process_time()
+
+        def watch(entry: object) -> None:
+            if time.process_time() - began > trial.seconds:
+                raise TimeOverError
+
+        with tempfile.TemporaryDirectory() as folder, suppress(TimeOverError):
+            train(encoder, run, Path(folder) / "run", report=watch, precision="no")
+        spent = time.process_time() - began
+        return {END: scores(lambda texts: encoder.eval().encode(texts, batch_size=256)), "seconds": round(spent, 1)}
+
+    return way
+
+
+WAYS: dict[str, Way] = {
+    "projection": projection,
+    "smoothing": smoothing,
+    "adapt": adapted,
+    **{f"published {name}": published(name) for name in ("simcse", "promptbert", "dcpcse", "conpvp")},
+}
