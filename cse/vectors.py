@@ -18,9 +18,9 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the (N,) cosines of the rows of two (N, d) arrays; 0 if a row is zero."""
+    """Return the (N,) cosines of the rows of two (N, d) arrays; 0 if a row is zero, NaN if one has a NaN."""
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms > 0)
+    return np.divide((first * second).sum(1), norms, out=np.zeros(len(first), np.float64), where=norms != 0)
 
 
 def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:

@@ -19,8 +19,14 @@ Place = Path | str
 
 
 def place_of(text: str) -> Place:
-    """The place that a user's `text` names: the address of a store unchanged, a folder as a path."""
-    return text if text.partition("://")[0] in STORES and "://" in text else Path(text)
+    """The place that a user's `text` names: the address of a store unchanged, a folder as a path.
+
+    Raises ValueError for an address of an unknown scheme.
+    """
+    if "://" not in text:
+        return Path(text)
+    store_of(text)
+    return text
 
 
 def manifest_at(place: Place) -> Manifest:
@@ -36,7 +42,7 @@ def open_at(
     device: str = "auto",
     verify: bool = False,
 ) -> Index:
-    """Open the index at `place` with the `load` of `VectorIndex` or of its store."""
+    """Open the index at `place` with the `load` of `VectorIndex` or of its store, which has nothing to `verify`."""
     if isinstance(place, Path):
         from index.store import VectorIndex
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cse.vectors
-from cse.vectors import nearest_others, smoothed
+from cse.vectors import cosines, nearest_others, smoothed
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 24])  # a row, a few rows, all rows in one block
@@ -15,6 +15,11 @@ def test_the_nearest_others_are_those_of_all_angles_sorted(at_once: int, monkeyp
     angles = np.arccos(np.clip(rows @ rows.T / np.outer(lengths, lengths), -1, 1))
     expected = [[other for other in np.argsort(angles[row]) if other != row][:3] for row in range(40)]
     assert nearest_others(rows, 3).tolist() == expected
+
+
+def test_a_cosine_with_a_nan_is_no_number_and_with_a_zero_row_0() -> None:
+    found = cosines(np.array([[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]]), np.array([[2.0, 4.0], [1.0, 1.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(found, [1.0, 0.0, np.nan])
 
 
 def test_there_are_at_most_n_minus_1_others() -> None:

@@ -51,8 +51,9 @@ def main(
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
     place = place_of(name)
-    if expand and not isinstance(place, Path):
-        raise typer.BadParameter("--expand is for indexes in folders; leave it out")
+    for flag, given in {"--expand": expand, "--verify": verify}.items():
+        if given and not isinstance(place, Path):
+            raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
     if isinstance(place, Path):
         place = data_folder(place, FILES)
     manifest = manifest_at(place)

@@ -14,6 +14,7 @@ from cse.text.labelled import LabelledText
 from cse.text.spreadsheet import csv_text
 
 LONG = 3_600_000  # milliseconds: a training on a busy machine
+SETTLED = 500  # milliseconds in which lists fade out
 VOTES = 20
 KEYS = "aabsa"  # the votes of a visitor, again and again
 CHROMIUM = ("--no-sandbox", "--disable-background-networking")
@@ -56,7 +57,7 @@ def begin_training(page: Any, method: str) -> None:
     page.get_by_role("tab", name="Train").click()
     page.get_by_role("radio", name=method).locator("visible=true").check()
     press(page, "Train")
-    page.locator("#training .cse-curve, #training .cse-outcome").first.wait_for()
+    page.locator("#training .cse-course, #training .cse-outcome").first.wait_for()
 
 
 class Film:
@@ -79,6 +80,7 @@ class Film:
         yield
         seconds = time.perf_counter() - begun
         self.page.locator(shown).first.scroll_into_view_if_needed()
+        self.page.wait_for_timeout(SETTLED)
         picture = f"{len(self.shots) + 1:02}-{what.replace(' ', '-')}.png"
         self.page.screenshot(path=self.folder / picture)
         self.shots.append(Shot(what, round(seconds, 2), picture))

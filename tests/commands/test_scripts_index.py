@@ -313,8 +313,9 @@ def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_pat
     for options in (["--output", tmp_path / "s", "--append"], ["--store", "milvus://127.0.0.1:1/x"]):
         refused = run_build(corpus, "--model", "promptbert", *options, "--smooth", 2)
         assert (refused.exit_code, "for new indexes in folders" in refused.stderr) == (2, True)
-    refused = run_search("--store", "milvus://127.0.0.1:1/x", "a dog", "--expand", 2)
-    assert (refused.exit_code, "for indexes in folders" in refused.stderr) == (2, True)
+    for options in (["--expand", 2], ["--verify"]):
+        refused = run_search("--store", "milvus://127.0.0.1:1/x", "a dog", *options)
+        assert (refused.exit_code, "for indexes in folders" in refused.stderr) == (2, True)
     assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "t", "--smooth", -1).exit_code == 2
     assert run_search(tmp_path / "s", "a dog", "--expand", -1).exit_code == 2
     assert (loads, (tmp_path / "s" / "manifest.json").read_bytes()) == ([], before)

@@ -17,6 +17,7 @@ from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 
 pytestmark = NEEDS_BROWSER
+CURVE_AND_BELOW = (".cse-course svg", ".cse-courses + p")
 NAME = "mine <img src=x onerror=alert(1)>"
 
 
@@ -53,8 +54,10 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         expect(page.locator("#training .cse-outcome h2")).to_have_text(
             re.compile("^(Better|No better than its start)$")
         )
-        expect(page.locator("#training .cse-curve")).to_have_count(2)
+        expect(page.locator("#training .cse-course")).to_have_count(2)
         expect(page.locator("#training .cse-level")).to_have_count(1)
+        curve, below = (page.locator(f"#training {each}").first.bounding_box() for each in CURVE_AND_BELOW)
+        assert curve["y"] + curve["height"] <= below["y"]
         assert page.locator("#changes tbody tr").count() <= 10
         expect(page.locator("#models li", has_text=NAME)).to_have_count(1)
         with page.expect_download() as saved:

@@ -86,7 +86,7 @@ def curves_html(training: Training) -> str:
         level = None if progress.start is None else ("start", progress.start)
         curves.append(curve_svg("Guard's score", progress.scores, progress.steps, level))
     note = html.hint(GUARD if training.request.guarded else UNGUARDED)
-    return f'<div class="cse-curves">{"".join(curves)}</div>{note}'
+    return f'<div class="cse-courses">{"".join(curves)}</div>{note}'
 
 
 def lines_html(lines: Sequence[str]) -> str:
