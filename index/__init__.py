@@ -8,8 +8,8 @@ from cse.errors import IndexFolderError
 from index.manifest import BuildSettings
 
 if TYPE_CHECKING:
+    from index.faiss_index import VectorIndex
     from index.hits import Hit
-    from index.store import VectorIndex
 
 __all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
 
@@ -17,6 +17,6 @@ __all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
 def __getattr__(name: str) -> Any:
     if name not in ("Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from index import hits, store
+    from index import faiss_index, hits
 
-    return getattr(hits if name == "Hit" else store, name)
+    return getattr(hits if name == "Hit" else faiss_index, name)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cse.vectors import smoothed
-from index import engine
+from index import faiss_engine
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records
 from index.manifest import BuildSettings, Manifest, write_manifest
 from index.texts import TextWriter, checksum, open_texts, text_array, text_writer
@@ -32,9 +32,9 @@ def write_index_folder(
     with text_writer(folder / TEXTS_FILE) as write:
         blocks = unit_blocks(batches, write, report)
         index, recall = fill(smoothed_blocks(blocks, settings.smooth) if settings.smooth else blocks, settings)
-    engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)  # raises if no search could
-    engine.write(index, folder / FAISS_FILE)
-    nprobe, ef_search = engine.tune(index, settings.nprobe, settings.ef_search)
+    faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)  # raises if no search could
+    faiss_engine.write(index, folder / FAISS_FILE)
+    nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
     manifest = Manifest(
         model=settings.model,
         pooling=settings.pooling,
@@ -51,7 +51,7 @@ def write_index_folder(
         corpora=[settings.corpus],
         corpus_sha256=checksum(open_texts(folder / TEXTS_FILE)),
         recall_at_10=recall,
-        faiss=engine.VERSION,
+        faiss=faiss_engine.VERSION,
         files=file_records(folder),
     )
     write_manifest(folder, manifest)
@@ -90,13 +90,13 @@ def fill(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, fl
     first = next(blocks, None)
     if first is None:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
-    index = engine.create(first.shape[1], settings.factory, settings.seed)
-    head, rest = take(chain([first], blocks), engine.head_rows(index))
-    engine.train(index, head, settings.factory)
-    filling = Filling(index, None if engine.is_exact(index) else RecallProbe(head, settings.seed))
+    index = faiss_engine.create(first.shape[1], settings.factory, settings.seed)
+    head, rest = take(chain([first], blocks), faiss_engine.head_rows(index))
+    faiss_engine.train(index, head, settings.factory)
+    filling = Filling(index, None if faiss_engine.is_exact(index) else RecallProbe(head, settings.seed))
     filling.add(head)  # in the main thread, where the user can interrupt FAISS
     _add_behind(filling, chain(rest, blocks))
-    engine.tune(index, settings.nprobe, settings.ef_search)
+    faiss_engine.tune(index, settings.nprobe, settings.ef_search)
     return index, None if filling.probe is None else filling.probe.recall(index)
 
 
@@ -112,7 +112,7 @@ class Filling:
         """Add the next unit rows (n, d)."""
         if self.probe is not None:
             self.probe.see(block)
-        engine.add(self.index, block, self.rows)
+        faiss_engine.add(self.index, block, self.rows)
         self.rows += len(block)
 
 
@@ -157,7 +157,7 @@ class RecallProbe:
         """Update the exact answers with the next vectors (n, d)."""
         if not len(self.queries):
             return
-        scores, positions = engine.nearest(self.queries, block, min(REFERENCE, len(block)))
+        scores, positions = faiss_engine.nearest(self.queries, block, min(REFERENCE, len(block)))
         scores = np.concatenate([self._scores, scores], axis=1)
         rows = np.concatenate([self._rows, positions + self._seen], axis=1)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :REFERENCE]

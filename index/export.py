@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from cse.storage.replace import read_settled
+from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files
 from index.manifest import Manifest, read_manifest, write_manifest
-from index.store import VectorIndex
 
 RECORD = {"format": "cse-export", "version": 1}
 RECORD_FILE, FAISS_FILE, PARQUET_FILE = "cse_export.json", "vectors.faiss", "index.parquet"

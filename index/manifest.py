@@ -33,8 +33,8 @@ class BuildSettings:
     """Settings of a build, and facts about the model and the corpus for the manifest.
 
     A later search loads the model by `model`, `pooling` and `family`, and checks its `fingerprint`. `nprobe` (IVF
-    types) and `ef_search` (HNSW types) are chosen by `index.engine.tune` if None. `smooth` is the number of nearest
-    others that each vector is mixed with (`cse.vectors.smoothed`), and each query of a search.
+    types) and `ef_search` (HNSW types) are chosen by `index.faiss_engine.tune` if None. `smooth` is the number of
+    nearest others that each vector is mixed with (`cse.vectors.smoothed`), and each query of a search.
     """
 
     factory: str = "Flat"

@@ -19,7 +19,7 @@ from index.building import Batch, RecallProbe, unit_blocks
 from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 
-EF_SEARCH, LEAST_PROBES = 64, 8  # as `index.engine.tune` chooses
+EF_SEARCH, LEAST_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
 PORTION = 1024  # rows of one insertion
 
 

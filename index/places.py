@@ -44,7 +44,7 @@ def open_at(
 ) -> Index:
     """Open the index at `place` with the `load` of `VectorIndex` or of its store, which has nothing to `verify`."""
     if isinstance(place, Path):
-        from index.store import VectorIndex
+        from index.faiss_index import VectorIndex
 
         return VectorIndex.load(place, fingerprint, model=model, device=device, verify=verify)
     return store_of(place).load(place, fingerprint, model=model)
@@ -53,7 +53,7 @@ def open_at(
 def build_at(batches: Batches, place: Place, settings: BuildSettings, report: Callable[[int], None]) -> Index:
     """Build the index of all `batches` at `place` with the `build` of `VectorIndex` or of its store."""
     if isinstance(place, Path):
-        from index.store import VectorIndex
+        from index.faiss_index import VectorIndex
 
         return VectorIndex.build(batches, place, settings=settings, report=report)
     return store_of(place).build(batches, place, settings=settings, report=report)

@@ -19,7 +19,7 @@ Batches = Iterable[tuple[list[str], np.ndarray]]
 
 
 class Index(Protocol):
-    """Sentences and their unit vectors under stable row numbers; `index.store.VectorIndex` documents each member."""
+    """Sentences and their unit vectors under stable row numbers; `VectorIndex` documents each member."""
 
     manifest: Manifest
 

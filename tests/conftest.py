@@ -117,10 +117,10 @@ def backbone(request: pytest.FixtureRequest, bert_folder: Path, roberta_folder: 
 @pytest.fixture
 def sts(tmp_path: Path) -> Path:
     """The seven STS tasks of ten pairs each, in the real layout."""
-    from cse.evaluation.sts import TASKS
+    from cse.evaluation.sts import SETS
 
     folder = tmp_path / "data" / "sts"
-    for number, pattern in enumerate(TASKS.values()):
+    for number, pattern in enumerate(SETS.values()):
         file = folder / pattern.replace("*", "part")
         file.parent.mkdir(parents=True, exist_ok=True)
         rows = [f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1 + number) % 7]}" for i in range(10)]

@@ -1,4 +1,4 @@
-"""The page: a heading, the models, nine tabs and the endpoints."""
+"""The page: a heading, the models, the tabs and the endpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.api.corpus_files import file_route
+from cse.app.api.corpus_exports import file_route
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar

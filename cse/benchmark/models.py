@@ -26,7 +26,7 @@ from cse.storage.writing import digest
 from cse.text.sentences import sentences
 
 TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
-POOLINGS = (*UNTRAINED, *TOP_TOKENS)
+SCORED_POOLINGS = (*UNTRAINED, *TOP_TOKENS)
 PUBLISHED = "published"  # every published checkpoint
 POSTPROCESSES = ("whitening", "flow")
 FIT_SENTENCES = 20_000
@@ -78,7 +78,10 @@ class ModelSelection:
     starts: bool = False
 
     def __post_init__(self) -> None:
-        for value, known in [*((pooling, POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]:
+        for value, known in [
+            *((pooling, SCORED_POOLINGS) for pooling in self.poolings),
+            (self.postprocess, POSTPROCESSES),
+        ]:
             if value is not None and value not in known:
                 raise ValueError(f"unknown {value!r}; choose from {', '.join(known)}")
         if (self.postprocess is None) != (self.fit is None):

@@ -13,7 +13,7 @@ from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
 if TYPE_CHECKING:
-    from index.store import VectorIndex
+    from index.faiss_index import VectorIndex
 
 MODEL_FORMS = ("sentence-transformers", "peft", "onnx")
 FORMS = (*MODEL_FORMS, *INDEX_FORMS)

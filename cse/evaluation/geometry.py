@@ -80,7 +80,7 @@ def units(data: TaskData) -> dict[str, Unit]:
         "distribution": partial(_distribution, pairs),
         "map": partial(pair_map, path=pairs),
     }
-    if data.tokens and len(files) == len(sts.TASKS):
+    if data.tokens and len(files) == len(sts.SETS):
         found["removal"] = partial(_removal, files, data.tokens)
         found["static-bias"] = partial(_static_bias, files, data.tokens.static)
     return found

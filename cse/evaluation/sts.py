@@ -19,7 +19,7 @@ from cse.text.sentences import Pair, scored_pairs
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
-TASKS = {
+SETS = {
     "STS12": "STS12/*.tsv",
     "STS13": "STS13/*.tsv",
     "STS14": "STS14/*.tsv",
@@ -29,7 +29,7 @@ TASKS = {
     "SICK-R": "SICK/test.tsv",
 }
 PAIRS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
-LAYOUT = ", ".join(TASKS.values())
+LAYOUT = ", ".join(SETS.values())
 
 
 def units(data: TaskData) -> dict[str, Unit]:
@@ -53,12 +53,12 @@ def sources(data: TaskData) -> dict[str, list[Path]]:
         if not files(place):
             raise ValueError(f"{place}: no STS files; the layout is {LAYOUT}")
     found = {task: paths for place in places for task, paths in files(place).items()}
-    return {task: found[task] for task in TASKS if task in found}
+    return {task: found[task] for task in SETS if task in found}
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
     """The files in `folder` of each of the seven tasks."""
-    found = {task: sorted(folder.glob(pattern)) for task, pattern in TASKS.items()}
+    found = {task: sorted(folder.glob(pattern)) for task, pattern in SETS.items()}
     return {task: paths for task, paths in found.items() if paths}
 
 
@@ -100,7 +100,7 @@ TASK = Task(
     shown=("spearman", "pearson", "subset_mean"),
     title="Semantic textual similarity",
     summary="Spearman correlation of cosines with human grades; the subsets of a task are ranked together.",
-    sets=tuple(TASKS),
+    sets=tuple(SETS),
     pairs=PAIRS,
     options=("tokenised", "details", "final_period", "compare"),
     points=("cosines", "grades"),

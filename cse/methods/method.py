@@ -39,7 +39,7 @@ class Pooling(str, Enum):
     STATIC_OUTPUT = "static-output"  # output embeddings (rows of the decoder)
 
 
-POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
+TRAINED_POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
 # Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
 LAYERS = {Pooling.MEAN: (-1,), Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
 EMBEDDINGS = (Pooling.STATIC, Pooling.STATIC_OUTPUT)  # a mean over rows of a matrix, without any layer
@@ -129,7 +129,7 @@ class Method:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that a run may change, by name (`cse.methods.settings.MethodSettings`); None: it has none."""
-        names = {value: name for name, value in POOLINGS.items()}
+        names = {value: name for name, value in TRAINED_POOLINGS.items()}
         pooling = None if self.reading.template.prompts else names.get(self.reading.pooling)
         return {"prefix": self.reading.prefix or None, "mlm_weight": self.mlm_weight, "pooling": pooling}
 
@@ -156,7 +156,7 @@ class Method:
         if pooling not in (None, self.settings["pooling"]):
             if self.reading.template.prompts:
                 raise ValueError(f"{self.name} reads the vector at its prompt's [MASK]; leave out `pooling`")
-            given |= {"pooling": POOLINGS[str(pooling)], "training_pooling": None}
+            given |= {"pooling": TRAINED_POOLINGS[str(pooling)], "training_pooling": None}
             given |= {"head_when": When.NEVER} if pooling == "mean" else {}
         return self.replaced(**given)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from cse.methods.method import POOLINGS
+from cse.methods.method import TRAINED_POOLINGS
 
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -55,7 +55,7 @@ class MethodSettings:
         None,
         "Source of the vector if the method has no prompt: cls or mean; default: what a sentence-transformers folder "
         "records, else the method's.",
-        choices=tuple(POOLINGS),
+        choices=tuple(TRAINED_POOLINGS),
     )
 
 

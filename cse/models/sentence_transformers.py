@@ -8,7 +8,7 @@ from cse.errors import ArtefactError
 from cse.models.dense import RecordedDense, read_part, recorded_dense
 
 PIPELINE = ("Transformer", "Pooling", "Dense", "Normalize")  # the order of the modules that are read
-POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+RECORDED_POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
         length, lowers = config.get("max_seq_length"), config.get("do_lower_case")
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
-    if order != [kind for kind in PIPELINE if kind in kinds] or len(modes) != 1 or modes[0] not in POOLINGS:
+    if order != [kind for kind in PIPELINE if kind in kinds] or len(modes) != 1 or modes[0] not in RECORDED_POOLINGS:
         raise ArtefactError(
             f"{name}: its pipeline ({', '.join(order)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
             "backbone with mean or cls pooling and at most one linear layer; give `pooling` to read the backbone alone"
@@ -64,7 +64,9 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
         odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
         raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
     dense = recorded_dense(name, kinds["Dense"]) if "Dense" in kinds else None
-    return RecordedPooling(POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name), dense)
+    return RecordedPooling(
+        RECORDED_POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name), dense
+    )
 
 
 def module_paths(name: str) -> dict[str, str] | None:

@@ -20,7 +20,7 @@ from cse.app import validation
 from cse.app.api.corpus_api import corpus_endpoints
 from cse.app.corpus import reading
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus
-from cse.app.corpus.files import taken
+from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from index import engine
+from index import faiss_engine
 from index.building import BLOCK, encoded
 from index.manifest import BuildSettings
 from index.places import Place, open_at
@@ -57,7 +57,7 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
         raise ValueError(f"{len(vectors)} vectors are too few to measure; give {QUERIES + K} or more")
     rows = unit_rows(vectors)
     stored, queries = rows[:-QUERIES], rows[-QUERIES:]
-    exact = engine.nearest(queries, stored, K)[1]
+    exact = faiss_engine.nearest(queries, stored, K)[1]
     with ExitStack() as kept:
         folder = Path(kept.enter_context(tempfile.TemporaryDirectory())) / "index"
         places: dict[str, Place] = {"folder": folder}
@@ -87,7 +87,7 @@ def encoding_works(
     """
 
     def build(factory: str) -> None:
-        from index.store import VectorIndex
+        from index.faiss_index import VectorIndex
 
         with tempfile.TemporaryDirectory() as folder:
             VectorIndex.build(encoded(texts, encode), Path(folder) / "index", settings=BuildSettings(factory=factory))
@@ -103,7 +103,7 @@ def _batches(rows: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
 
 
 def _build(rows: np.ndarray, folder: Path, factory: str) -> None:
-    from index.store import VectorIndex
+    from index.faiss_index import VectorIndex
 
     VectorIndex.build(_batches(rows), folder, settings=BuildSettings(factory=factory))
 

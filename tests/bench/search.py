@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from index import engine
+from index import faiss_engine
+from index.faiss_index import VectorIndex
 from index.folder import FAISS_FILE
 from index.manifest import BuildSettings
-from index.store import VectorIndex
 from index.vectors import unit_rows
 
 FAISS, SEARCH, HITS = "FAISS alone", "search", "hits with texts"
@@ -39,8 +39,8 @@ def searches(index: VectorIndex, folder: Path, queries: np.ndarray, k: int) -> d
     the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows
     than FAISS alone.
     """
-    plain = engine.read_mapped(folder / FAISS_FILE)
-    engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)
+    plain = faiss_engine.read_mapped(folder / FAISS_FILE)
+    faiss_engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)
     if not np.allclose(plain.search(queries, k)[0], index.search(queries, k)[0], atol=ROUNDING):
         raise ValueError(f"{folder}: FAISS alone finds other cosines, so it does other work")
     each = [query[None] for query in queries]

@@ -27,7 +27,7 @@ def test_a_model_is_a_line_under_its_columns_and_what_is_missing_is_a_dash() -> 
 
 def test_the_published_row_stands_beneath_the_model_of_its_key() -> None:
     head, line, published = table(STS, {"bert": of_sts(40.0, key="bert-base-uncased mean")})
-    assert head.split() == [*sts.TASKS, "average"]
+    assert head.split() == [*sts.SETS, "average"]
     assert line.split() == ["bert", *["40.00"] * 8]
     assert published.startswith("  published (promptbert table 5)")
     assert published.split()[-8:] == ["30.87", "59.89", "47.73", "60.29", "63.73", "47.29", "58.22", "52.57"]

@@ -75,7 +75,7 @@ def test_models_of_one_group_in_one_table_are_one_row() -> None:
 
 def test_the_average_over_the_papers_sets_is_the_first_column_where_all_are_there() -> None:
     board = scoreboard(results("sts", a=of_sts(60.0)))
-    assert [column.heading for column in board.columns] == ["average", *sts.TASKS]
+    assert [column.heading for column in board.columns] == ["average", *sts.SETS]
     lacking = of_sts(60.0)
     del lacking.scores["STS12"]
     assert "average" not in [column.heading for column in scoreboard(results("sts", a=lacking)).columns]

@@ -14,7 +14,7 @@ from test_scripts import refused, run
 import cse
 from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
-from cse.evaluation.sts import TASKS
+from cse.evaluation.sts import SETS
 from cse.storage.checksums import with_digest
 from cse.text.sentences import scored_pairs
 from cse.vectors import smoothed
@@ -24,9 +24,9 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path,
     done = run("evaluate", "sts", "--model", bert_folder, "--data", sts)
     assert done.exit_code == 0, done.output
     head, line = done.stdout.splitlines()
-    assert head.split() == [*TASKS, "average"]
+    assert head.split() == [*SETS, "average"]
     encode = cse.load(str(bert_folder)).encode
-    files = [sts / pattern.replace("*", "part") for pattern in TASKS.values()]
+    files = [sts / pattern.replace("*", "part") for pattern in SETS.values()]
     expected = [round(spearman(encode, scored_pairs(path)), 2) for path in files]
     *found, average = map(float, line.split()[1:])
     assert found == pytest.approx(expected, abs=0.006)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from cse.commands import build_index, encode
 from cse.encoding.encoder import Encoder
 from cse.storage.replace import Replacement
-from index import VectorIndex, engine
+from index import VectorIndex, faiss_engine
 
 TEXTS = [f"a dog and {number} cats" for number in range(12)]
 BLOCK = 4
@@ -102,7 +102,7 @@ def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_sam
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "add", interrupt)
+        patched.setattr(faiss_engine, "add", interrupt)
         assert run(*given, tmp_path / "out", "--resume").exit_code == 130
     seen.clear()
     built(*given, tmp_path / "out", "--resume")

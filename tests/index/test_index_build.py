@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
-from index import BuildSettings, VectorIndex, engine
+from index import BuildSettings, VectorIndex, faiss_engine
 from index.building import QUERIES, RecallProbe, take
 from index.texts import checksum
 from index.vectors import unit_rows
@@ -42,11 +42,11 @@ def test_training_head_is_bounded_and_independent_of_batches() -> None:
         head, rest = take(blocks, 4)
         np.testing.assert_array_equal(head, rows[:4])
         np.testing.assert_array_equal(np.concatenate([head, *rest, *blocks]), rows)
-    assert engine.head_rows(engine.create(8, "Flat", 0)) == 1
-    assert engine.head_rows(engine.create(8, "SQ8", 0)) == 65_536
-    assert engine.head_rows(engine.create(8, "IVF600,Flat", 0)) == 600 * 256
-    assert engine.head_rows(engine.create(8, "IVF4000,Flat", 0)) == 200_000
-    assert engine.head_rows(engine.create(8, "IVF10000,Flat", 0)) == 390_000
+    assert faiss_engine.head_rows(faiss_engine.create(8, "Flat", 0)) == 1
+    assert faiss_engine.head_rows(faiss_engine.create(8, "SQ8", 0)) == 65_536
+    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF600,Flat", 0)) == 600 * 256
+    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF4000,Flat", 0)) == 200_000
+    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF10000,Flat", 0)) == 390_000
 
 
 @pytest.mark.parametrize("factory", ["PQ16x4fs", "IVF8,PQ16x4fs"])
@@ -57,7 +57,7 @@ def test_fast_scan_types_are_built(factory: str, tmp_path: Path) -> None:
 
 
 def test_vectors_beyond_the_head_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "head_rows", lambda index: 300)
+    monkeypatch.setattr(faiss_engine, "head_rows", lambda index: 300)
     index = build(tmp_path / "x", "IVF8,Flat", nprobe=8)
     queries = vectors(20, seed=3)
     np.testing.assert_array_equal(index.search(queries, 5)[1], brute_force(queries, vectors(N), 5)[1])
@@ -76,7 +76,7 @@ def test_recall_in_manifest_equals_recomputed(factory: str, tmp_path: Path) -> N
 
 
 def test_recall_sees_the_vectors_after_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "head_rows", lambda index: 250)
+    monkeypatch.setattr(faiss_engine, "head_rows", lambda index: 250)
     index = build(tmp_path / "x", "IVF32,Flat", nprobe=2)
     queries = RecallProbe(unit_rows(vectors(250)), seed=42).queries
     expected = overlap(index.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
@@ -133,8 +133,8 @@ def test_checksum_skips_removed_sentences() -> None:
 def test_search_parameters(
     factory: str, given: tuple[int | None, int | None], expected: tuple[int | None, int | None]
 ) -> None:
-    index = engine.create(D, factory, 0)
-    assert engine.tune(index, *given) == expected
+    index = faiss_engine.create(D, factory, 0)
+    assert faiss_engine.tune(index, *given) == expected
     ivf = faiss.try_extract_index_ivf(index)
     actual = (None if ivf is None else ivf.nprobe, index.hnsw.efSearch if hasattr(index, "hnsw") else None)
     assert actual == expected

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from index_corpus import D, N, build, in_batches, sentences, vectors
 
+import index.faiss_index
 import index.folder
-import index.store
 from index import BuildSettings, IndexFolderError, VectorIndex
 from index.folder import file_records, file_state, is_stamped, stamp
 from index.manifest import read_manifest
@@ -250,7 +250,9 @@ def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_
     assert len(VectorIndex.load(tmp_path / "flat")) == N
 
 
-@pytest.mark.parametrize("step", ["index.store.read_manifest", "index.store.verify_files", "index.engine.read_mapped"])
+@pytest.mark.parametrize(
+    "step", ["index.faiss_index.read_manifest", "index.faiss_index.verify_files", "index.faiss_engine.read_mapped"]
+)
 def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_one(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,14 +278,14 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
 def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(
     flat: VectorIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = index.store.read_manifest
+    read = index.faiss_index.read_manifest
 
     def overtaken(folder: Path) -> Any:
         manifest = read(folder)
         flat.save(folder)
         return manifest
 
-    monkeypatch.setattr("index.store.read_manifest", overtaken)
+    monkeypatch.setattr("index.faiss_index.read_manifest", overtaken)
     with pytest.raises(OSError, match=r"flat: was replaced during each of 20 attempts to read it"):
         VectorIndex.load(tmp_path / "flat")
 

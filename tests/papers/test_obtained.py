@@ -8,7 +8,7 @@ import pytest
 
 import cse
 from cse.benchmark.published import rows
-from cse.evaluation.sts import TASKS
+from cse.evaluation.sts import SETS
 from cse.papers.obtained import obtained
 from cse.papers.reproduction import Plan
 
@@ -24,7 +24,7 @@ def write_results(path: Path, *records: tuple[str, str, float]) -> None:
     """A results file with records of (model, fingerprint, the score of every task), in this order."""
     models = {
         f"{model} {fingerprint}": {
-            "model": model, "fingerprint": fingerprint, "scores": {name: {"spearman": score} for name in TASKS},
+            "model": model, "fingerprint": fingerprint, "scores": {name: {"spearman": score} for name in SETS},
         }
         for model, fingerprint, score in records
     }  # fmt: skip

@@ -353,6 +353,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url, width):
         page.locator("#models button").first.click()
         page.locator("#models dl").first.wait_for()
         page.keyboard.press("Escape")
+        expect(page.get_by_role("tab")).to_have_text(TABS)
         for name in TABS:
             open_tab(page, name)  # and not in a menu of those that do not fit
             assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -22,10 +22,10 @@ TABS = (
     "Search",
     "Tokens",
     "Clusters",
-    "Probe",
-    "Results",
     "Near-duplicates",
+    "Probe",
     "Choose for my data",
+    "Results",
     "Train",
 )
 WAIT = 60_000  # milliseconds: the machine may be busy

@@ -11,7 +11,7 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import chosen_corpus
-from cse.app.corpus.files import vectors_of
+from cse.app.corpus.exports import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.corpus.texts_form import keep
 from cse.app.state.app_state import AppState

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from cse.app.corpus.chosen import chosen_corpus
-from cse.app.corpus.files import FILES, columns_of
+from cse.app.corpus.exports import FILES, columns_of
 from cse.app.drawing.components import script
 from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.models.naming import choices

@@ -1,1 +1,1 @@
-"""The tabs of the page and their parts, one per file."""
+"""Tabs of the page and their parts; Near-duplicates, Choose, Results and Train have folders of their own."""

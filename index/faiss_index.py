@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cse.errors import IndexFolderError
 from cse.storage.replace import read_settled
-from index import engine
+from index import faiss_engine
 from index.building import Batch, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
@@ -39,7 +39,7 @@ class VectorIndex:
                 f"it holds {stored[1]} vectors of {stored[0]} dimensions and {stored[3]} texts in {stored[2]} rows, "
                 f"not {manifest.count} of {manifest.dimension} in {manifest.rows}"
             )
-        engine.tune(index, manifest.nprobe, manifest.ef_search)
+        faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
         self._index, self._texts, self._device = index, texts, device
         self._mapped = True
@@ -58,7 +58,7 @@ class VectorIndex:
         """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
         Memory holds the FAISS index, two batches (one is added while the next is drawn) and, for types that are not
-        exact, a head of at least 65,536 vectors (`engine.head_rows`). `report` gets the number of rows after each
+        exact, a head of at least 65,536 vectors (`faiss_engine.head_rows`). `report` gets the number of rows after each
         batch. An index at `output` is replaced once everything is written; a failure leaves it unchanged. Raises
         ValueError for bad batches, settings or `output`.
         """
@@ -103,7 +103,7 @@ class VectorIndex:
         manifest = read_manifest(folder)
         try:
             check(manifest)
-            stored, texts = engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE)
+            stored, texts = faiss_engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE)
             return cls(stored, texts, manifest, device=device)
         except IndexFolderError:
             raise
@@ -120,7 +120,7 @@ class VectorIndex:
 
         None if unknown: after additions and removals, and if every vector is zero.
         """
-        return 1.0 if engine.is_exact(self._index) else self.manifest.recall_at_10
+        return 1.0 if faiss_engine.is_exact(self._index) else self.manifest.recall_at_10
 
     def search(
         self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
@@ -129,10 +129,11 @@ class VectorIndex:
 
         With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
         approximate type finds fewer, the remaining rows are -1 and their scores -inf. Each query is first mixed with
-        its `expand` nearest sentences (`engine.expanded`), by default with as many as the vectors were smoothed over.
+        its `expand` nearest sentences (`faiss_engine.expanded`), by default with as many as the vectors were smoothed
+        over.
         """
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
-        queries = engine.expanded(self._index, queries, self.manifest.smooth if expand is None else expand)
+        queries = faiss_engine.expanded(self._index, queries, self.manifest.smooth if expand is None else expand)
         chosen = None if among is None else np.unique(self._checked(among))
         k = answer_count(k, len(self) if chosen is None else len(chosen))
         if k == 0 or not len(queries):
@@ -140,7 +141,7 @@ class VectorIndex:
         if chosen is None:
             scores, labels = self._searcher(k).search(queries, k)
         else:
-            scores, labels = engine.search_among(self._index, queries, k, self._labels(chosen))
+            scores, labels = faiss_engine.search_among(self._index, queries, k, self._labels(chosen))
         if labels.min() < 0:
             scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
@@ -161,7 +162,7 @@ class VectorIndex:
 
     def vectors(self, rows: Rows) -> np.ndarray:
         """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts` and `contents`."""
-        return engine.reconstruct(self._index, self._labels(self._checked(rows)))
+        return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """Add `texts` and `vectors` (n, d) in memory; return their row numbers (n,) int64.
@@ -174,7 +175,7 @@ class VectorIndex:
         column = text_array(texts)
         if len(column) != len(block):
             raise ValueError(f"{len(column)} texts and {len(block)} vectors")
-        engine.add(self._editable(), block, first)
+        faiss_engine.add(self._editable(), block, first)
         self._texts = pa.chunked_array([*self._texts.chunks, column])
         if corpus is not None and corpus not in self.manifest.corpora:
             self.manifest = replace(self.manifest, corpora=[*self.manifest.corpora, corpus])
@@ -187,7 +188,7 @@ class VectorIndex:
         Raises ValueError, changing nothing, for unknown rows and for types that cannot remove (HNSW).
         """
         doomed = np.unique(self._checked(rows))
-        engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
+        faiss_engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
         self._texts = without_rows(self._texts, doomed)
         self._edited()
         return len(doomed)
@@ -198,7 +199,7 @@ class VectorIndex:
             with text_writer(fresh / TEXTS_FILE) as write:
                 for chunk in self._texts.chunks:
                     write(chunk)
-            engine.write(self._index, fresh / FAISS_FILE)
+            faiss_engine.write(self._index, fresh / FAISS_FILE)
             manifest = replace(self.manifest, corpus_sha256=checksum(self._texts), files=file_records(fresh))
             write_manifest(fresh, manifest)
         self.manifest = manifest
@@ -209,19 +210,20 @@ class VectorIndex:
         Raises ValueError for a type that cannot reconstruct vectors.
         """
         rows = live_rows(self._texts)
-        return rows, engine.reconstruct(self._index, rows if engine.keeps_ids(self._index) else np.arange(len(rows)))
+        labels = rows if faiss_engine.keeps_ids(self._index) else np.arange(len(rows))
+        return rows, faiss_engine.reconstruct(self._index, labels)
 
     def write_faiss(self, path: Path) -> None:
         """Write a FAISS file in which a sentence's number is its position in `contents`.
 
         Raises ValueError if rows were removed from a type that stores row numbers.
         """
-        if engine.keeps_ids(self._index) and len(self) != len(self._texts):
+        if faiss_engine.keeps_ids(self._index) and len(self) != len(self._texts):
             raise ValueError(
                 f"rows were removed from this {self.manifest.factory} index, which keeps the numbers of the others; "
                 "build it again from the sentences that are left"
             )
-        engine.write(self._index, path)
+        faiss_engine.write(self._index, path)
 
     def _checked(self, rows: Rows) -> np.ndarray:
         numbers = row_numbers(rows, len(self._texts))
@@ -236,19 +238,19 @@ class VectorIndex:
 
     def _editable(self) -> Any:
         if self._mapped:
-            self._index, self._mapped = engine.in_memory(self._index), False
+            self._index, self._mapped = faiss_engine.in_memory(self._index), False
         return self._index
 
     def _searcher(self, k: int) -> Any:
-        if self._device == "cpu" or k > engine.GPU_MAX_K:
+        if self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
             return self._index
         if self._clone is None:
-            self._clone = engine.gpu_clone(self._index) or self._index
+            self._clone = faiss_engine.gpu_clone(self._index) or self._index
         return self._clone
 
     def _live_rows(self) -> np.ndarray | None:
         """The row number of each FAISS position, (n,) int64, or None if they are equal."""
-        closed_up = self._texts.null_count and not engine.keeps_ids(self._index)
+        closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
         return live_rows(self._texts) if closed_up else None
 
     def _edited(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from cse.app.corpus.export import PATH
-from cse.app.corpus.files import Sent, taken
+from cse.app.corpus.exports import Sent, taken
 from cse.app.state.app_state import AppState
 
 REFUSED = 422
