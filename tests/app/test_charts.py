@@ -4,6 +4,7 @@ import pytest
 from test_results_tab import HOSTILE, board
 
 from cse.app.drawing import html
+from cse.app.drawing.curve import padded
 from cse.app.drawing.palette import MODELS, OWN, own_colours
 from cse.app.models.columns import Column
 from cse.app.models.naming import choices, title
@@ -119,3 +120,10 @@ def test_models_of_ones_own_have_colours_in_the_order_of_the_columns_and_untrain
     assert styles.count("</style>") == 1
     assert html.chip("mine") == '<i class="cse-chip" data-model="mine"></i>'
     assert html.colour_styles({}) == ""
+
+
+def test_the_axis_of_a_curve_is_below_zero_only_where_a_value_is() -> None:
+    assert padded(0.0, 2.0) == (0.0, 2.1)
+    assert padded(1.0, 2.0) == pytest.approx((0.95, 2.05))
+    assert padded(-1.0, 1.0) == pytest.approx((-1.1, 1.1))
+    assert padded(0.0, 0.0) == pytest.approx((0.0, 0.05))  # equal values have room too

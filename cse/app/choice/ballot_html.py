@@ -7,7 +7,7 @@ from cse.app.state.ballots import Ballot
 from cse.judging.verdict import RESULT, Verdict
 
 WIDE, HIGH = 600, 26  # of an interval's drawing
-TICKS = {0.0: "0 %", 50.0: "50 %", 100.0: "100 % of the votes"}
+TICKS = {0.0: "0 %", 50.0: "50 %", 100.0: "100 %"}
 
 
 def ballot_html(ballot: Ballot) -> str:

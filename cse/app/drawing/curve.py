@@ -44,9 +44,9 @@ def thinned(points: Sequence[Point]) -> list[Point]:
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of an axis that shows values from `low` to `high`."""
+    """Return the ends of an axis that shows values from `low` to `high`; it is below 0 only if a value is."""
     room = 0.05 * (high - low) or max(abs(high), 1.0) * 0.05
-    return low - room, high + room
+    return (low - room if low < 0 else max(0.0, low - room)), high + room
 
 
 def axes(low: float, high: float, last: int) -> str:
