@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,15 @@ from test_scripts import run
 
 from cse.app.duplicates import near_duplicates
 from cse.app.duplicates.groups_html import SHOWN, groups_html, numbers_html
-from cse.app.duplicates.near_duplicates import PER_PAGE, Page, column_of, find, groups_of_all, percentile_of
+from cse.app.duplicates.near_duplicates import (
+    PER_PAGE,
+    Page,
+    advised_place,
+    column_of,
+    find,
+    groups_of_all,
+    percentile_of,
+)
 from cse.app.duplicates.tables import groups_csv, kept_csv
 from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
@@ -92,6 +101,8 @@ def test_many_texts_have_a_higher_least_place_and_the_slider_stays_there(state, 
     found = near_duplicates.searched(texts, vectors)
     assert found.places[0].nines == pytest.approx(3.7)  # 2 of 8,000 random pairs of a text
     assert found.at(3.0) == found.places[0]
+    places = [advised_place(replace(found, advised=advised)) for advised in (3.0, 5.0, 5.63, 9.0)]
+    assert places == pytest.approx([3.7, 5.0, 5.7, 7.0])
     assert "With so many texts 3.7 is the minimum" in numbers_html(found, 3.0, HOSTILE)
     assert HOSTILE not in numbers_html(found, 3.0, HOSTILE)
 

@@ -196,6 +196,8 @@ def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_column
         expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(2)  # the query is asked again by itself
         expect(page.locator("#hits tbody th", has_text=HOSTILE)).to_have_count(1)
         assert page.locator("#hits .cse-on-map").count() == 0
+        example = page.get_by_role("button", name="I want to save more money every month.")
+        expect(example).to_be_hidden()  # it asks the demo corpus
         open_tab(page, "Similarity")
         page.get_by_role("button", name="Random pair of the corpus").click()
         expect(page.get_by_label("Sentence A")).to_have_value(re.compile("eating|alert"))
@@ -206,6 +208,8 @@ def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_column
             assert saved.value.suggested_filename == name
         page.get_by_role("button", name="Remove", exact=True).click()
         expect(page.get_by_label("Corpus")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+        open_tab(page, "Search")
+        expect(example).to_be_visible()
 
 
 def test_own_texts_outlive_back_a_reload_and_another_tab(browser, url):

@@ -21,6 +21,7 @@ from cse.app.duplicates.near_duplicates import (
     LEAST_TEXTS,
     MOST,
     STEP,
+    advised_place,
     column_of,
     find,
     groups_of_all,
@@ -78,8 +79,12 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     def find_near(
         model: str, nines: float, keep: str, page: float, corpus: str, key: str, progress: gr.Progress = PROGRESS
     ) -> tuple[Any, ...]:
-        find(state, chosen_corpus(state, corpus, key), column_of(state, model), reporter(progress))
-        return look(model, nines, keep, page, corpus, key)
+        """Find near-duplicates; where nobody has moved the slider, it goes to the advised place."""
+        chosen, column = chosen_corpus(state, corpus, key), column_of(state, model)
+        new = kept(state, chosen, column) is None
+        found = find(state, chosen, column, reporter(progress))
+        place = advised_place(found) if new and nines == DEFAULT else nines
+        return *look(model, place, keep, page, corpus, key), gr.skip() if place == nines else place
 
     def find_quickly(model: str, nines: float, keep: str, page: float, corpus: str, key: str) -> tuple[Any, ...]:
         """Find near-duplicates where that is quick, as the tab is opened."""
@@ -107,9 +112,8 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         "The key": bar.key,
     }  # fmt: skip
     outputs = [numbers, output, tools, page]
-    run, looking, beginning = (
-        refusing(function, fields, outputs, {FIELD: model}) for function in (find_near, look, find_quickly)
-    )
+    run = refusing(find_near, fields, [*outputs, nines], {FIELD: model})
+    looking, beginning = (refusing(function, fields, outputs, {FIELD: model}) for function in (look, find_quickly))
     button.click(run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **LINKS)
     gr.on([tab.select, model.input, bar.changed.change], beginning.fn, list(run.inputs), list(beginning.outputs),
           **HIDDEN, **LINKS)  # fmt: skip

@@ -59,6 +59,11 @@ def percentile_of(nines: float) -> float:
     return 100 - 10 ** (2 - nines)
 
 
+def advised_place(found: NearDuplicates) -> float:
+    """Return the lowest place of the slider that is as strict as advised."""
+    return next((place.nines for place in found.places if place.nines > found.advised - STEP / 1000), MOST)
+
+
 def column_of(state: AppState, model: str) -> Column:
     """Return the column of a name. Raises FieldError for another one."""
     columns = {column.name: column for column in state.models.columns}

@@ -15,7 +15,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, script, settings, submit
 from cse.app.drawing.glossary import terms
 from cse.app.drawing.ranks import EVERYTHING, MOST, Found, search_html
-from cse.app.forms.events import PRIVATE, PROGRESS, private, reporter
+from cse.app.forms.events import PRIVATE, PROGRESS, QUICK, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
@@ -116,6 +116,7 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
 
     asking = [button.click, query.submit, threshold.release]
     private(asking, run, examples)
+    bar.corpus.change(lambda corpus: gr.update(visible=corpus == DEMO_KEY), bar.corpus, examples.dataset, **QUICK)
     bar.changed.change(find_again, [bar.changed, *run.inputs], list(run.outputs), **PRIVATE)
     hits = Result("The sentences found", "search", ("query", "k", "threshold", "corpus", "key"))
     return Linked(("q", "k", "threshold"), run, asking, examples=examples, results=[hits])
