@@ -38,7 +38,7 @@ const chosenPoints = () => [...visible.keys()].filter(index => visible[index]);
 function refilter() {
   visible = new Uint8Array(count()).map((_, index) => (state.filters.every(({points}) => points.has(index)) ? 1 : 0));
   const titles = state.filters.map(each => each.title);
-  parts.count.textContent = titles.length ? `${chosenPoints().length} of ${count()}: ${titles.join(' + ')}` : '';
+  parts.count.textContent = titles.length ? `${chosenPoints().length.toLocaleString('en')} of ${count().toLocaleString('en')}: ${titles.join(' + ')}` : '';
   parts.undo.disabled = parts.clear.disabled = !titles.length;
   pressLegend();
   askSelection();

@@ -53,7 +53,7 @@ function up(event) {
   if (ended.kind === LASSO) {
     lasso(false);
     const found = within(ended.path);
-    if (found.size) filter(LASSO, `lasso of ${found.size}`, found);
+    if (found.size) filter(LASSO, `lasso of ${found.size.toLocaleString('en')}`, found);
   } else if (ended.kind === 'press') {
     const index = nearest(at(event));
     select(index);
