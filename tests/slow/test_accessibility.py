@@ -2,8 +2,8 @@
 
 import pytest
 from app_models import serving, write_model
-from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
-from axe_playwright_python.sync_playwright import Axe
+from app_pages import NEEDS_BROWSER, TABS, open_tab, watched
+from barriers import SKIPPED_LEVELS, violations
 from gradio_client import Client
 
 from cse.app.drawing.ramps import contrast
@@ -11,11 +11,6 @@ from cse.models.names import BUNDLED_NAMES
 
 pytestmark = NEEDS_BROWSER
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
-RULES = {
-    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "rules": {"target-size": {"enabled": True}},  # of WCAG 2.2, off by default
-    "resultTypes": ["violations"],
-}
 TEXT, MARK = 4.5, 3.0  # least contrasts
 PAINT = """element => {
   const colours = [], style = getComputedStyle(element);
@@ -53,8 +48,6 @@ RINGS = """() => {
     .filter(each => each.checkVisibility({visibilityProperty: true}) && !each.disabled && each.tabIndex >= 0)
     .flatMap(each => { each.focus(); return document.activeElement === each ? [ring(each)] : []; });
 }"""
-SKIPPED_LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility())
-  .map(e => Number(e.tagName[1])).filter((level, place, all) => level > (place ? all[place - 1] + 1 : 1))"""
 
 
 @pytest.fixture(scope="module")
@@ -62,20 +55,6 @@ def url():
     with serving(BUNDLED_NAMES) as address:  # its tabs open with their results
         Client(address, verbose=False).predict("a", "b", api_name="/similarity")  # opens the models before pages do
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
-def violations(page) -> list[str]:
-    """The violations that axe-core finds, once nothing on the page is being computed."""
-    page.wait_for_function("!document.querySelector('.pending')")
-    page.wait_for_timeout(500)  # Gradio fades results in
-    found = Axe().run(page, options=RULES).response["violations"]
-    return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
 
 def rgb(colour: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
-from app_pages import NEEDS_BROWSER, TABS, WAIT, chromium, open_tab, unfold, watched
+from app_pages import NEEDS_BROWSER, TABS, WAIT, open_tab, unfold, watched
 from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
@@ -39,12 +39,6 @@ def url(tmp_path_factory, bert_folder):
     root = write_model(tmp_path_factory.mktemp("more") / "extra", bert_folder, "simcse", seed=5).parent
     with serving([str(folder) for folder in folders], root=root) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def choose_file(page, name, content, listed=True):

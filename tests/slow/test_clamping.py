@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from app_pages import NEEDS_BROWSER, chromium
+from app_pages import NEEDS_BROWSER
 from axe_playwright_python.sync_playwright import Axe
 from conftest import ROOT
 from playwright.sync_api import expect
@@ -39,12 +39,6 @@ COMPONENT = """([value, scripts, place, ramps, titles, colours]) => {
   const sent = (event, data) => { window.sent = data; };
   new Function('element', 'props', 'watch', 'trigger', scripts)(element, props, () => {}, sent);
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A film of a visitor's job (`tests.bench film`) on small models; the training has a test of its own."""
 
 from app_models import GOOD, serving, write_model
-from app_pages import NEEDS_BROWSER, chromium, watched
+from app_pages import NEEDS_BROWSER, watched
 
 from cse.text.labelled import LabelledText
 from tests.bench.film import KEYS, VOTES, Film
@@ -11,7 +11,7 @@ NOUNS, VERBS = ("the dog", "a cat", "the sun", "a woman"), ("is happy", "was red
 PLACES = ("in the park", "in the rain", "here", "at night", "again", "today")
 
 
-def test_a_job_is_filmed_from_the_upload_to_the_verdict_with_a_picture_of_each_step(bert_folder, tmp_path):
+def test_a_job_is_filmed_from_the_upload_to_the_verdict_with_a_picture_of_each_step(browser, bert_folder, tmp_path):
     rows = [
         LabelledText(text := f"{noun} {verb} {place}", noun, (noun, text))
         for noun in NOUNS
@@ -19,7 +19,7 @@ def test_a_job_is_filmed_from_the_upload_to_the_verdict_with_a_picture_of_each_s
         for place in PLACES
     ]
     models = [str(write_model(tmp_path / name, bert_folder, name, seed)) for seed, name in enumerate(GOOD)]
-    with serving(models) as url, chromium() as browser, watched(browser, url) as page:
+    with serving(models) as url, watched(browser, url) as page:
         film = Film(page, rows, tmp_path / "film", "SimCSE")
         for step in (film.upload, film.map, film.clean_and_score, film.choose):
             step()

@@ -2,7 +2,7 @@
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, TABS, chromium, open_tab, watched
+from app_pages import NEEDS_BROWSER, TABS, open_tab, watched
 from playwright.sync_api import expect
 
 from cse.app.training.rules import OWN
@@ -37,12 +37,6 @@ TEXTS = """() => {
 def url(tmp_path_factory):
     with serving(BUNDLED_NAMES, trainings=Trainings(OWN, tmp_path_factory.mktemp("trainings"))) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("size", SCREENS, ids=str)

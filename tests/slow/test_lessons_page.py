@@ -4,11 +4,10 @@ import re
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, chromium, open_tab, watched
-from axe_playwright_python.sync_playwright import Axe
+from app_pages import NEEDS_BROWSER, open_tab, watched
+from barriers import SKIPPED_LEVELS, settled, violations
 from gradio_client import Client
 from playwright.sync_api import expect
-from test_accessibility import RULES, SKIPPED_LEVELS
 
 from cse.app.lessons.tours import LESSONS
 from cse.models.names import BUNDLED_NAMES
@@ -32,12 +31,6 @@ def url():
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
 def panel(page):
     return page.locator(".cse-lesson")
 
@@ -56,18 +49,6 @@ def key_to(page, name: str) -> None:
             page.keyboard.press("Enter")
             return
     pytest.fail(f"no button {name}")
-
-
-def settled(page) -> None:
-    """Wait until nothing on the page is being computed."""
-    page.wait_for_function("!document.querySelector('.pending')")
-    page.wait_for_timeout(500)  # Gradio fades results in
-
-
-def violations(page) -> list[str]:
-    settled(page)
-    found = Axe().run(page, options=RULES).response["violations"]
-    return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
 
 @SIZES

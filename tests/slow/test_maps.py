@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
-from app_pages import NEEDS_BROWSER, chromium, open_tab, unfold, watched
+from app_pages import NEEDS_BROWSER, open_tab, unfold, watched
 from gradio_client import Client
 from playwright.sync_api import expect
 
@@ -25,12 +25,6 @@ MARGIN = 0.04  # of static/map/view.js
 def url(tmp_path_factory, bert_folder):
     with serving([str(folder) for folder in write_models(tmp_path_factory.mktemp("columns"), bert_folder)]) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def draw(page, most=100):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from app_models import GOOD, serving, write_model
-from app_pages import NEEDS_BROWSER, chromium, open_tab, watched
+from app_pages import NEEDS_BROWSER, open_tab, watched
 from playwright.sync_api import expect
 
 from cse.app.models.naming import title
@@ -20,12 +20,6 @@ def url(tmp_path_factory, bert_folder):
     root = tmp_path_factory.mktemp("models")
     with serving([str(write_model(root / name, bert_folder, name, seed)) for seed, name in enumerate(GOOD[:2])]) as at:
         yield at
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def paste(page, texts):

@@ -4,9 +4,8 @@ import re
 import zipfile
 
 import numpy as np
-import pytest
 from app_models import serving, write_model
-from app_pages import NEEDS_BROWSER, WAIT, chromium, open_tab, watched
+from app_pages import NEEDS_BROWSER, WAIT, open_tab, watched
 from conftest import SENTENCES
 from playwright.sync_api import expect
 from sentence_transformers import SentenceTransformer
@@ -19,12 +18,6 @@ from cse.app.training.trainings import Trainings
 pytestmark = NEEDS_BROWSER
 CURVE_AND_BELOW = (".cse-course svg", ".cse-courses + p")
 NAME = "mine <img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(browser, bert_folder, tmp_path):

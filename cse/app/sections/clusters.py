@@ -84,19 +84,9 @@ class Requests:
             yield [maps_value(points, done, row, number), asked]
 
     def map_more(
-        self,
-        source: str,
-        most: int,
-        groups: int,
-        seed: int,
-        pin: str,
-        number: int,
-        corpus: str,
-        key: str,
-        asked: Asked,
-        request: gr.Request,
+        self, source: str, seed: int, pin: str, corpus: str, key: str, asked: Asked, request: gr.Request,
         progress: gr.Progress = PROGRESS,
-    ) -> Iterator[list[Any]]:
+    ) -> Iterator[list[Any]]:  # fmt: skip
         """Draw the maps of further models, as they have encoded the texts whose maps are shown already."""
         if asked.digest and (source, corpus, key) == (asked.source, asked.corpus, asked.key):
             points = points_of(self._state, source, "", asked.most, corpus, key, asked.pin)
@@ -173,7 +163,10 @@ def clusters_tab(
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
-    more = refusing(requests.map_more, {**fields, "The drawn maps": asked}, [output, asked])
+    kept = ("The source", "The seed", "The pinned sentence", "The corpus", "The key")  # the rest is in `asked`
+    more = refusing(
+        requests.map_more, {**{name: fields[name] for name in kept}, "The drawn maps": asked}, [output, asked]
+    )
     bar.changed.change(more.fn, list(more.inputs), list(more.outputs), show_progress="hidden", **HIDDEN, **MAPS)
     output.select(requests.choose, None, pin, **QUICK)
     for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
