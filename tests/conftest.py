@@ -7,7 +7,9 @@ import socket
 import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.update(
     HF_HOME=tempfile.mkdtemp(prefix="cse-tests-"),
@@ -126,6 +128,15 @@ def sts(tmp_path: Path) -> Path:
         rows = [f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[(3 * i + 1 + number) % 7]}" for i in range(10)]
         file.write_text("\n".join(rows))
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless Chromium (`tests/support/app_pages.py`)."""
+    from app_pages import chromium
+
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(autouse=True)
