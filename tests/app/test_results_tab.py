@@ -99,7 +99,7 @@ def test_a_model_stands_beside_its_own_start_and_the_strongest_untrained_reading
 
 def test_words_say_what_is_inside_the_noise() -> None:
     made = board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])
-    every = ["average", *sts_task.TASKS]
+    every = ["average", *sts_task.SETS]
     assert verdicts(made, names_of(made, [])) == {
         "No significant difference": "; ".join(f"{unit} (a ≈ b)" for unit in every)
     }
