@@ -96,7 +96,7 @@ def test_the_button_of_the_lessons_moves_the_first_result_by_a_few_pixels_at_mos
 
 
 def test_a_link_opens_a_step_and_survives_reload_and_back(browser, url):
-    with watched(browser, f"{url}?lesson=negation&step=2") as page:
+    with watched(browser, f"{url}?lesson=negation&step=2", leaves_page=True) as page:
         at_step(page, 2)
         assert "tab=probe" in page.url
         expect(page.locator("#changes table")).to_be_hidden()
@@ -141,7 +141,7 @@ def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(browser, url)
 
 
 def test_the_presenters_view_is_large_and_escape_leaves_it(browser, url):
-    with watched(browser, f"{url}?lesson=vector&step=1") as page:
+    with watched(browser, f"{url}?lesson=vector&step=1", leaves_page=True) as page:
         text = panel(page).locator(".cse-lesson-body > p").first
         expect(panel(page).locator(".cse-lesson-numbers")).to_contain_text("384 in every model")
 

@@ -56,7 +56,7 @@ def test_near_duplicates_follow_the_slider_and_are_taken_away(browser, url):
 
 
 def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, url):
-    with watched(browser, url) as page:
+    with watched(browser, url, leaves_page=True) as page:
         open_tab(page, "Choose for my data")
         paste(page, [f"{noun} {verb} {place}" for noun in NOUNS for verb in VERBS for place in PLACES])
         page.get_by_label("First model").click()

@@ -23,7 +23,10 @@ NAME = "mine <img src=x onerror=alert(1)>"
 def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(browser, bert_folder, tmp_path):
     trainings = Trainings(OWN, tmp_path)
     shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
-    with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
+    with (
+        serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url,
+        watched(browser, url, leaves_page=True) as page,
+    ):
         open_tab(page, "Train")
         page.get_by_role("radio", name="SimCSE", exact=True).locator("visible=true").check()
         page.get_by_label("Name of the result").fill(NAME)

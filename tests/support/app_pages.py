@@ -1,6 +1,7 @@
 """The app in a real browser, for the tests that drive it: pages that fail a test for whatever goes wrong on them."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ TABS = (
     "Results",
     "Train",
 )
+CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -44,13 +46,21 @@ def chromium() -> Iterator:
 
 
 @contextmanager
-def watched(browser, url, width=1400, height=900, **options) -> Iterator:
-    """The opened page; whatever went wrong on it fails the test at the end."""
+def watched(browser, url, width=1400, height=900, leaves_page=False, **options) -> Iterator:
+    """The opened page; whatever went wrong on it fails the test at the end.
+
+    A test that reloads or leaves the page says so: Gradio's client reports the requests that this cuts off.
+    """
     page = browser.new_page(viewport={"width": width, "height": height}, **options)
     page.set_default_timeout(WAIT)
     wrong = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
+
+    def note(text):
+        if not (leaves_page and CUT_OFF.search(text)):
+            wrong.append(text)
+
+    page.on("console", lambda message: note(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: note(str(error)))
     page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
@@ -62,7 +72,7 @@ def watched(browser, url, width=1400, height=900, **options) -> Iterator:
         error.add_note(f"until then the page had reported {wrong}")
         raise
     assert page.locator("img[src=x]").count() == 0
-    assert wrong == []
+    assert wrong == [], wrong
     page.close()
 
 
