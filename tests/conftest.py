@@ -132,8 +132,8 @@ def sts(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium (`tests/support/app_pages.py`)."""
-    from app_pages import chromium
+    """A headless Chromium (`tests/bench/browser.py`)."""
+    from tests.bench.browser import chromium
 
     with chromium() as opened:
         yield opened

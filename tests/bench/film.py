@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +11,12 @@ from typing import Any
 
 from cse.text.labelled import LabelledText
 from cse.text.spreadsheet import csv_text
+from tests.bench.browser import chromium
 
 LONG = 3_600_000  # milliseconds: a training on a busy machine
 SETTLED = 500  # milliseconds in which lists fade out
 VOTES = 20
 KEYS = "aabsa"  # the votes of a visitor, again and again
-CHROMIUM = ("--no-sandbox", "--disable-background-networking")
 
 
 @dataclass(frozen=True)
@@ -32,19 +31,12 @@ class Shot:
 @contextmanager
 def opened_page(url: str, width: int, height: int) -> Iterator[Any]:
     """Open an app in Chromium; on a narrow screen a finger points. Raises ValueError without Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise ValueError("no chromium on this machine; install it to film the page")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=list(CHROMIUM))
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": width, "height": height}, has_touch=width < 600)
         page.set_default_timeout(LONG)
         page.goto(url)
         page.wait_for_function("window.cseOpened")
         yield page
-        browser.close()
 
 
 def press(page: Any, name: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from tests.bench.browser import chromium
 
 GRADIO = ("/assets/", "/static/", "/theme.css")  # paths of Gradio's own files, the same for every app
 SETTLED = 1000  # milliseconds after the page has opened
@@ -53,17 +54,8 @@ def measure_page(url: str, rounds: int) -> dict[str, Any]:
 
     Raises ValueError without Chromium.
     """
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise ValueError("no chromium on this machine; install it to measure the page")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-background-networking"]
-        )
+    with chromium() as browser:
         visits = [visit(browser, url) for _ in range(rounds)]
-        browser.close()
     painted = sorted(each.first_paint for each in visits)
     return {
         "page_kb": round(visits[0].page / 1000, 1), "gradio_kb": round(visits[0].gradio / 1000, 1),

@@ -2,15 +2,15 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+from tests.bench.browser import CHROMIUM
+
 NEEDS_BROWSER = [
     pytest.mark.browser,
     pytest.mark.skipif(
@@ -32,17 +32,6 @@ TABS = (
 CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch")
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
-
-
-@contextmanager
-def chromium() -> Iterator:
-    """A headless browser."""
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield opened
-        opened.close()
 
 
 @contextmanager

@@ -1,0 +1,25 @@
+"""A headless Chromium for what is measured in a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless browser of Playwright. Raises ValueError without Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    if CHROMIUM is None:
+        raise ValueError("no chromium on this machine; install it to open the page")
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        yield opened
+        opened.close()
