@@ -11,14 +11,14 @@ from typing import Any
 
 import cse
 from cse.adaptation.candidates import LEAST_FITTED, Trial
-from cse.adaptation.choice import FOLDERS, PROJECTION, START, TRAINED, TRAINING, Choice, choose
+from cse.adaptation.choice import FOLDERS, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
 from cse.judging.judgement import texts_digest
 from cse.models.loading import open_model
-from cse.models.names import BACKBONE, ModelReference, resolve
+from cse.models.names import BACKBONE, Kind, ModelReference, resolve
 from cse.storage.reservation import reserved
 from cse.text.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
 
@@ -84,7 +84,7 @@ def adapt(
         _run_stage(trial, START, note)
         facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
-        for name in (PROJECTION, TRAINING, TRAINED):  # in the order of their cost
+        for name in FOLDERS:  # in the order of their cost
             _run_stage(trial, name, note)
         choice = choose(workspace.stages)
         report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
@@ -98,12 +98,15 @@ def adapt(
 def _run_stage(trial: Trial, name: str, note: Note) -> None:
     """Try a candidate, unless it is finished already."""
     make, what = {
-        START: (trial.start, f"scoring {trial.encoder.name}"), PROJECTION: (trial.projection, "fitting a projection"),
+        START: (trial.start, f"scoring {trial.encoder.name}"),
+        READING: (trial.reading, "scoring its other pooling"), PROJECTION: (trial.projection, "fitting a projection"),
         TRAINING: (trial.training, "training"),
         TRAINED: (trial.trained_projection, "fitting a projection of the trained model"),
     }[name]  # fmt: skip
     if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
         return
+    if name == READING and not (trial.labels and trial.reference.kind is Kind.BACKBONE):
+        return  # without labels nothing tells which pooling is better
     if name not in trial.workspace.stages:
         note(what)
     found = trial.workspace.stage(name, make)
@@ -127,11 +130,10 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
 
 def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
     workspace = trial.workspace
-    scored = [
-        name for name in ("trained-projection", "training", "projection") if "guard" in workspace.stages.get(name, {})
-    ]
     compared = choice.candidate if choice.kept else choice.result
-    compared = compared or (scored[-1] if scored else START)
+    if compared is None:
+        tried = (name for name in (PROJECTION, TRAINING, TRAINED) if "guard" in workspace.stages.get(name, {}))
+        compared = next(tried, START)
     return {
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),

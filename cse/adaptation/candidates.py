@@ -1,22 +1,23 @@
-"""Candidates of an adaptation: the start, a projection, training, and training with a projection; and their scores."""
+"""Candidates of an adaptation: the start, its other pooling, a projection, training, both; and their scores."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cse.adaptation.projected import copy_plain, raw_vectors, write_projected
+from cse.adaptation.choice import READING, other_reading
+from cse.adaptation.projected import PLAIN_POOLINGS, copy_plain, raw_vectors, write_projected
 from cse.adaptation.projection import Projection, fit_projection
 from cse.adaptation.workspace import Workspace
 from cse.encoding.encoder import Encoder
 from cse.evaluation.label_scores import label_scores
 from cse.models.checkpoint import read_checkpoint_config
-from cse.models.loading import load, on_torch
+from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
 from cse.storage.writing import write_folder
 from cse.training.held_out import MOST as MOST_GUARDED
@@ -54,6 +55,15 @@ class Trial:
         """The folder in which candidates are written."""
         return self.workspace.work
 
+    @property
+    def base(self) -> tuple[ModelReference, Encoder]:
+        """The model that later candidates begin with: the start, or its other pooling where the labels prefer that."""
+        pooling = other_reading(self.workspace.stages)
+        if pooling is None:
+            return self.reference, self.encoder
+        reference = replace(self.reference, pooling=pooling)
+        return reference, open_model(reference)
+
     def scores(self, name: str, encoder: Encoder, vectors: np.ndarray | None = None) -> dict[str, Any]:
         """Return a candidate's dimension, its guard and, with labels, its scores; keep its held-out vectors."""
         found = raw_vectors(encoder, self.held) if vectors is None else vectors
@@ -75,12 +85,24 @@ class Trial:
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
         return {"texts_per_second": round(speed, 1), **self.scores("start", self.encoder, vectors)}
 
+    def reading(self) -> dict[str, Any]:
+        """Score the backbone by the other of the two poolings, and write it if the labels prefer it."""
+        pooling = next(each for each in PLAIN_POOLINGS if each != self.reference.pooling)
+        if self.workspace.left < self.workspace.stages["start"]["seconds"]:
+            return {"pooling": pooling, **left_out("to encode the held-out texts again does not fit in the time")}
+        reference = replace(self.reference, pooling=pooling)
+        encoder = open_model(reference)
+        found = {"pooling": pooling, **self.scores(READING, encoder)}
+        if other_reading({**self.workspace.stages, READING: found}):
+            write_folder(self.place / READING, lambda target: copy_plain(reference, encoder, target))
+        return found
+
     def projection(self) -> dict[str, Any]:
-        """Fit and score a projection of the start, on as many texts as half of the time that is left allows."""
-        return self._projected("projection", self.reference, self.encoder)
+        """Fit and score a projection, on as many texts as half of the time that is left allows."""
+        return self._projected("projection", *self.base)
 
     def training(self) -> dict[str, Any]:
-        """Train the start, and score the model of the best evaluation."""
+        """Train the start, or its better pooling, and score the model of the best evaluation."""
         if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
         steps = self._steps()
@@ -93,11 +115,13 @@ class Trial:
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
 
+        reference, encoder = self.base
+
         def fill(target: Path) -> None:
             from cse.models.plain import plain_model
 
             tensors = plain_model(on_torch(trained)).tensors
-            copy_plain(self.reference, self.encoder, target, {name: each.numpy() for name, each in tensors.items()})
+            copy_plain(reference, encoder, target, {name: each.numpy() for name, each in tensors.items()})
 
         write_folder(self.place / "trained", fill)
         return {"record": record, **self.scores("training", load(str(self.place / "trained")))}
@@ -131,7 +155,8 @@ class Trial:
         from cse.runs.api import train
 
         output = self.place / "training"
-        pooling = self.reference.recorded.pooling if self.reference.recorded else self.reference.pooling
+        reference = self.base[0]
+        pooling = reference.recorded.pooling if reference.recorded else reference.pooling
         batches = max(1, len(self.fit) * 4 // 5 // BATCH)
         record: dict[str, Any] = {
             "method": "simcse", "pooling": pooling, "seed": self.seed, "max_steps": steps, **SETTINGS,

@@ -11,12 +11,17 @@ from cse.training.held_out import HeldOutScore
 
 MARGIN = 0.3  # points of label neighbours by which a candidate has to beat the start
 MEASURE = "neighbours"
-START, PROJECTION, TRAINING, TRAINED = "start", "projection", "training", "trained-projection"
+START, READING, PROJECTION, TRAINING, TRAINED = "start", "reading", "projection", "training", "trained-projection"
 CALLED = {
-    START: "your model as it is", PROJECTION: "projection", TRAINING: "training",
+    START: "your model as it is", READING: "your model", PROJECTION: "projection", TRAINING: "training",
     TRAINED: "training, then projection",
 }  # fmt: skip
-FOLDERS = {PROJECTION: "projection", TRAINING: "trained", TRAINED: "trained-projection"}  # of the stages
+FOLDERS = {
+    READING: "reading",
+    PROJECTION: "projection",
+    TRAINING: "trained",
+    TRAINED: "trained-projection",
+}  # of the stages
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,21 @@ class Choice:
         return self.result == START
 
 
+def other_reading(stages: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the pooling of `READING` if its label neighbours beat those of the start, so that candidates begin there.
+
+    A pooling that has collapsed does not count.
+    """
+    reading = stages.get(READING, {})
+    return reading["pooling"] if _gain(stages, READING) > MARGIN and _sound(stages, READING) else None
+
+
+def called(name: str, stages: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the words for a stage, with its pooling if this is not the start's."""
+    pooling = stages[READING]["pooling"] if name == READING else name != START and other_reading(stages)
+    return f"{CALLED[name]} read by {pooling}" if pooling else CALLED[name]
+
+
 def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     """Return the choice among the finished `stages`.
 
@@ -41,17 +61,13 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     trials (docs/own-text.md), and a trained model is left to the user's judgement. A candidate that has collapsed is
     never chosen.
     """
-    first = HeldOutScore(**stages[START]["guard"])
-    sound = [
-        name for name in (PROJECTION, TRAINING, TRAINED)
-        if "guard" in stages.get(name, {}) and not HeldOutScore(**stages[name]["guard"]).has_collapsed(first)
-    ]  # fmt: skip
+    sound = [name for name in FOLDERS if _sound(stages, name)]
     if "labels" in stages[START]:
-        gains = {name: stages[name]["labels"][MEASURE] - stages[START]["labels"][MEASURE] for name in sound}
+        gains = {name: _gain(stages, name) for name in sound}
         best = max(gains, key=lambda name: gains[name], default=START)
         if gains.get(best, 0.0) > MARGIN:
-            return Choice(best, None, f"Use the new model: {CALLED[best]} has {gains[best]:.1f} points more of the "
-                          "nearest texts with the same label than your model.")  # fmt: skip
+            return Choice(best, None, f"Use the new model: {called(best, stages)} has {gains[best]:.1f} points more of "
+                          "the nearest texts with the same label than your model as it is.")  # fmt: skip
         why = f"no candidate beat it by more than {MARGIN} points" if sound else "no candidate could be used"
         return Choice(START, None, f"Keep your model: {why}.")
     trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)
@@ -63,6 +79,18 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
             f"{_better(stages[PROJECTION])} trials on other texts.{judged}",
         )  # fmt: skip
     return Choice(START, trained, f"Keep your model: no projection of it could be used.{judged}")
+
+
+def _gain(stages: Mapping[str, Mapping[str, Any]], name: str) -> float:
+    """Return the label neighbours of a stage minus those of the start; 0 without both."""
+    scored = [stages.get(each, {}).get("labels", {}).get(MEASURE) for each in (name, START)]
+    return 0.0 if None in scored else float(scored[0] - scored[1])
+
+
+def _sound(stages: Mapping[str, Mapping[str, Any]], name: str) -> bool:
+    """True for a finished candidate that has not collapsed."""
+    guard = stages.get(name, {}).get("guard")
+    return guard is not None and not HeldOutScore(**guard).has_collapsed(HeldOutScore(**stages[START]["guard"]))
 
 
 def _better(stage: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import CALLED, MEASURE
+from cse.adaptation.choice import MEASURE, called
 from cse.judging.questions import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
@@ -45,7 +45,9 @@ def table(report: dict[str, Any]) -> list[list[str]]:
             values = stage["labels"] if labelled else stage["guard"]
             cells = [str(stage["dimension"]), *(f"{values[each]:.2f}" for each in measures)]
         marks = [mark for key, mark in (("decision", "chosen"), ("candidate", "to be judged")) if report[key] == name]
-        rows.append([CALLED[name], *cells, f"{stage['seconds']:.1f}", stage.get("left_out", ", ".join(marks))])
+        rows.append(
+            [called(name, report["stages"]), *cells, f"{stage['seconds']:.1f}", stage.get("left_out", ", ".join(marks))]
+        )
     return rows
 
 
@@ -87,8 +89,8 @@ def page(report: dict[str, Any]) -> str:
     )
     neighbours = (
         "<h2>Texts whose neighbours changed most</h2><p>Held-out texts, and the nearest others before and after.</p>"
-        f"<table><tr><th>text</th><th>before</th><th>after: {escape(CALLED[report['compared']])}</th></tr>{changed}"
-        "</table>" if changed else ""
+        f"<table><tr><th>text</th><th>before</th><th>after: "
+        f"{escape(called(report['compared'], report['stages']))}</th></tr>{changed}</table>" if changed else ""
     )  # fmt: skip
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adaptation of '

@@ -24,7 +24,7 @@ ADAPTED = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
-STAGES = ("start", "projection", "training", "trained", "trained-projection")
+STAGES = ("start", "reading", "projection", "training", "trained", "trained-projection")
 UNFINISHED = FolderKind(
     "an unfinished adaptation", MARK, ("request", "stages"),
     (MARK, "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial", "training.partial/*", ".*"),

@@ -18,6 +18,7 @@ from cse.adaptation import adapt as adapting
 from cse.adaptation import candidates, workspace
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial
+from cse.adaptation.choice import other_reading
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
 from cse.adaptation.report import explained, lines
@@ -80,9 +81,11 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
     rows = distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7)
     held, fit = split(rows, 7)
     gold = np.unique([row.label for row in held], return_inverse=True)[1]
-    encoder = cse.load(str(bert_folder))
-    vectors = {"start": encoder.encode([row.text for row in held])}
-    vectors["projection"] = fit_projection(encoder.encode(fit), 16)(vectors["start"])
+    mean, cls = (cse.load(str(bert_folder), pooling) for pooling in ("mean", "cls"))
+    vectors = {"start": mean.encode([row.text for row in held]), "reading": cls.encode([row.text for row in held])}
+    better = other_reading(stages)
+    base, name = (cls, "reading") if better else (mean, "start")
+    vectors["projection"] = fit_projection(base.encode(fit), 16)(vectors[name])
     points = {name: stage["labels"]["neighbours"] for name, stage in stages.items() if "labels" in stage}
     for name, found in vectors.items():
         assert points[name] == pytest.approx(100 * same_label_neighbours(found, gold), abs=0.02)
@@ -94,6 +97,33 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
     assert ("model.safetensors" in kept) == wins
     assert json.loads((table.with_name("whole") / "report.json").read_text()) == whole
     assert not list(table.parent.glob("*.partial"))
+
+
+def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def preferring(self: Trial, name: str, encoder: cse.Encoder, vectors: Any = None) -> dict[str, Any]:
+        found = scores(self, name, encoder, vectors)
+        return {**found, "labels": {"neighbours": 60.0 if name == "start" else 80.0, "nmi": 1.0}}
+
+    scores = Trial.scores
+    monkeypatch.setattr(Trial, "scores", preferring)
+    report = adapt(request(table, bert_folder), tmp_path / "out")
+    held = [row.text for row in split(distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7), 7)[0]]
+    np.testing.assert_allclose(
+        cse.load(str(tmp_path / "out")).encode(held), cse.load(str(bert_folder), "cls").encode(held), atol=1e-5
+    )
+    assert (report["decision"], report["stages"]["reading"]["pooling"]) == ("reading", "cls")  # the cheapest of equals
+    assert "your model read by cls has 20.0 points more" in report["sentence"]
+    assert any(line.startswith("projection read by cls ") for line in lines(report))
+    assert report["stages"].get("training", {}).get("record", {"pooling": "cls"})["pooling"] == "cls"
+
+
+def test_without_labels_no_other_pooling_is_tried(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
+    assert "reading" not in adapt(request(table, bert_folder, label=False), tmp_path / "out")["stages"]
 
 
 def test_without_labels_the_projection_is_the_result_and_the_trained_model_stands_beside_it(

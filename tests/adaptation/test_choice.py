@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.adaptation.choice import choose
+from cse.adaptation.choice import called, choose, other_reading
 
 SOUND = {"guard": {"concentration": 70.0, "found": 90.0, "cosine": 0.3}}
 COLLAPSED = {"guard": {"concentration": 99.0, "found": 10.0, "cosine": 0.999}}
@@ -29,6 +29,18 @@ def test_with_labels_the_best_that_beats_the_start_is_chosen(candidates: dict, r
     assert (found.result, found.candidate, found.kept) == (result, None, result == "start")
     assert ("Keep your model" in found.sentence) == found.kept
     assert ("no candidate could be used" in found.sentence) == (not candidates)
+
+
+def test_another_pooling_counts_where_the_labels_prefer_it_and_it_has_not_collapsed() -> None:
+    stages = {"start": labelled(60.0), "reading": {**labelled(70.0), "pooling": "cls"}, "projection": labelled(71.0)}
+    found = choose(stages)
+    assert (found.result, other_reading(stages)) == ("projection", "cls")
+    assert found.sentence.startswith("Use the new model: projection read by cls has 11.0 points more")
+    assert called("start", stages) == "your model as it is"
+    for other in (labelled(60.2), labelled(70.0, COLLAPSED)):
+        unused = {**stages, "reading": {**other, "pooling": "cls"}}
+        assert other_reading(unused) is None
+        assert called("projection", unused) == "projection"
 
 
 def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the_user() -> None:
