@@ -19,7 +19,7 @@ from index.building import Batch
 from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
-from index.places import check_free
+from index.stores import Store
 from index.texts import text_array
 from index.vectors import unit_rows
 
@@ -32,7 +32,7 @@ def _silent(rows: int) -> None:
     """Report nothing."""
 
 
-class MilvusIndex:
+class MilvusIndex(Store):
     """Sentences and unit vectors under stable row numbers, with the interface of `VectorIndex`, stored by a server.
 
     Additions and removals become visible to others with `save`; rows of an addition that was killed before are
@@ -121,7 +121,7 @@ class MilvusIndex:
 
         Raises ValueError if a collection of this name exists.
         """
-        check_free(place)
+        cls.check_free(place)
         index = cls.build(batches, place, settings=settings)
         try:
             yield index

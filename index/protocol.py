@@ -1,19 +1,15 @@
-"""The interface of an index wherever it is stored, and of the stores that build and open it."""
+"""The interface of an index wherever it is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from index.hits import Hit, Rows
-from index.manifest import BuildSettings, Manifest
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from index.manifest import Manifest
 
 Batches = Iterable[tuple[list[str], np.ndarray]]
 
@@ -55,29 +51,3 @@ class Index(Protocol):
 
     def save(self, place: Path | str) -> None:
         """Make additions and removals permanent."""
-
-
-class Store(Index, Protocol):
-    """A kind of index with addresses, such as `milvus://HOST:PORT/COLLECTION`; `index.milvus.MilvusIndex` is one."""
-
-    @classmethod
-    def build(
-        cls, batches: Batches, place: str, *, settings: BuildSettings, report: Callable[[int], None] = ...
-    ) -> Self:
-        """Build the index of all `batches` of texts and vectors (n, d) at the address `place`."""
-
-    @classmethod
-    def load(cls, place: str, fingerprint: str | None = None, *, model: str | None = None) -> Self:
-        """The index at `place`; with `fingerprint`, only if that model built it."""
-
-    @classmethod
-    def temporary(cls, batches: Batches, place: str, *, settings: BuildSettings) -> AbstractContextManager[Self]:
-        """Build an index that is deleted when the block ends. Raises ValueError if one is there."""
-
-    @classmethod
-    def manifest_at(cls, place: str) -> Manifest:
-        """The manifest of the index at `place`. Raises IndexFolderError if there is none."""
-
-    @classmethod
-    def holds_index(cls, place: str) -> bool:
-        """True if an index is at `place`. Raises ValueError if something else is."""
