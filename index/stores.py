@@ -13,14 +13,15 @@ from index.folder import FILES, INDEX
 from index.manifest import BuildSettings, Manifest, read_manifest
 
 if TYPE_CHECKING:
-    from index.protocol import Batches, Index
+    from index.base import Index
+    from index.building import Batches
 
 STORES = {"milvus": ("index.milvus", "MilvusIndex")}  # scheme of the addresses -> module and class, a `Store`
 Place = Path | str  # of an index: a folder, or the address of a store
 
 
 class Store(Protocol):
-    """A kind of place for indexes, and what only some can do; a class of `STORES` has the members of `Index` too."""
+    """A kind of place for indexes, and what only some can do; a class of `STORES` is an `Index` too."""
 
     smooths: bool = False  # mixes vectors and queries with their neighbours
     on_disk: bool = False  # files are verified again, builds resume, and `save` replaces what others saved meanwhile
