@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from index.hits import Hit, Rows, answer_count, ranked
+from index.hits import Hit, Rows, ranked
 from index.manifest import Manifest, check_not_smoothed
 from index.texts import text_array
 from index.vectors import unit_rows
@@ -50,7 +50,9 @@ class Index(ABC):
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         queries = self._expanded(queries, self.manifest.smooth if expand is None else expand)
         chosen = None if among is None else np.unique(self._checked(among))
-        return self._nearest(queries, answer_count(k, len(self) if chosen is None else len(chosen)), chosen)
+        if k < 1:
+            raise ValueError(f"k is {k}; give at least 1")
+        return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen)
 
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""

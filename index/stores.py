@@ -59,7 +59,7 @@ class Store(Protocol):
 
 
 class FolderStore(Store):
-    """Indexes in folders. FAISS is imported where one is built or opened."""
+    """Indexes in folders; a temporary one is built in a temporary folder. FAISS is imported on first use."""
 
     smooths = on_disk = True
 
