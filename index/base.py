@@ -57,19 +57,22 @@ class Index(ABC):
     def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
         """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
         scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
-        return ranked(scores, rows, self.texts)
+        return ranked(scores, rows, self._texts_of)
 
-    @abstractmethod
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
+        return self._texts_of(self._checked(rows))
+
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """The vectors (n, d) float32 of `rows` (n,) as stored.
+
+        Raises ValueError as `texts`, and for a type that cannot reconstruct vectors.
+        """
+        return self._vectors_of(self._checked(rows))
 
     @abstractmethod
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
-
-    @abstractmethod
-    def vectors(self, rows: Rows) -> np.ndarray:
-        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts`."""
 
     def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
         """Add `texts` and `vectors` (n, d); return their row numbers (n,) int64.
@@ -111,6 +114,14 @@ class Index(ABC):
     @abstractmethod
     def _checked(self, rows: Rows) -> np.ndarray:
         """`rows` (n,) as int64. Raises ValueError for a row that does not exist or is known to be removed."""
+
+    @abstractmethod
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        """The sentences of checked `rows` (n,)."""
+
+    @abstractmethod
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors (n, d) float32 of checked `rows` (n,)."""
 
     @abstractmethod
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:

@@ -105,17 +105,9 @@ class VectorIndex(Index):
         except (ValueError, OSError) as error:
             raise IndexFolderError(f"{folder}: damaged index: {error}; {CURE}") from error
 
-    def texts(self, rows: Rows) -> list[str]:
-        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
-        return gather(self._texts, self._checked(rows))
-
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
         return spread(live_rows(self._texts), most)
-
-    def vectors(self, rows: Rows) -> np.ndarray:
-        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts` and `contents`."""
-        return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
@@ -151,6 +143,12 @@ class VectorIndex(Index):
 
     def _is_exact(self) -> bool:
         return faiss_engine.is_exact(self._index)
+
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        return gather(self._texts, rows)
+
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        return faiss_engine.reconstruct(self._index, self._labels(rows))
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)

@@ -125,22 +125,10 @@ class MilvusIndex(Index, Store):
             with server.plain_errors(place):
                 server.drop(index._client, index._address, index._name)
 
-    def texts(self, rows: Rows) -> list[str]:
-        """As `Index.texts`."""
-        numbers = self._checked(rows)
-        known = self._read(np.unique(numbers), TEXT)
-        return [known[row] for row in numbers.tolist()]
-
     def sample(self, most: int) -> np.ndarray:
         """As `Index.sample`, but fewer where rows were removed."""
         rows = spread(np.arange(self.manifest.rows), most)
         return rows if len(self) == self.manifest.rows else np.array(sorted(self._found(rows, ROW)), dtype=np.int64)
-
-    def vectors(self, rows: Rows) -> np.ndarray:
-        """As `Index.vectors`."""
-        numbers = self._checked(rows)
-        known = self._read(np.unique(numbers), VECTOR)
-        return np.array([known[row] for row in numbers.tolist()], dtype=np.float32)
 
     def save(self, place: Path | str) -> None:
         """Make additions and removals part of the index at `place`, where it was opened.
@@ -159,6 +147,14 @@ class MilvusIndex(Index, Store):
 
     def _is_exact(self) -> bool:
         return self.manifest.factory == EXACT
+
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        known = self._read(np.unique(rows), TEXT)
+        return [known[row] for row in rows.tolist()]
+
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        known = self._read(np.unique(rows), VECTOR)
+        return np.array([known[row] for row in rows.tolist()], dtype=np.float32)
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         if count:
