@@ -17,10 +17,9 @@ def load(
 ) -> Encoder:
     """Open the `Encoder` of a bundled name, a checkpoint folder, or a Hugging Face folder or id.
 
-    `pooling` (mean, cls, pooler, first-last, last-two, static, static-output, prompt or prompt-denoised; default mean)
-    is that of a plain Hugging Face model.
-    A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by its family;
-    give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
+    `pooling` (mean, cls, prompt or another of `cse.methods.catalogue.UNTRAINED`; default mean) is that of a plain
+    Hugging Face model. A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by
+    its family; give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
     `backend` is torch, openvino (CPU inference without PyTorch), or auto: openvino on a CPU where it is installed.
     Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """

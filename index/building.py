@@ -18,7 +18,7 @@ from index.manifest import BuildSettings, Manifest, write_manifest
 from index.texts import TextWriter, checksum, open_texts, text_array, text_writer
 from index.vectors import unit_rows
 
-Batch = tuple[Sequence[str], np.ndarray]
+Batches = Iterable[tuple[Sequence[str], np.ndarray]]
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
 RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, to detect ties
@@ -26,7 +26,7 @@ TIE = 1e-6  # float32 sums of unit products differ by less
 
 
 def write_index_folder(
-    batches: Iterable[Batch], folder: Path, settings: BuildSettings, report: Callable[[int], None]
+    batches: Batches, folder: Path, settings: BuildSettings, report: Callable[[int], None]
 ) -> Manifest:
     """Write the files of a new index into the existing, empty `folder`, and return its manifest."""
     with text_writer(folder / TEXTS_FILE) as write:
@@ -65,7 +65,7 @@ def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> 
         yield block, encode(block)
 
 
-def unit_blocks(batches: Iterable[Batch], write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
+def unit_blocks(batches: Batches, write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
     """Yield each batch's vectors as unit rows (n, d) and write its texts; `report` gets the number of rows so far."""
     rows, dimension = 0, None
     for texts, vectors in batches:

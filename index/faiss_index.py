@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,16 @@ import pyarrow as pa
 from cse.errors import IndexFolderError
 from cse.storage.replace import read_settled
 from index import faiss_engine
-from index.building import Batch, write_index_folder
+from index.base import Index, silent
+from index.building import Batches, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
-from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
-from index.manifest import CURE, BuildSettings, Manifest, check_model, check_not_smoothed, read_manifest, write_manifest
-from index.texts import checksum, gather, live_rows, open_texts, text_array, text_writer, without_rows
-from index.vectors import unit_rows
+from index.hits import Rows, row_numbers, spread
+from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
+from index.texts import checksum, gather, live_rows, open_texts, text_writer, without_rows
 
 
-def _silent(rows: int) -> None:
-    """Report nothing."""
-
-
-class VectorIndex:
-    """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
+class VectorIndex(Index):
+    """Sentences and their unit vectors in a folder: a FAISS index, memory-mapped until it is edited, and its texts."""
 
     def __init__(self, index: Any, texts: pa.ChunkedArray, manifest: Manifest, *, device: str = "auto") -> None:
         """`texts` has a null for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
@@ -49,11 +44,11 @@ class VectorIndex:
     @classmethod
     def build(
         cls,
-        batches: Iterable[Batch],
+        batches: Batches,
         output: Path,
         *,
         settings: BuildSettings,
-        report: Callable[[int], None] = _silent,
+        report: Callable[[int], None] = silent,
     ) -> VectorIndex:
         """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
@@ -110,88 +105,9 @@ class VectorIndex:
         except (ValueError, OSError) as error:
             raise IndexFolderError(f"{folder}: damaged index: {error}; {CURE}") from error
 
-    def __len__(self) -> int:
-        """The number of sentences that were not removed."""
-        return self._index.ntotal
-
-    @property
-    def recall_at_10(self) -> float | None:
-        """The share of the exact ten nearest that a search finds: 1 for exact types, otherwise measured by the build.
-
-        None if unknown: after additions and removals, and if every vector is zero.
-        """
-        return 1.0 if faiss_engine.is_exact(self._index) else self.manifest.recall_at_10
-
-    def search(
-        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
-
-        With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
-        approximate type finds fewer, the remaining rows are -1 and their scores -inf. Each query is first mixed with
-        its `expand` nearest sentences (`faiss_engine.expanded`), by default with as many as the vectors were smoothed
-        over.
-        """
-        queries = unit_rows(vectors, dimension=self.manifest.dimension)
-        queries = faiss_engine.expanded(self._index, queries, self.manifest.smooth if expand is None else expand)
-        chosen = None if among is None else np.unique(self._checked(among))
-        k = answer_count(k, len(self) if chosen is None else len(chosen))
-        if k == 0 or not len(queries):
-            return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        if chosen is None:
-            scores, labels = self._searcher(k).search(queries, k)
-        else:
-            scores, labels = faiss_engine.search_among(self._index, queries, k, self._labels(chosen))
-        if labels.min() < 0:
-            scores[labels < 0] = -np.inf
-        rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
-        return scores, rows
-
-    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
-        return ranked(scores, rows, partial(gather, self._texts))
-
-    def texts(self, rows: Rows) -> list[str]:
-        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
-        return gather(self._texts, self._checked(rows))
-
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
         return spread(live_rows(self._texts), most)
-
-    def vectors(self, rows: Rows) -> np.ndarray:
-        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts` and `contents`."""
-        return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
-
-    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
-        """Add `texts` and `vectors` (n, d) in memory; return their row numbers (n,) int64.
-
-        `corpus` is added to the manifest's corpora. `save` writes to disk. Raises ValueError for a smoothed index.
-        """
-        check_not_smoothed("the index", self.manifest)
-        first = len(self._texts)
-        block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
-        column = text_array(texts)
-        if len(column) != len(block):
-            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
-        faiss_engine.add(self._editable(), block, first)
-        self._texts = pa.chunked_array([*self._texts.chunks, column])
-        if corpus is not None and corpus not in self.manifest.corpora:
-            self.manifest = replace(self.manifest, corpora=[*self.manifest.corpora, corpus])
-        self._edited()
-        return np.arange(first, first + len(block), dtype=np.int64)
-
-    def remove(self, rows: Rows) -> int:
-        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
-
-        Raises ValueError, changing nothing, for unknown rows and for types that cannot remove (HNSW).
-        """
-        doomed = np.unique(self._checked(rows))
-        faiss_engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
-        self._texts = without_rows(self._texts, doomed)
-        self._edited()
-        return len(doomed)
 
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
@@ -225,6 +141,43 @@ class VectorIndex:
             )
         faiss_engine.write(self._index, path)
 
+    def _is_exact(self) -> bool:
+        return faiss_engine.is_exact(self._index)
+
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        return gather(self._texts, rows)
+
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        return faiss_engine.reconstruct(self._index, self._labels(rows))
+
+    def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
+        return faiss_engine.expanded(self._index, queries, count)
+
+    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        if k == 0 or not len(queries):
+            return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
+        if chosen is None:
+            scores, labels = self._searcher(k).search(queries, k)
+        else:
+            scores, labels = faiss_engine.search_among(self._index, queries, k, self._labels(chosen))
+        if labels.min() < 0:
+            scores[labels < 0] = -np.inf
+        rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
+        return scores, rows
+
+    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
+        faiss_engine.add(self._editable(), vectors, len(self._texts))
+        self._replace_texts(pa.chunked_array([*self._texts.chunks, texts]))
+
+    def _delete(self, rows: np.ndarray) -> None:
+        faiss_engine.remove(self._editable(), self._labels(rows), self.manifest.factory)
+        self._replace_texts(without_rows(self._texts, rows))
+
+    def _replace_texts(self, texts: pa.ChunkedArray) -> None:
+        """Replace the texts, and what depends on them and the index."""
+        self._texts, self._clone = texts, None
+        self._live = self._live_rows()
+
     def _checked(self, rows: Rows) -> np.ndarray:
         numbers = row_numbers(rows, len(self._texts))
         for row in numbers.tolist() if self._texts.null_count else ():
@@ -252,9 +205,3 @@ class VectorIndex:
         """The row number of each FAISS position, (n,) int64, or None if they are equal."""
         closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
         return live_rows(self._texts) if closed_up else None
-
-    def _edited(self) -> None:
-        """Update what depends on index and texts, and drop the measured recall, which no longer holds."""
-        self._clone, self._live = None, self._live_rows()
-        counts = {"count": self._index.ntotal, "rows": len(self._texts)}
-        self.manifest = replace(self.manifest, **counts, recall_at_10=None)

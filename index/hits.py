@@ -1,4 +1,4 @@
-"""Search results, and the checks of queries, shared by FAISS and Milvus indexes."""
+"""Search results, and row numbers that a caller gives."""
 
 from __future__ import annotations
 
@@ -41,10 +41,3 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
 def spread(rows: np.ndarray, most: int) -> np.ndarray:
     """`most` of the `rows` (n,), evenly spread, or all of them if there are fewer."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
-
-
-def answer_count(k: int, available: int) -> int:
-    """`k`, or `available` if less: the number of answers to a query. Raises ValueError for k < 1."""
-    if k < 1:
-        raise ValueError(f"k is {k}; give at least 1")
-    return min(k, available)

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cse.errors import IndexFolderError
 from index import milvus_building as building
 from index import milvus_server as server
-from index.building import Batch
-from index.hits import Hit, Rows, answer_count, ranked, row_numbers, spread
+from index.base import Index, silent
+from index.building import Batches
+from index.hits import Rows, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
-from index.places import check_free
-from index.texts import text_array
-from index.vectors import unit_rows
+from index.stores import Store
 
 EXACT = "Flat"
 QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
 MOST = 16_384  # Milvus's limit of answers to a query
 
 
-def _silent(rows: int) -> None:
-    """Report nothing."""
-
-
-class MilvusIndex:
-    """Sentences and unit vectors under stable row numbers, with the interface of `VectorIndex`, stored by a server.
+class MilvusIndex(Index, Store):
+    """Sentences and unit vectors stored by a server.
 
     Additions and removals become visible to others with `save`; rows of an addition that was killed before are
     ignored. One writer at a time. An open index stops working when the collection is built again.
@@ -50,11 +46,11 @@ class MilvusIndex:
     @classmethod
     def build(
         cls,
-        batches: Iterable[Batch],
+        batches: Batches,
         place: str,
         *,
         settings: BuildSettings,
-        report: Callable[[int], None] = _silent,
+        report: Callable[[int], None] = silent,
     ) -> MilvusIndex:
         """Build the index of all `batches` of texts and vectors (n, d) in the collection at `place`.
 
@@ -116,12 +112,12 @@ class MilvusIndex:
 
     @classmethod
     @contextmanager
-    def temporary(cls, batches: Iterable[Batch], place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
+    def temporary(cls, batches: Batches, place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
         """Build an index that is deleted when the block ends.
 
         Raises ValueError if a collection of this name exists.
         """
-        check_free(place)
+        cls.check_free(place)
         index = cls.build(batches, place, settings=settings)
         try:
             yield index
@@ -129,98 +125,10 @@ class MilvusIndex:
             with server.plain_errors(place):
                 server.drop(index._client, index._address, index._name)
 
-    def __len__(self) -> int:
-        """The number of sentences that were not removed."""
-        return self.manifest.count
-
-    @property
-    def recall_at_10(self) -> float | None:
-        """As `VectorIndex.recall_at_10`."""
-        return 1.0 if self.manifest.factory == EXACT else self.manifest.recall_at_10
-
-    def search(
-        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As `VectorIndex.search`, with k of at most 16,384 and no `expand`.
-
-        Raises IndexFolderError for errors of the server.
-        """
-        if expand:
-            raise ValueError(f"{self._address}: `expand` {expand} is for indexes in folders; leave it out")
-        queries = unit_rows(vectors, dimension=self.manifest.dimension)
-        chosen = None if among is None else np.unique(self._checked(among))
-        if chosen is not None and len(self) < self.manifest.rows:
-            self._read(chosen, ROW)  # raises for removed rows, which only the server knows
-        k = answer_count(k, len(self) if chosen is None else len(chosen))
-        if k > MOST:
-            raise ValueError(f"k is {k}; Milvus returns at most {MOST} answers to a query")
-        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
-        rows = np.full((len(queries), k), -1, dtype=np.int64)
-        for start in range(0, len(queries) if k else 0, QUERY_BATCH):
-            block = queries[start : start + QUERY_BATCH]
-            answers = self._ask(block, k, chosen)
-            if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
-                self._strays = True  # rows that another process is adding took the place of answers: search again
-                answers = self._ask(block, k, chosen)
-            for at, found in enumerate(answers, start=start):
-                for place, hit in enumerate(found):
-                    scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
-        return scores, rows
-
-    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
-        return ranked(scores, rows, self.texts)
-
-    def texts(self, rows: Rows) -> list[str]:
-        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
-        numbers = self._checked(rows)
-        known = self._read(np.unique(numbers), TEXT)
-        return [known[row] for row in numbers.tolist()]
-
     def sample(self, most: int) -> np.ndarray:
-        """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all; fewer where rows were removed."""
+        """As `Index.sample`, but fewer where rows were removed."""
         rows = spread(np.arange(self.manifest.rows), most)
         return rows if len(self) == self.manifest.rows else np.array(sorted(self._found(rows, ROW)), dtype=np.int64)
-
-    def vectors(self, rows: Rows) -> np.ndarray:
-        """The vectors (n, d) float32 of `rows` (n,) as stored. Raises ValueError as `texts`."""
-        numbers = self._checked(rows)
-        known = self._read(np.unique(numbers), VECTOR)
-        return np.array([known[row] for row in numbers.tolist()], dtype=np.float32)
-
-    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
-        """Add `texts` and `vectors` (n, d) and return their row numbers (n,) int64.
-
-        `corpus` is added to the manifest's corpora. `save` makes the rows part of the index.
-        """
-        first, count = self.manifest.rows, self.manifest.count
-        block = unit_rows(vectors, dimension=self.manifest.dimension, first_row=first)
-        column = text_array(texts)
-        if len(column) != len(block):
-            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
-        with server.plain_errors(str(self._address)):
-            if self._killed:
-                self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
-            self._killed = self._strays = True  # if the insertion fails, its rows are left over
-            building.insert(self._client, self._name, first, column, block)
-            self._killed = self._strays = False
-        corpora = self.manifest.corpora
-        if corpus is not None and corpus not in corpora:
-            corpora = [*corpora, corpus]
-        self._edited(rows=first + len(block), count=count + len(block), corpora=corpora, what=building.digest(column))
-        return np.arange(first, first + len(block), dtype=np.int64)
-
-    def remove(self, rows: Rows) -> int:
-        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
-
-        Raises ValueError, changing nothing, for unknown rows. `save` removes them on the server.
-        """
-        doomed = np.unique(self._checked(rows))
-        self._read(doomed, ROW)
-        self._removed.update(doomed.tolist())
-        self._edited(count=self.manifest.count - len(doomed), what=str(doomed.tolist()))
-        return len(doomed)
 
     def save(self, place: Path | str) -> None:
         """Make additions and removals part of the index at `place`, where it was opened.
@@ -236,6 +144,60 @@ class MilvusIndex:
             for start in range(0, len(doomed), ROW_BATCH):
                 self._client.delete(self._name, ids=doomed[start : start + ROW_BATCH], timeout=SECONDS)
             self._removed.clear()
+
+    def _is_exact(self) -> bool:
+        return self.manifest.factory == EXACT
+
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        known = self._read(np.unique(rows), TEXT)
+        return [known[row] for row in rows.tolist()]
+
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        known = self._read(np.unique(rows), VECTOR)
+        return np.array([known[row] for row in rows.tolist()], dtype=np.float32)
+
+    def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
+        if count:
+            raise ValueError(f"{self._address}: `expand` {count} is for indexes in folders; leave it out")
+        return queries
+
+    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        if chosen is not None and len(self) < self.manifest.rows:
+            self._read(chosen, ROW)  # raises for removed rows, which only the server knows
+        if k > MOST:
+            raise ValueError(f"k is {k}; Milvus returns at most {MOST} answers to a query")
+        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        for start in range(0, len(queries) if k else 0, QUERY_BATCH):
+            block = queries[start : start + QUERY_BATCH]
+            answers = self._ask(block, k, chosen)
+            if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
+                self._strays = True  # rows that another process is adding took the place of answers: search again
+                answers = self._ask(block, k, chosen)
+            for at, found in enumerate(answers, start=start):
+                for place, hit in enumerate(found):
+                    scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
+        return scores, rows
+
+    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
+        first = self.manifest.rows
+        with server.plain_errors(str(self._address)):
+            if self._killed:
+                self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
+            self._killed = self._strays = True  # if the insertion fails, its rows are left over
+            building.insert(self._client, self._name, first, texts, vectors)
+            self._killed = self._strays = False
+        self._sign(building.digest(texts))
+
+    def _delete(self, rows: np.ndarray) -> None:
+        self._read(rows, ROW)
+        self._removed.update(rows.tolist())
+        self._sign(str(rows.tolist()))
+
+    def _sign(self, edit: str) -> None:
+        """Derive the checksum from the old one and an `edit`, as reading all sentences would take hours."""
+        checksum = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
+        self.manifest = replace(self.manifest, corpus_sha256=checksum)
 
     def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
         limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []
@@ -272,8 +234,3 @@ class MilvusIndex:
                 read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
                 found.update((entity[ROW], entity[field]) for entity in read)
         return found
-
-    def _edited(self, *, what: str, **counts: Any) -> None:
-        """Update the manifest; the checksum is derived from the old one, as reading all sentences would take hours."""
-        checksum = hashlib.sha256(f"{self.manifest.corpus_sha256} {what}".encode()).hexdigest()
-        self.manifest = replace(self.manifest, **counts, corpus_sha256=checksum, recall_at_10=None)

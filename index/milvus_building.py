@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cse.errors import IndexFolderError
 from index import milvus_server as server
-from index.building import Batch, RecallProbe, unit_blocks
+from index.building import Batches, RecallProbe, unit_blocks
 from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 
@@ -24,7 +24,7 @@ PORTION = 1024  # rows of one insertion
 
 
 def fill(
-    client: Any, name: str, batches: Iterable[Batch], settings: BuildSettings, report: Callable[[int], None]
+    client: Any, name: str, batches: Batches, settings: BuildSettings, report: Callable[[int], None]
 ) -> tuple[Manifest, RecallProbe]:
     """Write all `batches` into the new collection `name` and have the server index them.
 

@@ -87,9 +87,7 @@ def check(options: argparse.Namespace) -> None:
     """
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
-    from cse.storage.hub import data_folder
-    from index.folder import FILES
-    from index.places import manifest_at, place_of
+    from index.stores import manifest_at, place_of, store_of
 
     if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
@@ -98,8 +96,7 @@ def check(options: argparse.Namespace) -> None:
     for model in options.model:
         if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
-    places = map(place_of, options.index)
-    options.index = [data_folder(place, FILES) if isinstance(place, Path) else place for place in places]
+    options.index = [store_of(place).downloaded(place) for place in map(place_of, options.index)]
     for place in options.index:
         manifest_at(place)
     if options.models_root and not options.models_root.is_dir():

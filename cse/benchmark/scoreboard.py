@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.benchmark.results import ModelRecord, Results, read_results
-from cse.benchmark.tables import Column, columns
+from cse.benchmark.tables import ScoreColumn, columns
 from cse.evaluation.significance import Sample, margin, over_seeds, seed_groups
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED
@@ -73,7 +73,7 @@ class Scoreboard:
 
     task: Task
     results: Results
-    columns: tuple[Column, ...]
+    columns: tuple[ScoreColumn, ...]
     rows: Mapping[str, Row]
     verdicts: tuple[Verdict, ...]
 
@@ -101,7 +101,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
     deviations = task.repeats.deviations.values() if task.repeats else ()
     shown = [column for column in columns(task, results.models) if column.score not in deviations]
     if any(task.average(record.scores) is not None for record in results.models.values()):
-        shown.insert(0, Column(AVERAGE, task.main, AVERAGE))
+        shown.insert(0, ScoreColumn(AVERAGE, task.main, AVERAGE))
     alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
     pool = [record for other in alike for record in other.models.values()]
     groups = seed_groups({label: record.group for label, record in results.models.items() if not record.start})
@@ -113,7 +113,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
     return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
 
 
-def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: Sequence[Column]) -> Row:
+def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: list[ScoreColumn]) -> Row:
     group = [other for other in pool if other.group == record.group] if record.group else []
     by_seed = _by_seed([*(other for other in group if not other.start), record])
     starts = _by_seed([other for other in group if other.start])
@@ -127,11 +127,11 @@ def _by_seed(records: Sequence[ModelRecord]) -> dict[int, dict[str, Scores]]:
     return {seed: found[seed] for seed in sorted(found)}
 
 
-def _figures(task: Task, shown: Sequence[Column], runs: Sequence[Mapping[str, Scores]]) -> tuple[Figure | None, ...]:
+def _figures(task: Task, shown: list[ScoreColumn], runs: Sequence[Mapping[str, Scores]]) -> tuple[Figure | None, ...]:
     return tuple(_figure(task, column, runs) for column in shown)
 
 
-def _figure(task: Task, column: Column, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
+def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
     """The mean over the runs that have the column's score, with the deviation; None if there are none."""
     found = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
     if not found:
@@ -143,7 +143,7 @@ def _figure(task: Task, column: Column, runs: Sequence[Mapping[str, Scores]]) ->
     return Figure(mean, deviation, len(found))
 
 
-def _number(task: Task, column: Column, scores: Mapping[str, Scores]) -> float | None:
+def _number(task: Task, column: ScoreColumn, scores: Mapping[str, Scores]) -> float | None:
     return task.average(scores) if column.unit == AVERAGE else column.of(scores)
 
 

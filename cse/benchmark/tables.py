@@ -19,7 +19,7 @@ HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "s
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """One score of one unit (set), and its heading."""
 
     unit: str
@@ -40,12 +40,12 @@ class Line:
     average: str = ""
 
 
-def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[Column]:
+def columns(task: Task, models: Mapping[str, ModelRecord]) -> list[ScoreColumn]:
     """A column for each shown score that a unit of some model has, in order of first occurrence."""
     units = dict.fromkeys(unit for record in models.values() for unit in record.scores)
     has = {unit: {key for record in models.values() for key in record.scores.get(unit, ())} for unit in units}
     return [
-        Column(unit, key, f"{unit} {HEADINGS.get(key, key)}".strip() if task.unit_headings else key)
+        ScoreColumn(unit, key, f"{unit} {HEADINGS.get(key, key)}".strip() if task.unit_headings else key)
         for unit in units
         for key in task.shown
         if key in has[unit]
@@ -96,7 +96,7 @@ def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
     return lines + [f"  {a} minus {b}: {seeds_differ(groups[a], groups[b])}" for a, b in combinations(groups, 2)]
 
 
-def _published(task: Task, key: str | None, shown: Sequence[Column]) -> list[Line]:
+def _published(task: Task, key: str | None, shown: Sequence[ScoreColumn]) -> list[Line]:
     row = published(task.name, key) if task.sets else None
     if row is None:
         return []

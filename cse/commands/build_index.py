@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cse.encoding.unfinished_build import UnfinishedBuild
     from cse.models.names import ModelReference
     from index.manifest import Manifest
-    from index.places import Place
+    from index.stores import Place
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
@@ -81,7 +81,7 @@ def main(
     """
     from cse.engines.machine import bound_kernels
     from index import BuildSettings
-    from index.places import build_at, manifest_at, open_at, place_of
+    from index.stores import manifest_at, open_at, place_of, store_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
@@ -89,7 +89,8 @@ def main(
         raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
     bound_kernels()
     place = place_of(output)
-    if smooth and (append or not isinstance(place, Path)):
+    store = store_of(place)
+    if smooth and (append or not store.smooths):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
     kept = _unfinished(place, resume=resume, append=append)
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
@@ -107,7 +108,7 @@ def main(
                 as_opened = index.manifest
                 for block, rows in source.batches:
                     bar.update(len(index.add(block, rows, corpus=corpus)))
-                if isinstance(place, Path) and manifest_at(place) != as_opened:
+                if store.on_disk and manifest_at(place) != as_opened:
                     raise ValueError(f"{place}: another program changed it during this run; run this command again")
                 index.save(place)
             else:
@@ -115,7 +116,7 @@ def main(
                     factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
                 )  # fmt: skip
-                index = build_at(source.batches, place, settings, lambda rows: bar.update(rows - bar.n))
+                index = store.build(source.batches, place, settings=settings, report=lambda n: bar.update(n - bar.n))
     if json_output:
         print_json(index.manifest.to_json())
     else:
@@ -167,7 +168,7 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
 def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
     """Resolve `model`; when adding to an index, pooling and family default to those the index records."""
     from cse.models.names import RecordedModel, resolve
-    from index.places import manifest_at
+    from index.stores import manifest_at
 
     if not append:
         return resolve(model, pooling, family)
@@ -177,7 +178,7 @@ def _named(place: Place, model: str, pooling: str | None, family: str | None, ap
 
 def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:
     from index.manifest import check_not_smoothed
-    from index.places import holds_index, manifest_at
+    from index.stores import manifest_at, store_of
 
     if append and overwrite:
         raise typer.BadParameter("--append and --overwrite exclude each other; give one")
@@ -188,16 +189,17 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
             built = f"{place}: was built with factory {manifest.factory}"
             raise ValueError(f"{built}; leave out --factory or use --overwrite")
         return
-    if holds_index(place) and not overwrite:
+    if store_of(place).holds_index(place) and not overwrite:
         raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
 
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
     """The saved state of a build at `place`; only new indexes in folders have one."""
     from cse.encoding.unfinished_build import UnfinishedBuild
+    from index.stores import store_of
 
-    if not append and isinstance(place, Path):
-        return UnfinishedBuild.of(place)
+    if not append and store_of(place).on_disk:
+        return UnfinishedBuild.of(Path(place))
     if resume:
         raise typer.BadParameter("--resume is for new folders; otherwise use scripts.encode --shards and --vectors")
     return None

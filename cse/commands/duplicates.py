@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cse.grouping.duplicates import Member
     from cse.text.labelled import LabelledTexts
     from index import VectorIndex
-    from index.building import Batch
+    from index.building import Batches
 
 KEEP = ("first", "longest", "central")
 LARGE = 0.05  # share of all rows in one group that is reported
@@ -121,7 +121,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     def encode(block: list[str]) -> np.ndarray:
         return encoder.encode(block, normalize_embeddings=True, show_progress_bar=False)
 
-    def kept(batches: Iterator[Batch]) -> Iterator[Batch]:
+    def kept(batches: Batches) -> Batches:
         start = 0
         for block, vectors in batches:
             written[start : start + len(block)] = vectors

@@ -108,9 +108,9 @@ def main(
     if store is not None and (smooth or expand):
         raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
     if store is not None:
-        from index.places import check_free
+        from index.stores import store_of
 
-        check_free(store)
+        store_of(store).check_free(store)
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
     search = partial(_index_search, store=store, smooth=smooth, expand=expand)
@@ -183,9 +183,9 @@ def _index_search(
 
     batches = [([str(row) for row in range(len(corpus))], corpus)]
     if store is not None:
-        from index.places import temporary_at
+        from index.stores import store_of
 
-        with temporary_at(batches, store, BuildSettings()) as index:
+        with store_of(store).temporary(batches, store, settings=BuildSettings()) as index:
             return index.search(queries, k)[1]
     with tempfile.TemporaryDirectory() as folder:
         built = VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings(smooth=smooth))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,9 +40,7 @@ def main(
     Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
     from cse.models.names import RecordedModel
-    from cse.storage.hub import data_folder
-    from index.folder import FILES
-    from index.places import manifest_at, open_at, place_of
+    from index.stores import manifest_at, open_at, place_of, store_of
 
     if (query is None) == (store is None):
         raise typer.BadParameter("give INDEX_DIR and QUERY, or --store and QUERY")
@@ -51,11 +48,11 @@ def main(
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
     place = place_of(name)
-    for flag, given in {"--expand": expand, "--verify": verify}.items():
-        if given and not isinstance(place, Path):
+    kind = store_of(place)
+    for flag, unknown in {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}.items():
+        if unknown:
             raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
-    if isinstance(place, Path):
-        place = data_folder(place, FILES)
+    place = kind.downloaded(place)
     manifest = manifest_at(place)
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
     reference = recorded.resolve(model, pooling, family)

@@ -8,37 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cse.storage import hub
 from cse.storage.writing import check_regular
-from cse.text.files import COMPRESSED, DAMAGED, begins_with_text, text_lines
+from cse.text.files import COMPRESSED, DAMAGED, begins_with_text
 from cse.text.parquet import parquet_rows, unpacked_bytes
 from cse.text.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered
 
 JSON, PARQUET = ".json", ".parquet"
+Reader = Callable[[str, bool], tuple[list[str], Rows]]  # `Table.rows` of the file of a name
 
 
-class Reader(NamedTuple):
-    """A file format: `rows` yields the rows of a file, each a dictionary of cells by column.
-
-    `unpacked` returns the size in bytes of a compressed file's content, which bounds what a visitor may upload.
-    """
-
-    rows: Callable[[Path], Iterator[dict[str, Any]]]
-    unpacked: Callable[[Path], int] | None = None
+def loaded(rows: Callable[[Path], Iterator[dict[str, Any]]]) -> Reader:
+    """Return the reader of a format whose `rows` a library yields, each a dictionary of cells by column."""
+    return lambda name, _: _columns(name, rows(Path(name))) if Path(name).stat().st_size else ([], iter(()))
 
 
-def json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a .json file. Raises what `datasets` raises for a file that cannot be read."""
-    return _streamed("json", {"data_files": str(path)})
+def json_table(name: str, has_header: bool) -> tuple[list[str], Rows]:
+    """Return the column names and the rows of a .json file. Raises ValueError if it cannot be read."""
+    if not begins_with_text(Path(name)):
+        raise ValueError(f"{name}: holds NUL bytes; give a text table, not a binary file")
+    return loaded(lambda path: _streamed("json", {"data_files": str(path)}))(name, has_header)
 
 
-# Formats that are not text, by suffix; .csv, .tsv and .jsonl are read line by line.
-READERS = {JSON: Reader(json_rows), PARQUET: Reader(parquet_rows, unpacked_bytes)}
-TABLES = (*DELIMITED, JSON_LINES, *READERS)
+READERS: dict[str, Reader] = {
+    **{suffix: partial(delimited, suffix) for suffix in DELIMITED},
+    JSON_LINES: json_lines, JSON: json_table, PARQUET: loaded(parquet_rows),
+}  # fmt: skip
+UNPACKED = {PARQUET: unpacked_bytes}  # bytes of the content of a file in a compressed format, which uploads bound
+TABLES = tuple(READERS)
 WORKBOOKS = (".xlsx", ".xls", ".ods")
 
 
@@ -61,17 +63,8 @@ class Table:
 
         An empty file has no columns. Raises ValueError for a file that cannot be read.
         """
-        path = Path(self.name)
-        check_regular(path)
-        if self.suffix in DELIMITED:
-            return delimited(path, self.suffix, text_lines(path, keep_ends=True), has_header)
-        if self.suffix == JSON_LINES:
-            return json_lines(path, text_lines(path))
-        if self.suffix == JSON and not begins_with_text(path):
-            raise ValueError(f"{self.name}: holds NUL bytes; give a text table, not a binary file")
-        if not path.stat().st_size:
-            return [], iter(())
-        return _columns(self.name, READERS[self.suffix].rows(path))
+        check_regular(Path(self.name))
+        return READERS[self.suffix](self.name, has_header)
 
     def numbered_rows(self) -> tuple[list[str], Rows]:
         """Return the column numbers from "1" and the rows of a .csv or .tsv without a header. Raises ValueError."""
@@ -79,7 +72,7 @@ class Table:
         check_regular(path)
         if self.suffix not in DELIMITED:
             raise ValueError(f"{self.name}: its columns have names; give a column by its name, not its number")
-        return numbered(path, self.suffix, text_lines(path, keep_ends=True))
+        return numbered(path, self.suffix)
 
 
 @dataclass(frozen=True)

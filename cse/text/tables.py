@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cse.text.files import text_lines
+
 JSON_LINES = ".jsonl"
 USUAL_COLUMNS = ("sentence", "text")
 DELIMITED: dict[str, dict[str, Any]] = {
@@ -29,8 +31,8 @@ NAMED = {".csv": "comma", ".tsv": "tab"}  # the separators
 Rows = Iterator[tuple[str, dict[str, Any]]]  # position of a row, for errors, and its cells by column
 
 
-def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -> tuple[list[str], Rows]:
-    """Return the column names and the rows of a table of kind `suffix` (.csv or .tsv), whose `lines` keep their ends.
+def delimited(suffix: str, name: str, has_header: bool) -> tuple[list[str], Rows]:
+    """Return the column names and the rows of the table `name`, of the kind `suffix` (.csv or .tsv).
 
     The first row is the header. Unless `has_header`, a single column may have none, and is then called "sentence"; so
     may a .tsv of labels (one word) and texts (more), as the evaluation reads it, whose columns are "label", "sentence".
@@ -38,7 +40,8 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
     another width than the first, for a first row of one word that may be a header or a sentence, and for a .csv whose
     header has other separators than commas.
     """
-    rows = _cells(path, suffix, lines)
+    path = Path(name)
+    rows = _cells(path, suffix)
     first = next(rows, None)
     if first is None:
         return [], iter(())
@@ -59,12 +62,12 @@ def delimited(path: Path, suffix: str, lines: Iterator[str], has_header: bool) -
     return names, _named(path, names, rows)
 
 
-def numbered(path: Path, suffix: str, lines: Iterator[str]) -> tuple[list[str], Rows]:
+def numbered(path: Path, suffix: str) -> tuple[list[str], Rows]:
     """Return the numbers of the columns, "1", "2", …, and the rows of a table without a header; else as `delimited`.
 
     Raises ValueError for a first row of several cells of one word each, which is a header.
     """
-    rows = _cells(path, suffix, lines)
+    rows = _cells(path, suffix)
     first = next(rows, None)
     if first is None:
         return [], iter(())
@@ -87,9 +90,9 @@ def names_text(row: Sequence[str]) -> bool:
     return row[-1].lower() in USUAL_COLUMNS
 
 
-def _cells(path: Path, suffix: str, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
     """Yield every row that is not blank, with the number of its first line."""
-    reader = csv.reader(lines, strict=True, **DELIMITED[suffix])
+    reader = csv.reader(text_lines(path, keep_ends=True), strict=True, **DELIMITED[suffix])
     begins = 1
     try:
         for row in reader:
@@ -112,12 +115,12 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) 
         yield f"line {line}", dict(zip(names, cells, strict=True))
 
 
-def json_lines(path: Path, lines: Iterator[str]) -> tuple[list[str], Rows]:
-    """Return the keys of the first object of a .jsonl file, and its rows; a missing value is None.
+def json_lines(name: str, has_header: bool = True) -> tuple[list[str], Rows]:
+    """Return the keys of the first object of the .jsonl file `name`, and its rows; a missing value is None.
 
     Raises ValueError with the line if it is no JSON object.
     """
-    rows = _objects(path, lines)
+    rows = _objects(Path(name))
     first = next(rows, None)
     if first is None:
         return [], iter(())
@@ -126,9 +129,9 @@ def json_lines(path: Path, lines: Iterator[str]) -> tuple[list[str], Rows]:
     return names, ((where, {**missing, **row}) for where, row in chain([first], rows))
 
 
-def _objects(path: Path, lines: Iterator[str]) -> Rows:
+def _objects(path: Path) -> Rows:
     number = 0  # of the row; blank lines do not count
-    for place, line in enumerate(lines, start=1):
+    for place, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
         number += 1

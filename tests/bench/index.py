@@ -16,12 +16,12 @@ import numpy as np
 from index import faiss_engine
 from index.building import BLOCK, encoded
 from index.manifest import BuildSettings
-from index.places import Place, open_at
+from index.stores import Place, open_at
 from index.vectors import unit_rows
 
 if TYPE_CHECKING:
     from index.milvus import MilvusIndex
-    from index.places import Index
+    from index.stores import Index
 
 QUERIES, K = 200, 10
 

@@ -16,7 +16,7 @@ from milvus_server import free_port, needs_server, served
 
 from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building, milvus_server
 from index.milvus import MilvusIndex
-from index.places import build_at, manifest_at, open_at, place_of
+from index.stores import manifest_at, open_at, place_of, store_of
 
 FINGERPRINT = "a1b2" * 16
 SETTINGS = BuildSettings(model="promptbert", fingerprint=FINGERPRINT, corpus="demo")
@@ -35,7 +35,8 @@ def place(server: str, request: pytest.FixtureRequest) -> str:
 
 
 def build(place: Path | str, factory: str = "Flat", count: int = N) -> Any:
-    return build_at(in_batches(97, count), place, replace(SETTINGS, factory=factory), lambda rows: None)
+    settings = replace(SETTINGS, factory=factory)
+    return store_of(place).build(in_batches(97, count), place, settings=settings, report=lambda rows: None)
 
 
 def collections(place: str) -> list[str]:
@@ -215,7 +216,7 @@ def test_an_unfinished_build_is_no_index_and_the_old_one_stays(place: str) -> No
 
     for held in (0, 1):
         with pytest.raises(KeyboardInterrupt):
-            build_at(broken(), place, SETTINGS, lambda rows: None)
+            MilvusIndex.build(broken(), place, settings=SETTINGS)
         assert len(collections(place)) == held
         if not held:
             with pytest.raises(IndexFolderError, match=r"no such collection; build it with scripts\.build_index"):
@@ -275,7 +276,7 @@ def test_another_model_dimension_or_collection_is_refused(place: str, server: st
     with pytest.raises(ValueError, match="longer than the 65535 bytes"):
         collection.add(["é" * 40_000], vectors(1))
     with pytest.raises(ValueError, match="there is no sentence to index"):
-        build_at(iter([]), f"{server}/nothing", SETTINGS, lambda rows: None)
+        MilvusIndex.build(iter([]), f"{server}/nothing", settings=SETTINGS)
 
 
 def test_a_foreign_collection_is_neither_opened_nor_replaced(place: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse.app import validation
-from cse.text.sources import JSON, READERS, TABLES
+from cse.text.sources import JSON, TABLES, UNPACKED
 
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
@@ -53,8 +53,8 @@ def check(file: Path) -> None:
         raise ValueError(f"{file}: give a file of the kind {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
     if file.stat().st_size > validation.MAX_FILE_BYTES:
         raise ValueError(f"{file}: has more than {validation.MAX_FILE_BYTES // 2**20} MB; give a part of it.")
-    reader = READERS.get(file.suffix.lower())
-    if reader and reader.unpacked and reader.unpacked(file) > MOST_UNPACKED:
+    unpacked = UNPACKED.get(file.suffix.lower())
+    if unpacked and unpacked(file) > MOST_UNPACKED:
         raise ValueError(f"{file}: unpacks to more than {MOST_UNPACKED // 2**20} MB; give a part of it.")
 
 

@@ -44,7 +44,7 @@ from cse.models.names import BACKBONE, START
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
     from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
-    from cse.benchmark.tables import Column as Score
+    from cse.benchmark.tables import ScoreColumn
 
 ASK = "<p>Do a text's nearest ones, and k-means groups, have its label? The demo corpus is labelled by topic.</p>"
 READING = (
@@ -137,7 +137,7 @@ def table_html(board: Scoreboard, names: Names) -> str:
     return html.table(inside, f"{board.task.title}: models by score", "cse-table cse-scores")
 
 
-def score_heading(board: Scoreboard, column: Score) -> str:
+def score_heading(board: Scoreboard, column: ScoreColumn) -> str:
     """Return the heading of a column of figures: the set and the measure."""
     return heading_html(*heading(board, column), "ascending" if column.score in board.task.lower else "descending")
 

@@ -14,7 +14,7 @@ from cse.app.state.records import record_of
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
-    from cse.benchmark.tables import Column as Score
+    from cse.benchmark.tables import ScoreColumn
 
 MEASURES = {  # name and unit of each score
     "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
@@ -134,7 +134,7 @@ def sets(board: Scoreboard) -> list[str]:
     return list(found.values())
 
 
-def heading(board: Scoreboard, column: Score) -> tuple[str, str]:
+def heading(board: Scoreboard, column: ScoreColumn) -> tuple[str, str]:
     """Return a column's heading, the set or the score, and the line beneath it, the score and its unit."""
     name, unit = MEASURES.get(column.score, (column.score, ""))
     lower = ", lower is better" if column.score in board.task.lower else ""
@@ -143,7 +143,7 @@ def heading(board: Scoreboard, column: Score) -> tuple[str, str]:
     return name, f"{unit}{lower}"
 
 
-def column_phrase(board: Scoreboard, column: Score) -> str:
+def column_phrase(board: Scoreboard, column: ScoreColumn) -> str:
     """Return a column's name in a sentence: its set, and the score if the set has several."""
     name, _ = MEASURES.get(column.score, (column.score, ""))
     if not board.task.unit_headings:

@@ -18,7 +18,7 @@ from cse.models.names import BACKBONE, BUNDLED, canonical_name
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
     from index.manifest import Manifest
-    from index.places import Index, Place
+    from index.stores import Index, Place
 
 DEMO = BUNDLED / "demo"
 DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
@@ -62,7 +62,7 @@ class Corpus:
 
     def texts(self) -> tuple[np.ndarray, list[str]]:
         """Return the row numbers (n,) and texts of the sentences, of more than `MOST_READ` an even sample."""
-        from index.places import open_at
+        from index.stores import open_at
 
         if self._texts is None:
             assert self._place is not None
@@ -122,7 +122,7 @@ class Demo:
 
 def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
     """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
-    from index.places import manifest_at
+    from index.stores import manifest_at
 
     places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
     manifests = {place: manifest_at(place) for place in places}
@@ -172,7 +172,7 @@ def opener(sources: dict[Column, Place]) -> Opener:
 
     def load(column: Column, encoder: Encoder) -> Index:
         from index import IndexFolderError
-        from index.places import open_at
+        from index.stores import open_at
 
         place = sources[column]
         try:

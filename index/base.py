@@ -1,0 +1,140 @@
+"""The base of every kind of index: checks, hits and edits are alike wherever sentences and vectors are stored."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from index.hits import Hit, Rows, ranked
+from index.manifest import Manifest, check_not_smoothed
+from index.texts import text_array
+from index.vectors import unit_rows
+
+
+def silent(rows: int) -> None:
+    """Report nothing."""
+
+
+class Index(ABC):
+    """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
+
+    manifest: Manifest
+
+    def __len__(self) -> int:
+        """The number of sentences that were not removed."""
+        return self.manifest.count
+
+    @property
+    def recall_at_10(self) -> float | None:
+        """The share of the exact ten nearest that a search finds: 1 for exact types, otherwise measured by the build.
+
+        None if unknown: after additions and removals, and if every vector is zero.
+        """
+        return 1.0 if self._is_exact() else self.manifest.recall_at_10
+
+    def search(
+        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
+
+        With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
+        approximate type finds fewer, the remaining rows are -1 and their scores -inf. Each query is first mixed with
+        its `expand` nearest sentences (`faiss_engine.expanded`), by default with as many as the vectors were smoothed
+        over. On a server k is at most 16,384, there is no `expand`, and its errors are raised as IndexFolderError.
+        """
+        queries = unit_rows(vectors, dimension=self.manifest.dimension)
+        queries = self._expanded(queries, self.manifest.smooth if expand is None else expand)
+        chosen = None if among is None else np.unique(self._checked(among))
+        if k < 1:
+            raise ValueError(f"k is {k}; give at least 1")
+        return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen)
+
+    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
+        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
+        return ranked(scores, rows, self._texts_of)
+
+    def texts(self, rows: Rows) -> list[str]:
+        """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
+        return self._texts_of(self._checked(rows))
+
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """The vectors (n, d) float32 of `rows` (n,) as stored.
+
+        Raises ValueError as `texts`, and for a type that cannot reconstruct vectors.
+        """
+        return self._vectors_of(self._checked(rows))
+
+    @abstractmethod
+    def sample(self, most: int) -> np.ndarray:
+        """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
+
+    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
+        """Add `texts` and `vectors` (n, d); return their row numbers (n,) int64.
+
+        `corpus` is added to the manifest's corpora. `save` makes the rows part of the stored index. Raises ValueError
+        for a smoothed index.
+        """
+        kept = self.manifest
+        check_not_smoothed("the index", kept)
+        block = unit_rows(vectors, dimension=kept.dimension, first_row=kept.rows)
+        column = text_array(texts)
+        if len(column) != len(block):
+            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
+        self._insert(column, block)
+        corpora = kept.corpora if corpus is None or corpus in kept.corpora else [*kept.corpora, corpus]
+        rows, count = kept.rows + len(block), kept.count + len(block)
+        self.manifest = replace(self.manifest, rows=rows, count=count, corpora=corpora, recall_at_10=None)
+        return np.arange(kept.rows, rows, dtype=np.int64)
+
+    def remove(self, rows: Rows) -> int:
+        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
+
+        `save` removes them from the stored index. Raises ValueError, changing nothing, for unknown rows and for types
+        that cannot remove (HNSW in a folder).
+        """
+        doomed = np.unique(self._checked(rows))
+        self._delete(doomed)
+        self.manifest = replace(self.manifest, count=len(self) - len(doomed), recall_at_10=None)
+        return len(doomed)
+
+    @abstractmethod
+    def save(self, place: Path | str) -> None:
+        """Make additions and removals permanent."""
+
+    @abstractmethod
+    def _is_exact(self) -> bool:
+        """True if a search finds the exact nearest."""
+
+    @abstractmethod
+    def _checked(self, rows: Rows) -> np.ndarray:
+        """`rows` (n,) as int64. Raises ValueError for a row that does not exist or is known to be removed."""
+
+    @abstractmethod
+    def _texts_of(self, rows: np.ndarray) -> list[str]:
+        """The sentences of checked `rows` (n,)."""
+
+    @abstractmethod
+    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        """The vectors (n, d) float32 of checked `rows` (n,)."""
+
+    @abstractmethod
+    def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
+        """Unit `queries` (q, d), each mixed with its `count` nearest sentences."""
+
+    @abstractmethod
+    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """As `search`, of unit `queries` (q, d), among the distinct rows `chosen` (n,), ascending, or all."""
+
+    @abstractmethod
+    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
+        """Append `texts` (n,) and unit `vectors` (n, d)."""
+
+    @abstractmethod
+    def _delete(self, rows: np.ndarray) -> None:
+        """Remove the distinct `rows` (n,), ascending."""
