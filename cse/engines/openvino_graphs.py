@@ -42,7 +42,7 @@ class Graphs:
 
     def states(self, passes: Iterable[Sequence[Row]], pooling: Pooling) -> Iterator[np.ndarray]:
         """Yield the (B, d) pooled states of the rows of each pass."""
-        from cse.engines.graph import rounded, vectors_graph
+        from cse.engines.openvino_layers import rounded, vectors_graph
 
         stored = rounded(self.stored) if self.precision == INT8 else self.stored
         model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix, self.slots))
@@ -52,14 +52,14 @@ class Graphs:
 
     def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
         """Return (B, m) states (B, d) after the head."""
-        from cse.engines.graph import head_graph
+        from cse.engines.openvino_layers import head_graph
 
         model = self._graph(kind, lambda: head_graph(kind, self.head, self.stored.eps))
         return model.create_infer_request().infer([states])[0].copy()
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:
         """Return (B, V) vocabulary logits of states (B, d)."""
-        from cse.engines.graph import words_graph
+        from cse.engines.openvino_layers import words_graph
 
         model = self._graph("words", lambda: words_graph(self.stored))
         return model.create_infer_request().infer([states])[0].copy()

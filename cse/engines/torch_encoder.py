@@ -25,7 +25,7 @@ from cse.encoding.engine import Report
 from cse.encoding.rows import Row, TokenTemplate
 from cse.engines.devices import device_of
 from cse.engines.heads import head_module, tanh_head, transform_head
-from cse.engines.prompted import PromptedBackbone
+from cse.engines.prompted_backbone import PromptedBackbone
 from cse.methods.method import Head, Method, When
 
 if TYPE_CHECKING:

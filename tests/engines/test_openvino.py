@@ -17,8 +17,8 @@ from test_encoder import make, reading
 import cse
 from cse.backbones.backbone import load_backbone
 from cse.backbones.stored_backbone import UnsupportedError, read_backbone
-from cse.engines.graph import Rounded
 from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.engines.openvino_layers import Rounded
 from cse.engines.precision import in_precision
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError

@@ -76,7 +76,7 @@ def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: p
     encoder = make(str(bert_folder), name)
     run = run_of(encoder, dropout=0.3, temperature=1.0)
     chunked = gradients(encoder, run, 2)
-    monkeypatch.setattr("cse.engines.prompted.checkpoint", lambda read, part, use_reentrant: read(part))
+    monkeypatch.setattr("cse.engines.prompted_backbone.checkpoint", lambda read, part, use_reentrant: read(part))
     for key, tensor in gradients(encoder, run, 2).items():
         torch.testing.assert_close(chunked[key], tensor, atol=1e-6, rtol=1e-5, msg=key)
     set_dropout(encoder.model, 0.0)
