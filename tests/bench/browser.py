@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -12,7 +13,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A headless browser of Playwright. Raises ValueError without Chromium."""
+    """A headless browser of Playwright. Raises ValueError without Playwright or Chromium."""
+    if find_spec("playwright") is None:
+        raise ValueError("no playwright here; pip install -r tests/requirements.txt")
     from playwright.sync_api import sync_playwright
 
     if CHROMIUM is None:
