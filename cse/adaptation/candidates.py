@@ -12,9 +12,10 @@ import numpy as np
 
 from cse.adaptation.choice import READING, other_reading
 from cse.adaptation.projected import PLAIN_POOLINGS, copy_plain, raw_vectors, write_projected
-from cse.adaptation.projection import Projection, fit_projection
+from cse.adaptation.projection import LEAST_WITH_NEIGHBOURS, NEIGHBOURS, Projection, fit_projection
 from cse.adaptation.workspace import Workspace
 from cse.encoding.encoder import Encoder
+from cse.engines.precision import computes_in_bf16
 from cse.evaluation.label_scores import label_scores
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.loading import load, on_torch, open_model
@@ -22,8 +23,10 @@ from cse.models.names import Kind, ModelReference, resolve
 from cse.storage.writing import write_folder
 from cse.training.held_out import MOST as MOST_GUARDED
 from cse.training.held_out import can_hold_out, held_out_score
+from cse.vectors import nearest_others
 
 MOST_FITTED = 20_000  # texts of a projection
+MOST_TRAINED = 6_000  # texts of a training: a fifth is held out, the others make its batches
 LEAST_FITTED = 256  # texts that a projection is fitted on
 BATCH, STEPS, EVERY = 64, 75, 15
 EPOCHS = 5  # most passes over few texts
@@ -152,15 +155,21 @@ class Trial:
         return EVERY * int(min(STEPS // EVERY, max(0.0, whole)))
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
+        from cse.engines.devices import best_device
         from cse.runs.api import train
 
         output = self.place / "training"
-        reference = self.base[0]
+        reference, encoder = self.base
         pooling = reference.recorded.pooling if reference.recorded else reference.pooling
-        batches = max(1, len(self.fit) * 4 // 5 // BATCH)
+        texts = self.fit[:MOST_TRAINED]
+        paired = len(texts) >= LEAST_WITH_NEIGHBOURS
+        examples = neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)
+        batches = max(1, len(texts) * 4 // 5 // BATCH)
         record: dict[str, Any] = {
-            "method": "simcse", "pooling": pooling, "seed": self.seed, "max_steps": steps, **SETTINGS,
-            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(self.fit) else "none",
+            "method": "simcse", "pooling": pooling, "head": False if paired else None, "seed": self.seed,
+            "max_steps": steps, **SETTINGS,
+            "precision": "bf16" if computes_in_bf16("auto", str(best_device())) else "no",
+            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
         }  # fmt: skip
 
         def watch(entry: Any) -> None:
@@ -170,10 +179,18 @@ class Trial:
         if not output.is_dir():  # else it was finished before a kill
             begun = output.with_name("training.partial").is_dir()
             train(
-                data=list(self.fit), backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
+                data=examples, backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
                 progress=False, **record,
             )  # fmt: skip
         return load(str(output)), {**record, **read_checkpoint_config(output).training["dev"]}
+
+
+def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[tuple[str, str]]:
+    """Return each text with one of its five nearest others by projected vectors, drawn by the seed."""
+    vectors = raw_vectors(encoder, texts)
+    near = nearest_others(fit_projection(vectors)(vectors), NEIGHBOURS)
+    drawn = near[np.arange(len(texts)), np.random.default_rng(seed).integers(NEIGHBOURS, size=len(texts))]
+    return [(text, texts[other]) for text, other in zip(texts, drawn.tolist(), strict=True)]
 
 
 def left_out(reason: str) -> dict[str, Any]:

@@ -131,7 +131,9 @@ class Method:
         """The settings that a run may change, by name (`cse.methods.settings.MethodSettings`); None: it has none."""
         names = {value: name for name, value in TRAINED_POOLINGS.items()}
         pooling = None if self.reading.template.prompts else names.get(self.reading.pooling)
-        return {"prefix": self.reading.prefix or None, "mlm_weight": self.mlm_weight, "pooling": pooling}
+        # Mean pooling implies that there is no head; where the token is read, a run was told to leave it out.
+        head = False if self.reading.head_when is When.NEVER and pooling == "cls" else None
+        return {"prefix": self.reading.prefix or None, "mlm_weight": self.mlm_weight, "pooling": pooling, "head": head}
 
     @property
     def in_encoding(self) -> Method:
@@ -144,7 +146,7 @@ class Method:
         of_reading = {each.name: values.pop(each.name) for each in fields(Reading) if each.name in values}
         return replace(self, reading=replace(self.reading, **of_reading), **values)
 
-    def changed(self, *, pooling: str | None = None, **settings: Any) -> Method:
+    def changed(self, *, pooling: str | None = None, head: bool | None = None, **settings: Any) -> Method:
         """Return the method with other `settings`; None keeps the method's own.
 
         Mean pooling has no head, as in SimCSE's released code, and is the same in training. Raises ValueError for a
@@ -158,6 +160,12 @@ class Method:
                 raise ValueError(f"{self.name} reads the vector at its prompt's [MASK]; leave out `pooling`")
             given |= {"pooling": TRAINED_POOLINGS[str(pooling)], "training_pooling": None}
             given |= {"head_when": When.NEVER} if pooling == "mean" else {}
+        if head is False:
+            given["head_when"] = When.NEVER
+        elif head and given.get("head_when", self.reading.head_when) is When.NEVER:
+            raise ValueError(
+                f"{self.name} has no head{' over mean pooling' if pooling == 'mean' else ''}; leave out `head`"
+            )
         return self.replaced(**given)
 
     def on_roberta(self) -> Method:

@@ -57,6 +57,9 @@ class MethodSettings:
         "records, else the method's.",
         choices=tuple(TRAINED_POOLINGS),
     )
+    head: bool | None = _setting(
+        None, "Train with the linear layer and tanh over the vector (SimCSE's MLP); default: as the method has it."
+    )
 
 
 @dataclass(frozen=True)

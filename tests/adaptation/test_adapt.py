@@ -150,6 +150,28 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     assert all(set(each["before"]) != set(each["after"]) for each in changed)
 
 
+def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    encoder, sample = cse.load(str(bert_folder), "cls"), [text for _, text in texts(300, seed=3)]
+    pairs = candidates.neighbour_pairs(encoder, sample, 7)
+    assert [first for first, _ in pairs] == sample
+    vectors = encoder.encode(sample)
+    unit = (found := fit_projection(vectors)(vectors)) / np.linalg.norm(found, axis=1, keepdims=True)
+    cosines = unit @ unit.T - 2 * np.eye(300)
+    ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
+    assert max(ranks) < 5
+    assert len(set(ranks)) > 1
+    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
+    assert report["stages"]["training"]["record"]["head"] is False
+    folder = str(tmp_path / "out" / "candidate")
+    wanted = SentenceTransformer(folder, device="cpu").encode(sample[:20])
+    np.testing.assert_allclose(cse.load(folder).encode(sample[:20]), wanted, atol=1e-5)
+
+
 def test_the_page_escapes_texts_and_has_no_script(
     bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

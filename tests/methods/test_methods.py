@@ -142,3 +142,15 @@ def test_a_changed_pooling_is_that_of_training_too() -> None:
     assert (changed.reading.pooling, changed.training_pooling) == (Pooling.TOKEN, None)
     assert METHODS["simcse"].changed(pooling="cls") == METHODS["simcse"]
     assert METHODS["simcse"].changed(pooling="mean").changed(pooling="mean").reading.head_when is When.NEVER
+
+
+def test_a_run_without_the_head_is_repeated_without_it() -> None:
+    assert METHODS["simcse"].settings["head"] is None
+    without = SUPERVISED["simcse"].changed(head=False)
+    assert (without.reading.head_when, without.settings["head"]) == (When.NEVER, False)
+    assert SUPERVISED["simcse"].changed(head=True) == SUPERVISED["simcse"]
+    assert METHODS["simcse"].changed(pooling="mean").settings["head"] is None  # mean pooling has none anyway
+    with pytest.raises(ValueError, match="simcse has no head over mean pooling; leave out `head`"):
+        METHODS["simcse"].changed(pooling="mean", head=True)
+    with pytest.raises(ValueError, match="consert has no head; leave out `head`"):
+        METHODS["consert"].changed(head=True)
