@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.adaptation.candidates import BATCH, COST, EVERY, MOST_FITTED, STEPS
+from cse.adaptation.candidates import BATCH, COST, EVERY, MOST_FITTED, MOST_TRAINED, STEPS
 from cse.adaptation.facts import MOST_HELD, SHARE
 from cse.app.models.models import divided
 from cse.app.training.request import ADAPT, EVALUATIONS, TrainingRequest
@@ -49,7 +49,8 @@ def encodings_of(request: TrainingRequest) -> float:
     if request.method == ADAPT:
         held, fitted = min(MOST_HELD, count // SHARE), min(MOST_FITTED, count * (SHARE - 1) // SHARE)
         scored = held + guarded
-        return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + 4 * scored + 2 * fitted
+        encoded = 5 * scored + 2 * fitted + min(MOST_TRAINED, fitted)
+        return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded
     size = request.settings.get("batch_size") or batch_of(request.method)
     views = len(METHODS[request.method].views)
     return request.steps * size * views * COST + (EVALUATIONS + 1) * guarded * request.guarded
