@@ -24,7 +24,7 @@ class Store(Protocol):
     """A kind of place for indexes, and what only some can do; a class of `STORES` is an `Index` too."""
 
     smooths: bool = False  # mixes vectors and queries with their neighbours
-    on_disk: bool = False  # files are verified again, builds resume, and `save` replaces what others saved meanwhile
+    on_disk: bool = False  # in files: `load` takes `verify` and `device`, and a killed build resumes
 
     @classmethod
     def build(cls, batches: Batches, place: Any, *, settings: BuildSettings, report: Callable[[int], None]) -> Index:
@@ -59,7 +59,7 @@ class Store(Protocol):
 
 
 class FolderStore(Store):
-    """Indexes in folders; a temporary one is built in a temporary folder. FAISS is imported on first use."""
+    """Indexes in folders. FAISS is imported on first use."""
 
     smooths = on_disk = True
 
@@ -122,7 +122,15 @@ def manifest_at(place: Place) -> Manifest:
     return store_of(place).manifest_at(place)
 
 
-def open_at(place: Place, fingerprint: str | None = None, *, model: str | None = None, **on_disk: Any) -> Index:
-    """Open the index at `place`; `device` and `verify` of `VectorIndex.load` are for folders and left out elsewhere."""
+def open_at(
+    place: Place,
+    fingerprint: str | None = None,
+    *,
+    model: str | None = None,
+    device: str = "auto",
+    verify: bool = False,
+) -> Index:
+    """Open the index at `place`, as `VectorIndex.load` does; a server has no `device` and nothing to `verify`."""
     store = store_of(place)
-    return store.load(place, fingerprint, model=model, **(on_disk if store.on_disk else {}))
+    options: dict[str, Any] = {"device": device, "verify": verify} if store.on_disk else {}
+    return store.load(place, fingerprint, model=model, **options)

@@ -73,7 +73,7 @@ def adapt(
         check_projectable(reference, encoder)
         settings = {name: value for name, value in asdict(request).items() if name != "minutes"}
         read = texts_digest(f"{row.text}\0{row.label}" for row in rows)
-        record = {**settings, "texts": read, "fingerprint": encoder.fingerprint}
+        record = {**settings, "texts": read, "fingerprint": encoder.fingerprint, "candidates": [*FOLDERS]}
         held, fit = split(rows, request.seed)
         labels = [row.label for row in held] if request.label else []
         _check_labels(request, labels)
@@ -150,7 +150,7 @@ def _commands(request: AdaptRequest, place: Path, reference: ModelReference, cho
              "minutes": request.minutes}  # fmt: skip
     found = {"repeat this run": _command("adapt", [request.data], given)}
     # A pooling given once would read the result's backbone without its projection.
-    pooling = [] if reference.pooling in (None, "mean") else [reference.pooling, "own"]
+    pooling = [] if request.pooling is None else [request.pooling, "own"]
     texts = {"data": request.data, "column": request.column, "pooling": pooling}
     for what, name, folder in (
         ("judge the result", choice.result, place), ("judge the candidate", choice.candidate, place / CANDIDATE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from cse.evaluation.label_scores import label_scores
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
-from cse.storage.writing import write_folder
+from cse.storage.writing import read_json, write_folder, write_json
 from cse.training.held_out import MOST as MOST_GUARDED
 from cse.training.held_out import can_hold_out, held_out_score
 from cse.vectors import nearest_others
 
 MOST_FITTED = 20_000  # texts of a projection
-MOST_TRAINED = 6_000  # texts of a training: a fifth is held out, the others make its batches
+MOST_TRAINED = 6_000  # texts of a training: its batches and what it holds out
+INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 LEAST_FITTED = 256  # texts that a projection is fitted on
 BATCH, STEPS, EVERY = 64, 75, 15
 EPOCHS = 5  # most passes over few texts
@@ -58,12 +60,13 @@ class Trial:
         """The folder in which candidates are written."""
         return self.workspace.work
 
-    @property
+    @cached_property
     def base(self) -> tuple[ModelReference, Encoder]:
         """The model that later candidates begin with: the start, or its other pooling where the labels prefer that."""
         pooling = other_reading(self.workspace.stages)
-        if pooling is None:
-            return self.reference, self.encoder
+        return (self.reference, self.encoder) if pooling is None else self._read_by(pooling)
+
+    def _read_by(self, pooling: str) -> tuple[ModelReference, Encoder]:
         reference = replace(self.reference, pooling=pooling)
         return reference, open_model(reference)
 
@@ -93,8 +96,7 @@ class Trial:
         pooling = next(each for each in PLAIN_POOLINGS if each != self.reference.pooling)
         if self.workspace.left < self.workspace.stages["start"]["seconds"]:
             return {"pooling": pooling, **left_out("to encode the held-out texts again does not fit in the time")}
-        reference = replace(self.reference, pooling=pooling)
-        encoder = open_model(reference)
+        reference, encoder = self._read_by(pooling)
         found = {"pooling": pooling, **self.scores(READING, encoder)}
         if other_reading({**self.workspace.stages, READING: found}):
             write_folder(self.place / READING, lambda target: copy_plain(reference, encoder, target))
@@ -151,26 +153,18 @@ class Trial:
         speed = self.workspace.stages["start"]["texts_per_second"]
         guarded = 2 * min(MOST_GUARDED, len(self.fit) // 5)  # texts encoded by an evaluation
         per_evaluation = (EVERY * BATCH * 2 * COST + guarded * 1.5) / speed
-        whole = self.workspace.left / per_evaluation - 1  # the evaluation of the start, and the projection after it
+        left = self.workspace.left - min(len(self.fit), MOST_TRAINED) / speed  # the texts whose neighbours are sought
+        whole = left / per_evaluation - 1  # the evaluation of the start, and the projection after it
         return EVERY * int(min(STEPS // EVERY, max(0.0, whole)))
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
-        from cse.engines.devices import best_device
         from cse.runs.api import train
 
-        output = self.place / "training"
-        reference, encoder = self.base
-        pooling = reference.recorded.pooling if reference.recorded else reference.pooling
-        texts = self.fit[:MOST_TRAINED]
-        paired = len(texts) >= LEAST_WITH_NEIGHBOURS
-        examples = neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)
-        batches = max(1, len(texts) * 4 // 5 // BATCH)
-        record: dict[str, Any] = {
-            "method": "simcse", "pooling": pooling, "head": False if paired else None, "seed": self.seed,
-            "max_steps": steps, **SETTINGS,
-            "precision": "bf16" if computes_in_bf16("auto", str(best_device())) else "no",
-            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
-        }  # fmt: skip
+        output, inputs = self.place / "training", self.place / INPUTS
+        if not inputs.exists():
+            write_json(inputs, self._inputs(steps))
+        known = read_json(inputs)
+        record = known["record"]
 
         def watch(entry: Any) -> None:
             if self.workspace.left < 0:
@@ -179,10 +173,26 @@ class Trial:
         if not output.is_dir():  # else it was finished before a kill
             begun = output.with_name("training.partial").is_dir()
             train(
-                data=examples, backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
+                data=known["examples"], backbone=self.reference.name, output=output, resume=begun, callbacks=watch,
                 progress=False, **record,
             )  # fmt: skip
         return load(str(output)), {**record, **read_checkpoint_config(output).training["dev"]}
+
+    def _inputs(self, steps: int) -> dict[str, Any]:
+        """The examples and the settings of a training."""
+        from cse.engines.devices import best_device
+
+        reference, encoder = self.base
+        texts = self.fit[:MOST_TRAINED]
+        paired = len(texts) >= LEAST_WITH_NEIGHBOURS
+        batches = max(1, len(texts) * 4 // 5 // BATCH)
+        record = {
+            "method": "simcse", "pooling": reference.recorded.pooling if reference.recorded else reference.pooling,
+            "head": False if paired else None, "seed": self.seed, "max_steps": steps, **SETTINGS,
+            "precision": "bf16" if computes_in_bf16("auto", str(best_device())) else "no",
+            "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
+        }  # fmt: skip
+        return {"record": record, "examples": neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)}
 
 
 def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[tuple[str, str]]:

@@ -66,8 +66,9 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
         gains = {name: _gain(stages, name) for name in sound}
         best = max(gains, key=lambda name: gains[name], default=START)
         if gains.get(best, 0.0) > MARGIN:
-            return Choice(best, None, f"Use the new model: {called(best, stages)} has {gains[best]:.1f} points more of "
-                          "the nearest texts with the same label than your model as it is.")  # fmt: skip
+            use = f"Read your model by {stages[READING]['pooling']}" if best == READING else "Use the new model"
+            return Choice(best, None, f"{use}: {called(best, stages)} has {gains[best]:.1f} points more of the nearest "
+                          "texts with the same label than your model as it is.")  # fmt: skip
         why = f"no candidate beat it by more than {MARGIN} points" if sound else "no candidate could be used"
         return Choice(START, None, f"Keep your model: {why}.")
     trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cse.adaptation.choice import FOLDERS, START, TRAINING
 from cse.adaptation.projected import MODEL_FILES
 from cse.errors import ArtefactError
 from cse.storage.replace import sweep
@@ -24,10 +25,11 @@ ADAPTED = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
-STAGES = ("start", "reading", "projection", "training", "trained", "trained-projection")
+STAGES = (START, *FOLDERS.values(), TRAINING)
 UNFINISHED = FolderKind(
     "an unfinished adaptation", MARK, ("request", "stages"),
-    (MARK, "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial", "training.partial/*", ".*"),
+    (MARK, "training.json", "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
+     "training.partial/*", ".*"),
 )  # fmt: skip
 
 

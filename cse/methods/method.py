@@ -131,8 +131,8 @@ class Method:
         """The settings that a run may change, by name (`cse.methods.settings.MethodSettings`); None: it has none."""
         names = {value: name for name, value in TRAINED_POOLINGS.items()}
         pooling = None if self.reading.template.prompts else names.get(self.reading.pooling)
-        # Mean pooling implies that there is no head; where the token is read, a run was told to leave it out.
-        head = False if self.reading.head_when is When.NEVER and pooling == "cls" else None
+        # Mean pooling has no head anyway; where one token is read, a run was told to leave it out.
+        head = False if self.reading.head_when is When.NEVER and pooling != "mean" else None
         return {"prefix": self.reading.prefix or None, "mlm_weight": self.mlm_weight, "pooling": pooling, "head": head}
 
     @property

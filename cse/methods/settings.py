@@ -58,7 +58,9 @@ class MethodSettings:
         choices=tuple(TRAINED_POOLINGS),
     )
     head: bool | None = _setting(
-        None, "Train with the linear layer and tanh over the vector (SimCSE's MLP); default: as the method has it."
+        None,
+        "Train with the linear layer and tanh over the vector (SimCSE's MLP); mean pooling has none; default: the "
+        "method's.",
     )
 
 

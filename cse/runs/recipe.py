@@ -22,7 +22,7 @@ from cse.training.run import TrainRequest
 RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason"}
 OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
 TEXTS = ("summary", "citation")  # of a method
-OF_POOLING = ("pooling", "head_when", "training_pooling")  # fields that the setting `pooling` changes
+OF_POOLING = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
 READ = {"method", "supervised", "backbone", "storage", "settings"}
 
 
@@ -56,7 +56,7 @@ class Recipe:
         if self.method is None:
             return
         pooled = method.reading.pooling != self.method.reading.pooling
-        set_by_run = {"prefix", "mlm_weight", *(OF_POOLING if pooled else ())}
+        set_by_run = {"prefix", "mlm_weight", "head_when", *(OF_POOLING if pooled else ())}
         before, now = to_json(self.method), to_json(method)
         names = [name for name in {**before, **now} if name not in (*TEXTS, *set_by_run)]
         if odd := [name for name in names if before.get(name) != now.get(name)]:

@@ -117,9 +117,9 @@ def source_of(text: str | Path) -> Source:
     return HubDataset(name)
 
 
-def _columns(name: str, loaded: Iterator[dict[str, Any]]) -> tuple[list[str], Rows]:
+def _columns(name: str, found: Iterator[dict[str, Any]]) -> tuple[list[str], Rows]:
     """Return the column names and the rows of a source that a library reads."""
-    rows = _readable(name, loaded)
+    rows = _readable(name, found)
     first = next(rows, None)
     if first is None:
         return [], iter(())

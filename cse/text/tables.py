@@ -118,6 +118,8 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) 
 def json_lines(name: str, has_header: bool = True) -> tuple[list[str], Rows]:
     """Return the keys of the first object of the .jsonl file `name`, and its rows; a missing value is None.
 
+    Objects have keys, so `has_header` changes nothing.
+
     Raises ValueError with the line if it is no JSON object.
     """
     rows = _objects(Path(name))

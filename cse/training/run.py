@@ -189,7 +189,7 @@ def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: 
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
-        method = method.changed(pooling=reference.recorded.pooling)
+        method = method.changed(pooling=reference.recorded.pooling, head=request.settings.get("head"))
     examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))

@@ -149,6 +149,7 @@ def test_a_run_without_the_head_is_repeated_without_it() -> None:
     without = SUPERVISED["simcse"].changed(head=False)
     assert (without.reading.head_when, without.settings["head"]) == (When.NEVER, False)
     assert SUPERVISED["simcse"].changed(head=True) == SUPERVISED["simcse"]
+    assert METHODS["promptbert"].changed(head=False).settings["head"] is False
     assert METHODS["simcse"].changed(pooling="mean").settings["head"] is None  # mean pooling has none anyway
     with pytest.raises(ValueError, match="simcse has no head over mean pooling; leave out `head`"):
         METHODS["simcse"].changed(pooling="mean", head=True)

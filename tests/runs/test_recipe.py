@@ -56,6 +56,18 @@ def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_p
     assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
 
 
+@pytest.mark.parametrize("method", ["simcse", "promptbert"])
+def test_a_recipe_repeats_a_missing_head_and_an_option_overrides_it(
+    text: Path, tmp_path: Path, bert_folder: Path, method: str
+) -> None:
+    without, again, other = tmp_path / "without", tmp_path / "again", tmp_path / "other"
+    train(method, "--backbone", bert_folder, "--no-head", "--data", text, "--output", without)
+    train("--recipe", without, "--data", text, "--output", again)
+    train("--recipe", without, "--head" if method == "simcse" else "--no-head", "--data", text, "--output", other)
+    heads = [read_checkpoint_config(each).method.reading.head_when.value for each in (without, again, other)]
+    assert heads == ["never", "never", "training" if method == "simcse" else "never"]
+
+
 def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:
     published, _ = preset("dcpcse", "roberta-base")
     assert published.mlm_weight == 0.1

@@ -49,7 +49,7 @@ def encodings_of(request: TrainingRequest) -> float:
     if request.method == ADAPT:
         held, fitted = min(MOST_HELD, count // SHARE), min(MOST_FITTED, count * (SHARE - 1) // SHARE)
         scored = held + guarded
-        encoded = 5 * scored + 2 * fitted + min(MOST_TRAINED, fitted)
+        encoded = (5 if request.labels else 4) * scored + 2 * fitted + min(MOST_TRAINED, fitted)
         return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded
     size = request.settings.get("batch_size") or batch_of(request.method)
     views = len(METHODS[request.method].views)
