@@ -114,7 +114,8 @@ def _long(texts: Iterable[str]) -> list[str]:
 def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
     """Split examples into those to train on and held-out texts: a fifth, at most 500, drawn by the seed.
 
-    Texts of column "0" with six words or more are held out, each once, and no example with such a text is trained on.
+    Texts of column "0" with six words or more are held out, each once, and no example that has one there is trained on;
+    as the second text of a pair one may still be.
     Raises ValueError if there are fewer than 20, or too few others.
     """
     long = _long(_texts(examples))
