@@ -18,7 +18,7 @@ from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
 from cse.judging.judgement import texts_digest
 from cse.models.loading import open_model
-from cse.models.names import BACKBONE, Kind, ModelReference, resolve
+from cse.models.names import BACKBONE, Kind, resolve
 from cse.storage.reservation import reserved
 from cse.text.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
 
@@ -84,7 +84,7 @@ def adapt(
         _run_stage(trial, START, note)
         facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
-        for name in FOLDERS:  # in the order of their cost
+        for name in FOLDERS:
             _run_stage(trial, name, note)
         choice = choose(workspace.stages)
         report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
@@ -138,12 +138,12 @@ def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) ->
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
-        "commands": _commands(request, place, trial.reference, choice),
+        "commands": _commands(request, place, choice),
         "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), trial.held),
     }  # fmt: skip
 
 
-def _commands(request: AdaptRequest, place: Path, reference: ModelReference, choice: Choice) -> dict[str, str]:
+def _commands(request: AdaptRequest, place: Path, choice: Choice) -> dict[str, str]:
     """Return the commands that repeat the adaptation and that judge its models, by what they do."""
     data = {"column": request.column, "label": request.label, "pooling": request.pooling}
     given = {"output": str(place), "backbone": request.backbone, **data, "seed": request.seed,

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import READING, other_reading
+from cse.adaptation.choice import FOLDERS, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
 from cse.adaptation.projected import PLAIN_POOLINGS, copy_plain, raw_vectors, write_projected
 from cse.adaptation.projection import LEAST_WITH_NEIGHBOURS, NEIGHBOURS, Projection, fit_projection
-from cse.adaptation.workspace import Workspace
+from cse.adaptation.workspace import INPUTS, Workspace
 from cse.encoding.encoder import Encoder
 from cse.engines.precision import computes_in_bf16
 from cse.evaluation.label_scores import label_scores
@@ -28,7 +28,6 @@ from cse.vectors import nearest_others
 
 MOST_FITTED = 20_000  # texts of a projection
 MOST_TRAINED = 6_000  # texts of a training: its batches and what it holds out
-INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 LEAST_FITTED = 256  # texts that a projection is fitted on
 BATCH, STEPS, EVERY = 64, 75, 15
 EPOCHS = 5  # most passes over few texts
@@ -89,22 +88,22 @@ class Trial:
         began = time.monotonic()
         vectors = raw_vectors(self.encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
-        return {"texts_per_second": round(speed, 1), **self.scores("start", self.encoder, vectors)}
+        return {"texts_per_second": round(speed, 1), **self.scores(START, self.encoder, vectors)}
 
     def reading(self) -> dict[str, Any]:
         """Score the backbone by the other of the two poolings, and write it if the labels prefer it."""
         pooling = next(each for each in PLAIN_POOLINGS if each != self.reference.pooling)
-        if self.workspace.left < self.workspace.stages["start"]["seconds"]:
+        if self.workspace.left < self.workspace.stages[START]["seconds"]:
             return {"pooling": pooling, **left_out("to encode the held-out texts again does not fit in the time")}
         reference, encoder = self._read_by(pooling)
         found = {"pooling": pooling, **self.scores(READING, encoder)}
         if other_reading({**self.workspace.stages, READING: found}):
-            write_folder(self.place / READING, lambda target: copy_plain(reference, encoder, target))
+            write_folder(self.place / FOLDERS[READING], lambda target: copy_plain(reference, encoder, target))
         return found
 
     def projection(self) -> dict[str, Any]:
         """Fit and score a projection, on as many texts as half of the time that is left allows."""
-        return self._projected("projection", *self.base)
+        return self._projected(PROJECTION, *self.base)
 
     def training(self) -> dict[str, Any]:
         """Train the start, or its better pooling, and score the model of the best evaluation."""
@@ -128,29 +127,29 @@ class Trial:
             tensors = plain_model(on_torch(trained)).tensors
             copy_plain(reference, encoder, target, {name: each.numpy() for name, each in tensors.items()})
 
-        write_folder(self.place / "trained", fill)
-        return {"record": record, **self.scores("training", load(str(self.place / "trained")))}
+        write_folder(self.place / FOLDERS[TRAINING], fill)
+        return {"record": record, **self.scores(TRAINING, load(str(self.place / FOLDERS[TRAINING])))}
 
     def trained_projection(self) -> dict[str, Any]:
         """Fit and score a projection of the trained model."""
-        folder = str(self.place / "trained")
-        return self._projected("trained-projection", resolve(folder), load(folder))
+        folder = str(self.place / FOLDERS[TRAINING])
+        return self._projected(TRAINED, resolve(folder), load(folder))
 
     def _projected(self, name: str, reference: ModelReference, encoder: Encoder) -> dict[str, Any]:
-        speed, left = self.workspace.stages["start"]["texts_per_second"], self.workspace.left
+        speed, left = self.workspace.stages[START]["texts_per_second"], self.workspace.left
         count = min(len(self.fit), MOST_FITTED, int(max(0.0, min(left / 2 * speed, MOST_FITTED))))
         if count < LEAST_FITTED:
             return left_out(f"to encode {LEAST_FITTED} texts does not fit in the time")
         found: Projection = fit_projection(raw_vectors(encoder, self.fit[:count]))
         write_folder(
-            self.place / name, lambda target: write_projected(reference, encoder, found, count, target)
+            self.place / FOLDERS[name], lambda target: write_projected(reference, encoder, found, count, target)
         )  # fmt: skip
         facts = {"texts": count, "components": len(found.components), "explained": round(found.explained, 4)}
-        return {**facts, **self.scores(name, load(str(self.place / name)))}
+        return {**facts, **self.scores(name, load(str(self.place / FOLDERS[name])))}
 
     def _steps(self) -> int:
         """The batches of training that fit in the time, by the measured speed: whole evaluations, `STEPS` at most."""
-        speed = self.workspace.stages["start"]["texts_per_second"]
+        speed = self.workspace.stages[START]["texts_per_second"]
         guarded = 2 * min(MOST_GUARDED, len(self.fit) // 5)  # texts encoded by an evaluation
         per_evaluation = (EVERY * BATCH * 2 * COST + guarded * 1.5) / speed
         left = self.workspace.left - min(len(self.fit), MOST_TRAINED) / speed  # the texts whose neighbours are sought
@@ -160,7 +159,7 @@ class Trial:
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
         from cse.runs.api import train
 
-        output, inputs = self.place / "training", self.place / INPUTS
+        output, inputs = self.place / TRAINING, self.place / INPUTS
         if not inputs.exists():
             write_json(inputs, self._inputs(steps))
         known = read_json(inputs)

@@ -16,12 +16,10 @@ CALLED = {
     START: "your model as it is", READING: "your model", PROJECTION: "projection", TRAINING: "training",
     TRAINED: "training, then projection",
 }  # fmt: skip
+# The folders of the candidates, in the order of their cost.
 FOLDERS = {
-    READING: "reading",
-    PROJECTION: "projection",
-    TRAINING: "trained",
-    TRAINED: "trained-projection",
-}  # of the stages
+    READING: "reading", PROJECTION: "projection", TRAINING: "trained", TRAINED: "trained-projection",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

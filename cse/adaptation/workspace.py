@@ -21,6 +21,7 @@ from cse.storage.reservation import check_folder
 from cse.storage.writing import FolderKind, partial_folder, read_json, write_file, write_folder, write_json
 
 REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
+INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 ADAPTED = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
@@ -28,7 +29,7 @@ ADAPTED = FolderKind(
 STAGES = (START, *FOLDERS.values(), TRAINING)
 UNFINISHED = FolderKind(
     "an unfinished adaptation", MARK, ("request", "stages"),
-    (MARK, "training.json", "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
+    (MARK, INPUTS, "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
      "training.partial/*", ".*"),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
-from cse.methods.method import Method
+from cse.methods.method import Method, When
 from cse.methods.serialise import from_json, to_json
 from cse.methods.settings import SETTINGS
 from cse.models.config import BackboneRecord
@@ -56,7 +56,9 @@ class Recipe:
         if self.method is None:
             return
         pooled = method.reading.pooling != self.method.reading.pooling
-        set_by_run = {"prefix", "mlm_weight", "head_when", *(OF_POOLING if pooled else ())}
+        headless = When.NEVER in (method.reading.head_when, self.method.reading.head_when)
+        changed = (*(OF_POOLING if pooled else ()), *(("head_when",) if headless else ()))
+        set_by_run = {"prefix", "mlm_weight", *changed}
         before, now = to_json(self.method), to_json(method)
         names = [name for name in {**before, **now} if name not in (*TEXTS, *set_by_run)]
         if odd := [name for name in names if before.get(name) != now.get(name)]:

@@ -20,8 +20,8 @@ from index.stores import Place, open_at
 from index.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from index.base import Index
     from index.milvus import MilvusIndex
-    from index.stores import Index
 
 QUERIES, K = 200, 10
 

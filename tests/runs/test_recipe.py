@@ -9,6 +9,7 @@ from conftest import SENTENCES
 from typer.testing import CliRunner
 
 from cse.commands.train import app
+from cse.methods.method import When
 from cse.methods.presets import preset
 from cse.methods.serialise import to_json
 from cse.methods.settings import SETTINGS
@@ -66,6 +67,16 @@ def test_a_recipe_repeats_a_missing_head_and_an_option_overrides_it(
     train("--recipe", without, "--head" if method == "simcse" else "--no-head", "--data", text, "--output", other)
     heads = [read_checkpoint_config(each).method.reading.head_when.value for each in (without, again, other)]
     assert heads == ["never", "never", "training" if method == "simcse" else "never"]
+
+
+def test_a_recorded_head_that_is_kept_for_encoding_is_another_method(tmp_path: Path) -> None:
+    published, _ = preset("simcse", "bert-base")
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"method": to_json(published.replaced(head_when=When.ALWAYS))}))
+    found = read_recipe(str(recipe))
+    with pytest.raises(ValueError, match="differs from that of this version or backbone in head_when"):
+        found.check(published)
+    found.check(published.changed(head=False))
 
 
 def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:
