@@ -1,6 +1,8 @@
 # Sourced by demo, test and check: `setup FILE...` makes .venv and installs the requirement files when they changed.
 # Where no GPU is, PyTorch and FAISS are those for the CPU: the lock would bring gigabytes of CUDA's libraries.
 
+# Python keeps what it compiled. pip compiles nothing: most modules of these packages are never imported.
+unset PYTHONDONTWRITEBYTECODE
 CPU_WHEELS=https://download.pytorch.org/whl/cpu
 
 python_3_10() {
@@ -27,7 +29,7 @@ for_cpu() {
 }
 
 pip_install() {
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile "$@"
 }
 
 # Installs what `for_cpu` printed, PyTorch from its own index where no other has it. An unreachable index costs half a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -39,10 +40,11 @@ SENTENCES = [
 ]
 # Files that take long come first, so that no process is left alone with one at the end.
 LONGEST = (
-    "docs tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway api "
-    "train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
+    "docs fresh tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway "
+    "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
+gc.set_threshold(50_000, 20, 100)  # a full collection visits the million objects that PyTorch and transformers keep
 # Gradio leaves event loops and datasets leaves files to the collector, which may find them while `ast.parse` works. A
 # report of them has a traceback, for which Python 3.11 parses too: the first parser then ends in a SystemError.
 sys.unraisablehook = lambda _: None

@@ -1,34 +1,32 @@
 """The wheel and a Space with what they declare and nothing else: what is not declared is missed.
 
-Gigabytes are installed: scripts/test runs this file beside the linters and the other tests.
+A fresh environment has links to the packages of this one, so nothing is downloaded.
 """
 
 import json
 import os
 import subprocess
-import sys
-import sysconfig
-import tempfile
+import venv
 import zipfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from email import message_from_bytes
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, SENTENCES
+from conftest import SENTENCES
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from served_space import served
 from typer.testing import CliRunner
 from wheels import build_wheel, pip
 
 import cse
 from cse.commands.deploy import app as deploy
-from cse.publishing.space import CPU_WHEELS, Hardware, requirements
+from cse.publishing.space import CPU_WHEELS
 
-TORCH, *OTHERS = requirements((ROOT / "requirements.txt").read_text(), Hardware.CPU).splitlines()[1:]
-# Elsewhere the package index has no other build than that for the CPU.
-TORCH_FOR_CPU = f"{TORCH}+cpu" if sysconfig.get_platform() == "linux-x86_64" else TORCH
 ONE, OTHER = SENTENCES[:2]
 LINES = "\n".join(f"{text} | {ONE}" for text in SENTENCES[1:5])
 ASKED = {
@@ -73,56 +71,88 @@ print(json.dumps(cse.load("simcse").encode(["a"]).tolist()))
 """
 
 
-def install(place: Path, needs: Sequence[str]) -> Path:
-    """The Python of the environment in `place`, made where there is none, in which pip installed these requirements.
-
-    Where that fails PyTorch is fetched from its own index, which is asked for nothing else, and pip is asked once more.
-    """
-    python = place / "fresh" / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / "fresh"], check=True)
-    (place / "needs.txt").write_text("\n".join(needs))
-    words = ["--python", python, "install", "--no-compile", "--prefer-binary", "-r", place / "needs.txt"]
-    done = pip(*words)
-    if done.returncode:
-        fetch = ("--retries", 1, "--timeout", 15, "--index-url", CPU_WHEELS, "--dest", place / "wheels", TORCH_FOR_CPU)
-        pip("download", "--no-deps", *fetch)
-        done = pip(*words, "--find-links", place / "wheels")
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1]
-        if "CSE_REQUIRE_FRESH" in os.environ:
-            pytest.fail(f"pip could not install what is declared: {done.stderr[-3000:]}")
-        pytest.skip(f"pip can install nothing here: {said}")  # 2026-11
-    return python
+def applicable(needs: Iterable[str], extra: str = "") -> list[Requirement]:
+    """The requirements that hold here, with an extra."""
+    found = map(Requirement, needs)
+    return [need for need in found if not need.marker or need.marker.evaluate({"extra": extra})]
 
 
-def required(wheel: Path) -> set[str]:
-    """The packages that a wheel requires without its extras."""
+def declared(needs: Iterable[str]) -> list[Distribution]:
+    """The installed packages that requirements and their own requirements name. Fails where a version is another."""
+    found: dict[str, Distribution] = {}
+    waiting, seen = applicable(needs), set()
+    while waiting:
+        need = waiting.pop()
+        name = canonicalize_name(need.name)
+        if (name, *sorted(need.extras)) in seen:
+            continue
+        seen.add((name, *sorted(need.extras)))
+        found[name] = here = distribution(name)
+        assert need.specifier.contains(here.version, prereleases=True), f"{need}: {here.version} is installed"
+        for extra in ("", *need.extras):
+            waiting += applicable(here.requires or [], extra)
+    return list(found.values())
+
+
+def top_level(package: Distribution) -> set[str]:
+    """The names of a package's files and folders in site-packages."""
+    return {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}
+
+
+def environment(place: Path, needs: Iterable[str]) -> Path:
+    """The Python of the environment in `place`, made where there is none, with links to what is declared."""
+    folder = place / "fresh"
+    if not folder.exists():
+        venv.create(folder)
+    (site,) = folder.glob("lib/python*/site-packages")
+    owners = Counter(name for package in distributions() for name in top_level(package))
+    for package in declared(needs):
+        for name in top_level(package):
+            if owners[name] == 1:
+                link(site / name, Path(package.locate_file(name)))
+        for file in package.files or []:  # of folders that several packages share
+            if owners[file.parts[0]] > 1:
+                link(site / file, Path(package.locate_file(file)))
+    return folder / "bin" / "python"
+
+
+def link(path: Path, target: Path) -> None:
+    if target.exists() and not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+
+
+def required(wheel: Path) -> list[str]:
+    """What a wheel requires without its extras."""
     with zipfile.ZipFile(wheel) as opened:
         (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
         lines = message_from_bytes(opened.read(name)).get_all("Requires-Dist", [])
-    return {need.name for need in map(Requirement, lines) if not need.marker or need.marker.evaluate({"extra": ""})}
+    return [str(need) for need in applicable(lines)]
 
 
-def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone() -> None:
-    """In the locked versions, so that a new version of somebody else's package fails no change of ours.
+def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(tmp_path: Path) -> None:
+    """The Space declares all that the wheel does, so the environment with the wheel's requirements is one of its own.
 
-    The Space declares all that the wheel does, so the environment that had the wheel's requirements is one of its own.
+    In the locked versions, so that a new version of somebody else's package fails no change of ours.
     """
-    with tempfile.TemporaryDirectory() as folder:  # pytest would keep the gigabytes of its last three runs
-        place = Path(folder)
-        (place / "lock.txt").write_text("\n".join([TORCH_FOR_CPU, *OTHERS]))
-        wheel = build_wheel(place)
-        python = install(place, [f"-c {place / 'lock.txt'}", str(wheel)])
-        check_wheel(place, python)
-        staged = place / "space"
-        done = CliRunner().invoke(deploy, ["me/space", "--hardware", "cpu", "--dry-run", "--output", str(staged)])
-        assert done.exit_code == 0, done.output
-        needs = (staged / "requirements.txt").read_text().splitlines()
-        assert needs[:2] == [f"--extra-index-url {CPU_WHEELS}", TORCH]
-        assert required(wheel) - {Requirement(need).name for need in needs[1:]} == {"numpy"}  # which others bring
-        pip("--python", python, "uninstall", "--yes", "contrastive-sentence-embeddings")
-        check_space(staged, install(place, [TORCH_FOR_CPU, *needs[2:]]))
+    wheel = build_wheel(tmp_path)
+    try:
+        python = environment(tmp_path, required(wheel))
+    except PackageNotFoundError as missing:
+        pytest.skip(f"{missing.name} is not installed: a GPU's environment has faiss-gpu in its place (2026-11)")
+    done = pip("--python", python, "install", "--no-deps", "--no-compile", wheel)
+    assert done.returncode == 0, done.stderr
+    check_wheel(tmp_path, python)
+    staged = tmp_path / "space"
+    staging = CliRunner().invoke(deploy, ["me/space", "--hardware", "cpu", "--dry-run", "--output", str(staged)])
+    assert staging.exit_code == 0, staging.output
+    index, *needs = (staged / "requirements.txt").read_text().splitlines()
+    assert index == f"--extra-index-url {CPU_WHEELS}"
+    assert {Requirement(need).name for need in required(wheel)} - {Requirement(need).name for need in needs} == {
+        "numpy"  # which others bring
+    }
+    pip("--python", python, "uninstall", "--yes", "contrastive-sentence-embeddings")
+    check_space(staged, environment(tmp_path, needs))
 
 
 def check_wheel(place: Path, python: Path) -> None:
