@@ -12,8 +12,7 @@ from cse.app.choice.voting import ASK, Voting, end, undo, vote
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, script, submit
-from cse.app.drawing.saved_file import saved_file
+from cse.app.drawing.components import heading, saved_file, script, submit
 from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
 from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing

@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.components import file_value, saved_file
 from cse.app.drawing.palette import own_colours
-from cse.app.drawing.saved_file import file_value, saved_file
-from cse.app.export.caption import caption
 from cse.app.export.download import FORMS, stem
 from cse.app.export.figures import figure_file
 from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, Look, look_of
 from cse.app.export.page_answers import OWN, PAGE_ONLY
-from cse.app.export.taken import Taken
+from cse.app.export.taken import Taken, caption
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.models import Failure, divided

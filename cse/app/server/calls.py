@@ -1,24 +1,29 @@
-"""Refusals of calls: unknown endpoints, missing or surplus values, and values that a field cannot take."""
+"""Refusals of calls: invalid sessions, unknown endpoints, missing or surplus values, and those a field cannot take."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
+from starlette.datastructures import QueryParams
 
+from cse.app.server.bodies import Scope
 from cse.app.server.fields import current, reason_of_value
-from cse.app.server.sessions import FIELD, wrong_name
 
 API = "/gradio_api/"
 MOST_NAMED = 20  # endpoints listed in a message
 UNKNOWN, WRONG = 404, 422
 
 Refusal = tuple[dict[str, Any], int]
+FIELD = "session_hash"  # Gradio's name of a session, which clients choose, in bodies and queries
+HEARTBEAT = "heartbeat/"  # the route, after `API`, whose path ends in a session's name
+PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
@@ -127,3 +132,17 @@ def choices(blocks: gr.Blocks) -> str:
     """Return a phrase that lists the endpoints."""
     names: Sequence[str] = [f"/{each.api_name}" for each in blocks.fns.values() if each.api_visibility == "public"]
     return f"choose {', '.join(names[:MOST_NAMED])}"
+
+
+def wrong_name(name: Any) -> str | None:
+    """Return why a session name is invalid; None if it is valid or missing."""
+    if name is None or (isinstance(name, str) and PLAIN.fullmatch(name)):
+        return None
+    return f"{FIELD} is {json.dumps(name)[:60]}; give 1 to 64 letters a-z, digits, hyphens, underscores or dots."
+
+
+def names_in(scope: Scope, path: str) -> Iterator[str]:
+    """Yield the session names in a request's address; `path` is the part after `API`."""
+    yield from QueryParams(scope["query_string"]).getlist(FIELD)
+    if path.startswith(HEARTBEAT):
+        yield path.removeprefix(HEARTBEAT)

@@ -14,11 +14,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, SLOW, Receive, Scope, read, replayed, too_large
 from cse.app.server.budget import TOO_MANY, Budget, client_of
-from cse.app.server.calls import API, UNKNOWN, WRONG, Refusal, refusal, unknown_event
+from cse.app.server.calls import API, FIELD, UNKNOWN, WRONG, Refusal, names_in, refusal, unknown_event, wrong_name
 from cse.app.server.calls import refused as refused_call
 from cse.app.server.hosts import OPTION, VARIABLE, Names
 from cse.app.server.response_headers import Send, security_headers, with_headers
-from cse.app.server.sessions import FIELD, names_in, wrong_name
 from cse.app.server.streams import PATH as STREAM
 from cse.app.server.streams import Streams
 from cse.app.server.uploads import PATH as UPLOAD
