@@ -14,7 +14,7 @@ from cse.app.forms.events import PRIVATE, Run
 from cse.app.forms.links import Linked, Result
 from cse.app.train_tab.form import TrainForm, train_form
 from cse.app.train_tab.own_files import own_files
-from cse.app.train_tab.results import LANE, Results, results_part
+from cse.app.train_tab.results import LANE, Results
 from cse.app.training.estimate import in_words, seconds_of, texts_per_second
 from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import REFUSED
@@ -46,7 +46,7 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
             with gr.Column(scale=2, min_width=300):
                 form = train_form(state, trainings.rules)
             with gr.Column(scale=3, min_width=300):
-                results = results_part(state, trainings, bar.key)
+                results = Results(state, trainings, bar.key)
         results.changes.render()
         newest = Result("The newest training", "training", ("key",))
         linked = [

@@ -82,13 +82,6 @@ class Trainings:
             raise ValueError("There is no such model of yours on this server any more; train it again.")
         return training.archive(chosen)
 
-    def forget(self, key: Any) -> None:
-        """Delete all trainings of a key and their files."""
-        with self._lock:
-            found = self._owned.pop(key, []) if isinstance(key, str) else []
-        for training in found:
-            training.delete()
-
     def close(self) -> None:
         """End all processes and delete all files."""
         with self._lock:
