@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -22,7 +23,6 @@ from cse.app.state.app_state import AppState
 PATH = "/corpus/files"
 SAID = '<p class="cse-note" role="status"></p>'
 SAY = "watch('value', () => { element.querySelector('p').textContent = props.value.said || ''; });"
-REFUSED = 422
 FIELDS = ("kind", "corpus", "key", "model")
 
 
@@ -63,6 +63,6 @@ async def answer(request: Request) -> Response:
             raise ValueError(f"Send a JSON object with {', '.join(FIELDS)}.")
         sent: Sent = await run_in_threadpool(taken, state, *(asked.get(field) for field in FIELDS))
     except ValueError as error:
-        return JSONResponse({"detail": str(error)}, REFUSED)
+        return JSONResponse({"detail": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(sent.name)}", "Cache-Control": "no-store"}
     return StreamingResponse(sent.parts, media_type=sent.kind, headers=headers)

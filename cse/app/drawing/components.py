@@ -18,7 +18,7 @@ TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
-NUMBERS = itertools.count(1)  # makes two equal files differ, since the page watches for a changed value
+NUMBERS = itertools.count(1)  # make equal values differ, since pages and events watch for a changed one
 
 
 def script(*names: str) -> str:

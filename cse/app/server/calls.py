@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import gradio as gr
@@ -18,7 +19,6 @@ from cse.app.server.fields import current, reason_of_value
 
 API = "/gradio_api/"
 MOST_NAMED = 20  # endpoints listed in a message
-UNKNOWN, WRONG = 404, 422
 
 Refusal = tuple[dict[str, Any], int]
 FIELD = "session_hash"  # Gradio's name of a session, which clients choose, in bodies and queries
@@ -35,7 +35,7 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     named = name.startswith("v2/")
     name = name.removeprefix("v2/")
     if kind == "stream":  # Gradio would replace the values of a waiting call by unchecked ones
-        return refused("No part of this app takes streams; call an endpoint.", UNKNOWN)
+        return refused("No part of this app takes streams; call an endpoint.", HTTPStatus.NOT_FOUND)
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
@@ -43,7 +43,7 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     if not isinstance(sent, dict):
         return None
     if (wrong := wrong_name(sent.get(FIELD))) is not None:
-        return refused(wrong, WRONG)
+        return refused(wrong, HTTPStatus.UNPROCESSABLE_ENTITY)
     if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
         return None
     # Of Gradio's routes only `call` uses the name and ignores a number.
@@ -51,10 +51,10 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
         requested = number if kind == "queue" else f"/{name}"
-        return refused(f"There is no endpoint {str(requested)[:60]}; {choices(blocks)}.", UNKNOWN)
+        return refused(f"There is no endpoint {str(requested)[:60]}; {choices(blocks)}.", HTTPStatus.NOT_FOUND)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
     reason = wrong or reason_of(function, values, blocks, sent.get(FIELD))
-    return None if reason is None else refused(reason, WRONG)
+    return None if reason is None else refused(reason, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
@@ -71,14 +71,15 @@ def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
     if (next(waiting, None) if event is None else event.session_hash) in queue.pending_messages_per_session:
         return None
     line = f"There is no call {number[:60]}, or its results were fetched; call /{requested[0][:60]} again."
-    return refused(line, UNKNOWN)
+    return refused(line, HTTPStatus.NOT_FOUND)
 
 
 def refused(line: str, status: int) -> Refusal:
     """Return the refusal `line`; a lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`."""
     line = line.encode("utf-8", "replace").decode()
     detail = [{"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}]
-    return ({"detail": detail, "error": line} if status == WRONG else {"detail": line}), status
+    invalid = status == HTTPStatus.UNPROCESSABLE_ENTITY
+    return ({"detail": detail, "error": line} if invalid else {"detail": line}), status
 
 
 def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFunction | None:

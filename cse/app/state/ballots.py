@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from cse.app.state.own_corpora import KEPT, KEY
-from cse.app.validation import FieldError
+from cse.app.state.own_corpora import KEPT, checked_key
 
 if TYPE_CHECKING:
     from cse.judging.judgement import Judgement
@@ -82,8 +81,7 @@ class Ballots:
 
     def put(self, key: Any, ballot: Ballot) -> None:
         """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise FieldError("The key", "This page has no key to keep votes under; reload it.")
+        checked_key(key, "votes")
         with self.lock:
             self._kept.pop(key, None)
             self._kept[key] = self._clock(), ballot

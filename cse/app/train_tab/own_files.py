@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from cse.app.drawing import html
+from cse.app.drawing.components import NUMBERS
 from cse.app.train_tab.results import LANE, attach
 from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from cse.app.training.outcome import Made
     from cse.app.training.trainings import Trainings
 
-NUMBERS = itertools.count(1)  # an event fires when its state changes
 TAKEN = (
     "A checkpoint of this project, a sentence-transformers model or a backbone: safetensors and JSON alone are read, "
     "never a pickle."

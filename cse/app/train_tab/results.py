@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.drawing.components import result
+from cse.app.drawing.components import NUMBERS, result
 from cse.app.forms.events import HIDDEN, one_line_errors
 from cse.app.models.columns import Column
 from cse.app.scoreboard.add_model import put_column
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TICK = 1.5  # seconds between two looks at a training
 OFTEN = 10  # seconds after which the time that is left is shown anew
-NUMBERS = itertools.count(1)  # an event fires when its state changes
 LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse.app.state.own_corpora import KEY
+from cse.app.state.own_corpora import checked_key
 from cse.app.training.opened import OpenedModels
 from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
@@ -47,8 +47,7 @@ class Trainings:
 
         Beyond the bounds the visitor's oldest training is deleted, and then the oldest of all.
         """
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep a training under; reload it.")
+        checked_key(key, "a training")
         with self._lock:
             self._sweep()
             self._check_idle(key)
