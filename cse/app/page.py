@@ -99,11 +99,9 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             with gr.Tab("Near-duplicates", id="duplicates") as tab:
                 linked["duplicates"] = tab, [duplicates_tab(state, tab, bar)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, [
-                    changes_section(state, opening.changes),
-                    pairs_section(state, bar, opening.disagreements),
-                    *xray_section(state, opening.xrays),
-                ]
+                changes = changes_section(state, opening.changes)
+                pairs = pairs_section(state, bar, opening.disagreements)
+                linked["probe"] = tab, [changes, pairs, *xray_section(state, opening.xrays)]
             with gr.Tab("Choose for my data", id="choose") as tab:
                 linked["choose"] = tab, [choose_tab(state, tab, bar)]
             with gr.Tab("Results", id="results") as tab:

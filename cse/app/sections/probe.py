@@ -96,14 +96,13 @@ def disagreements_html(
     if not found or len(found[0].places) < 2:
         return html.failures(failures) + html.hint("Two models are needed; add one with + model.")
     names = list(found[0].places)
-    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.folded(sentence) for sentence in pairs[row.pair])
         cells = "".join(place_cell(row.places[name]) for name in names)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
-    table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-    shown = html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+    heads = ["Pair", *map(html.model, names)]
+    shown = html.headed(heads, rows, "Pairs on which the models disagree", "cse-table cse-moves")
     return html.failures(failures) + html.fold("Pairs", shown, opened=True)
 
 
