@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 import gradio as gr
@@ -26,7 +25,6 @@ MEANING = (
 )
 BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
 TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'start'})"
-PICTURE = json.dumps({"verdict": ["#verdict", "verdict"]})
 
 
 class Buttons(NamedTuple):
@@ -94,7 +92,6 @@ def connect(voting: Voting, buttons: Buttons, outputs: list[gr.components.Compon
     changes = {button: undo if name == "u" else vote(name) for name, button in buttons.cast.items()}
     for button, change in {**changes, buttons.end: end, buttons.back: undo}.items():
         button.click(voting.changing(change), [place, key], outputs, **QUICK)
-    drawing = script("picture").replace("PICTURES", PICTURE).strip()
-    buttons.picture.click(None, None, None, js=f"() => ({drawing})('verdict')", **HIDDEN)
+    buttons.picture.click(None, None, None, js=script("picture").strip(), **HIDDEN)
     buttons.copy.click(None, None, buttons.copy, js=COPY, **HIDDEN)
     buttons.save.click(guarded(voting.save), key, taken, **QUICK)

@@ -18,6 +18,7 @@ TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
+LONGEST = 80  # characters of a file name
 NUMBERS = itertools.count(1)  # make equal values differ, since pages and events watch for a changed one
 
 
@@ -55,6 +56,12 @@ def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
 def saved_file() -> gr.HTML:
     """Return the component; a value of `file_value` saves or shows a text."""
     return gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
+
+
+def file_stem(*words: str) -> str:
+    """Return words as a file name without its suffix, of at most `LONGEST` characters and without signs of paths."""
+    plain = (re.sub(r"[^\w.]+|^\.+", "-", word).strip("-.") for word in words)
+    return "-".join(filter(None, plain))[:LONGEST]
 
 
 def file_value(
