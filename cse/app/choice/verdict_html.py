@@ -7,7 +7,6 @@ from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
 from cse.app.models.naming import title
-from cse.app.state.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
@@ -59,13 +58,9 @@ def votes_cell(record: Record, side: str) -> str:
 
 def notes(record: Record) -> str:
     """Return why there are no scores of labels, and the guard."""
-    known = [f"{title(facts.name)} {_found(facts)}" for facts in record.models if facts.found is not None]
+    known = [f"{title(facts.name)} {facts.found:.0f} %" for facts in record.models if facts.found is not None]
     lines = [record.note, GUARD.format("shortened texts found again: " + ", ".join(known)) if known else ""]
     return "".join(f'<p class="cse-note">{html.escape(line)}</p>' for line in lines if line)
-
-
-def _found(facts: Facts) -> str:
-    return f"{facts.found:.0f} %"
 
 
 def _capital(sentence: str) -> str:

@@ -84,11 +84,6 @@ def disagreeing(
     return disagreements(known), failures
 
 
-def place_cell(place: float) -> str:
-    """Return a rank between 0 and 100 and a bar."""
-    return f'<td class="cse-share">{round(100 * place)}{html.bar(place)}</td>'
-
-
 def disagreements_html(
     pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
 ) -> str:
@@ -99,7 +94,8 @@ def disagreements_html(
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.folded(sentence) for sentence in pairs[row.pair])
-        cells = "".join(place_cell(row.places[name]) for name in names)
+        places = (row.places[name] for name in names)
+        cells = "".join(f'<td class="cse-share">{round(100 * place)}{html.bar(place)}</td>' for place in places)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
     heads = ["Pair", *map(html.model, names)]
     shown = html.headed(heads, rows, "Pairs on which the models disagree", "cse-table cse-moves")
