@@ -43,7 +43,7 @@ def facts_table(record: Record) -> str:
         }
     measures["Milliseconds per text"] = [f"{facts.milliseconds:.3g}" for facts in record.models]
     measures["Weights, MB as float32"] = [f"{facts.megabytes:,.1f}" for facts in record.models]
-    heads = ["", *(html.model(facts.name) for facts in record.models)]
+    heads = [None, *(html.model(facts.name) for facts in record.models)]
     rows = (html.row(cells, name) for name, cells in measures.items())
     return html.headed(heads, rows, "Both models, by votes, labels and cost", "cse-table cse-facts")
 

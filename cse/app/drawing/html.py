@@ -93,15 +93,15 @@ def table(inside: str, name: str, kind: str = "cse-table") -> str:
     )
 
 
-def headed(heads: Iterable[str], rows: Iterable[str], name: str, kind: str = "cse-table") -> str:
-    """Return a `table` of the rows under headings, all HTML; an empty heading is the corner above those of rows."""
-    head = "".join(f'<th scope="col">{each}</th>' if each else "<td></td>" for each in heads)
+def headed(heads: Iterable[str | None], rows: Iterable[str], name: str, kind: str = "cse-table") -> str:
+    """Return a `table` of the rows under headings, all HTML; None is the empty corner above the names of rows."""
+    head = "".join("<td></td>" if each is None else f'<th scope="col">{each}</th>' for each in heads)
     return table(f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>", name, kind)
 
 
-def row(cells: Iterable[str], name: str = "") -> str:
-    """Return a row of a table under its `name`, if it has one, all HTML."""
-    head = f'<th scope="row">{name}</th>' if name else ""
+def row(cells: Iterable[str], name: str | None = None) -> str:
+    """Return a row of a table after its `name`, if it has one, all HTML."""
+    head = "" if name is None else f'<th scope="row">{name}</th>'
     return f"<tr>{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

@@ -198,7 +198,7 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
             for other in range(len(names))
         )
         rows.append(html.row(cells, html.model(name)))
-    table = html.headed(["", *map(html.model, names)], rows, "Agreement of the models", "cse-table cse-matrix")
+    table = html.headed([None, *map(html.model, names)], rows, "Agreement of the models", "cse-table cse-matrix")
     return f'<h2 class="cse-heading">Agreement</h2>{table}<p class="cse-note">{AGREEING}</p>'
 
 
