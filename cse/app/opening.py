@@ -7,6 +7,7 @@ the models' results.
 from __future__ import annotations
 
 import json
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,16 +113,16 @@ def compute_opening(state: AppState) -> dict[str, Any]:
     *_, maps = draw_maps(state, demo_points(state), SEED, GROUPS)
     hits = find_all(state, QUERIES[0], HITS, DemoCorpus(state))
     return {
-        "similarity": found(pair, lambda place: [rounded(place.cosine), rounded(place.percentile), place.histogram]),
+        "similarity": found(pair, rounded),
         "all_pairs": found(matrices, plain_pairs),
-        "hits": found(hits, found_value),
-        "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), reading_value),
+        "hits": found(hits, lambda each: rounded(each[:3])),  # without the time
+        "tokens": found(tokens(state.models, SENTENCES[0], TOKENS), rounded),
         "maps": found(maps, map_value),
-        "trials": found(try_template(state, SENTENCES[0], OTHER), trial_values),
+        "trials": found(try_template(state, SENTENCES[0], OTHER), rounded),
         "descriptions": found(descriptions(state.models), dict),
-        "xrays": found(xrays(state, *XRAYED), lambda answer: rounded_values(plain_xray(answer))),
-        "changes": [row._replace(moved=found(row.moved, rounded)) for row in moved],
-        "disagreements": [row._replace(places=found(row.places, rounded)) for row in differing[:SHOWN]],
+        "xrays": found(xrays(state, *XRAYED), lambda answer: rounded(plain_xray(answer))),
+        "changes": rounded(moved),
+        "disagreements": rounded(differing[:SHOWN]),
     }
 
 
@@ -149,33 +150,12 @@ def found(answers: dict[str, Any], encode: Any) -> dict[str, Any]:
     return {name: encode(answer) for name, answer in known.items()}
 
 
-def rounded(value: float) -> float:
-    """Return a number rounded to `DECIMALS`."""
-    return round(float(value), DECIMALS)
-
-
-def rounded_values(value: Any) -> Any:
-    """Return JSON values with their numbers rounded."""
+def rounded(value: Any) -> Any:
+    """Return JSON values with their numbers rounded to `DECIMALS`, of a dataclass a list of its fields."""
+    if is_dataclass(value):
+        return [rounded(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, dict):
-        return {key: rounded_values(item) for key, item in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded_values(item) for item in value]
-    return rounded(value) if isinstance(value, float) else value
-
-
-def reading_value(reading: Reading) -> list[Any]:
-    """Return a reading's fields as JSON values."""
-    lists = (reading.before, reading.alone, reading.after)
-    return [*([[word, rounded(share)] for word, share in words] for words in lists), reading.template, reading.own]
-
-
-def trial_values(tried: Comparison) -> list[Any]:
-    """Return a comparison's fields as JSON values."""
-    trials = (tried.own, tried.other)
-    values = [[each.template, each.score, [[word, rounded(share)] for word, share in each.words]] for each in trials]
-    return [*values, [tried.gain.value, tried.gain.low, tried.gain.high]]
-
-
-def found_value(found: Found) -> list[Any]:
-    """Return the sentences found, index and recall as JSON values, without the time."""
-    return [[[hit.rank, rounded(hit.score), hit.row, hit.text] for hit in found.hits], found.factory, found.recall]
+        return [rounded(item) for item in value]
+    return round(float(value), DECIMALS) if isinstance(value, (float, np.floating)) else value

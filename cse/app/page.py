@@ -9,10 +9,10 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.api.corpus_exports import file_route
 from cse.app.api.endpoints import add_endpoints
 from cse.app.choice.choose_tab import choose_tab
 from cse.app.corpus.bar import corpus_bar
+from cse.app.corpus.export import file_route
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
 from cse.app.duplicates.duplicates_tab import duplicates_tab
@@ -28,11 +28,14 @@ from cse.app.scoreboard.add_model import add_model_buttons, rerun
 from cse.app.scoreboard.model_strip import model_strip
 from cse.app.scoreboard.results import measured, results_tab
 from cse.app.scoreboard.speed import speed_filler
+from cse.app.sections.all_pairs import list_section
+from cse.app.sections.changes import changes_section
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
-from cse.app.sections.probe import probe_tab
+from cse.app.sections.prefix import xray_section
+from cse.app.sections.probe import pairs_section
 from cse.app.sections.search import search_tab
-from cse.app.sections.similarity import similarity_tab
+from cse.app.sections.similarity import pair_section
 from cse.app.sections.template_lab import lab_section
 from cse.app.sections.tokens import tokens_tab
 from cse.app.server.answers import bound_answers
@@ -83,7 +86,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Similarity", id="similarity") as tab:
-                pair, matrices = similarity_tab(state, bar, opening.similarity, opening.all_pairs)
+                pair, matrices = pair_section(state, bar, opening.similarity), list_section(state, opening.all_pairs)
                 linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
                 linked["search"] = tab, [search_tab(state, bar, opening.hits)]
@@ -96,7 +99,9 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             with gr.Tab("Near-duplicates", id="duplicates") as tab:
                 linked["duplicates"] = tab, [duplicates_tab(state, tab, bar)]
             with gr.Tab("Probe", id="probe") as tab:
-                linked["probe"] = tab, probe_tab(state, bar, opening.changes, opening.disagreements, opening.xrays)
+                changes = changes_section(state, opening.changes)
+                pairs = pairs_section(state, bar, opening.disagreements)
+                linked["probe"] = tab, [changes, pairs, *xray_section(state, opening.xrays)]
             with gr.Tab("Choose for my data", id="choose") as tab:
                 linked["choose"] = tab, [choose_tab(state, tab, bar)]
             with gr.Tab("Results", id="results") as tab:
@@ -157,7 +162,7 @@ def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) ->
     return {
         "app_kwargs": {
             "middleware": [
-                Middleware(Gate, names=names or Names(), uploads=Uploads.up_to(largest)),
+                Middleware(Gate, names=names or Names(), uploads=Uploads(largest)),
                 Middleware(GZipMiddleware, compresslevel=COMPRESSION),
             ],
             "routes": [file_route()],

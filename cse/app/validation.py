@@ -18,12 +18,12 @@ class FieldError(ValueError):
         self.field, self.reason = field, reason
 
 
-def text(value: Any, field: str) -> str:
-    """Return `value` as text that UTF-8 can encode. Raises FieldError for other types and for too long a text."""
-    return _text(value, field, field)
+def text(value: Any, field: str, what: str = "") -> str:
+    """Return `value` as text that UTF-8 can encode. Raises FieldError for other types and for too long a text.
 
-
-def _text(value: Any, field: str, what: str) -> str:
+    `what` is its name in messages, by default the field's.
+    """
+    what = what or field
     if not isinstance(value, str):
         raise FieldError(field, f"{what} is not text; send a string.")
     if len(value) > MAX_CHARACTERS:
@@ -54,19 +54,16 @@ def lines(value: Any, least: int, most: int) -> list[str]:
     if not least <= len(found) <= most:
         count = "1 sentence" if len(found) == 1 else f"{len(found):,} sentences"
         raise FieldError(LIST, f"{LIST} has {count}; paste {least} to {most:,}, one per line.")
-    return [_text(line, LIST, f"Line {number} of the list") for number, line in enumerate(found, start=1)]
+    return [text(line, LIST, f"Line {number} of the list") for number, line in enumerate(found, start=1)]
 
 
 def texts(value: Any, most: int) -> list[str]:
-    """Return a list of 1 to `most` non-empty texts, together no longer than one text may be."""
+    """Return a list of 1 to `most` non-empty texts, each as long as a text may be."""
     field = "The texts"
     if not isinstance(value, list) or not 1 <= len(value) <= most:
         wrong = f"{len(value):,}" if isinstance(value, list) else "not a list"
         raise FieldError(field, f"{field} are {wrong}; send a list of 1 to {most:,}.")
-    found = [sentence(each, f"Text {number}") for number, each in enumerate(value, start=1)]
-    if (total := sum(map(len, found))) > MAX_CHARACTERS:
-        raise FieldError(field, f"{field} have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
-    return found
+    return [sentence(each, f"Text {number}") for number, each in enumerate(value, start=1)]
 
 
 def whole(value: Any, field: str, least: int, most: int) -> int:

@@ -14,8 +14,7 @@ from cse.analysis.prototypes import Prototype
 from cse.app import page as page_module
 from cse.app.drawing.distribution import Placed
 from cse.app.forms.links import restorer
-from cse.app.lessons.judging import banded, by_model
-from cse.app.lessons.lesson import Measured, address
+from cse.app.lessons.lesson import Measured, address, banded, by_model
 from cse.app.lessons.numbers import Score, Size
 from cse.app.lessons.panel import lessons_html, plain_lesson
 from cse.app.lessons.reveal import NOBODY, answered, measured, reveal, whole

@@ -20,10 +20,11 @@ from cse.app.duplicates.near_duplicates import (
     advised_place,
     column_of,
     find,
+    groups_csv,
     groups_of_all,
+    kept_csv,
     percentile_of,
 )
-from cse.app.duplicates.tables import groups_csv, kept_csv
 from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.grouping.duplicates import Member, Place, threshold

@@ -11,11 +11,10 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from cse.app.drawing.palette import MODELS, OWN
-from cse.app.export.caption import caption
 from cse.app.export.figures import FIGURES, draw, figure_file
 from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, WIDTHS, Look, line, look_of
 from cse.app.export.sheets import sheet
-from cse.app.export.taken import Taken
+from cse.app.export.taken import Taken, caption
 from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown, latex
 from cse.app.state.records import record_of

@@ -12,11 +12,14 @@ from cse.app.forms.events import Run
 from cse.app.forms.refusals import field_of, refusing
 from cse.app.forms.visitor_key import visitor_key
 from cse.app.models.models import Models
+from cse.app.sections.all_pairs import list_section
+from cse.app.sections.changes import changes_section
 from cse.app.sections.clusters import clusters_tab
 from cse.app.sections.map_link import map_hook
-from cse.app.sections.probe import probe_tab
+from cse.app.sections.prefix import xray_section
+from cse.app.sections.probe import pairs_section
 from cse.app.sections.search import search_tab
-from cse.app.sections.similarity import similarity_tab
+from cse.app.sections.similarity import pair_section
 from cse.app.sections.template_lab import lab_section
 from cse.app.sections.tokens import tokens_tab
 from cse.app.sections.words import attributions
@@ -99,9 +102,10 @@ def runs() -> dict[str, Run]:
     state: AppState = open_state(["simcse"], ())
     with gr.Blocks():
         bar = corpus_bar(state, visitor_key())
-        pair, pairs = similarity_tab(state, bar)
+        pair, pairs = pair_section(state, bar, None), list_section(state, None)
         words = tokens_tab(state)
-        changes, disagreements, xray, *_ = probe_tab(state, bar)
+        changes, disagreements = changes_section(state, None), pairs_section(state, bar, None)
+        xray, _ = xray_section(state, None)
         return {
             "pair": pair.run, "pairs": pairs.run, "tokens": words.run, "changes": changes.run,
             "xray": xray.run, "disagreements": disagreements.run, "search": search_tab(state, bar).run,

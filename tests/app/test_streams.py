@@ -85,6 +85,6 @@ def test_a_session_has_a_few_streams_and_a_new_one_once_one_ends() -> None:
         assert Counter(answers) == {200: streams.MOST + 2, 429: 3}
         ends["others"].set()
         await other
-        assert not gate.streams._open
+        assert not gate.streams._held
 
     asyncio.run(opened())

@@ -227,7 +227,7 @@ def test_a_table_says_which_models_it_lacks() -> None:
 
 def test_files_are_named_after_what_they_hold() -> None:
     def named(endpoint: str, inputs: dict[str, object], models: tuple[str, ...] = ()) -> str:
-        return stem(endpoint, inputs, dict.fromkeys(models, "0123"))
+        return stem(Taken(endpoint, inputs, dict.fromkeys(models, "0123"), None))
 
     assert named("similarity", {}, ("simcse",)) == "similarity"
     assert named("map", {"source": "corpus"}, ("simcse", "promptbert")) == "clusters-promptbert-simcse"

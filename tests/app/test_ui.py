@@ -88,6 +88,13 @@ def drawn(count: int) -> ModelMap:
     return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
 
 
+def test_the_corner_of_a_table_is_no_heading_and_an_empty_heading_is_one():
+    table = html.headed([None, "", "A"], [html.row("1", "B"), html.row(["2", "3"], "")], "T")
+    assert '<thead><tr><td></td><th scope="col"></th><th scope="col">A</th></tr></thead>' in table
+    assert '<tr><th scope="row">B</th><td>1</td></tr><tr><th scope="row"></th><td>2</td><td>3</td></tr>' in table
+    assert html.row(["2"]) == "<tr><td>2</td></tr>"
+
+
 def test_a_map_carries_texts_as_data():
     value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]

@@ -131,7 +131,7 @@ def test_a_client_and_all_of_them_leave_a_bounded_number_of_bytes(tmp_path, monk
     with gr.Blocks() as blocks:
         gr.File()
     scope = {"app": SimpleNamespace(get_blocks=lambda: blocks, uploaded_file_dir=str(tmp_path))}
-    gate = Gate(None, Names(), uploads=uploads.Uploads(Budget(3_000, 4_000)))
+    gate = Gate(None, Names(), uploads=uploads.Uploads(budget=Budget(3_000, 4_000)))
 
     def send(host, size):
         async def app(asked, receive, answer) -> None:

@@ -78,10 +78,7 @@ def corpus_endpoints(state: AppState) -> list[Callable[..., Any]]:
 
 def checked(texts: Any, labels: Any) -> tuple[list[str], list[str] | None]:
     """Return texts and labels. Raises FieldError for other types and numbers, ValueError for too much text."""
-    if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
-        wrong = f"{len(texts):,}" if isinstance(texts, list) else "not a list"
-        raise validation.FieldError("The texts", f"The texts are {wrong}; send a list of 1 to {MOST_TEXTS:,}.")
-    found = [validation.sentence(text, f"Text {number}") for number, text in enumerate(texts, start=1)]
+    found = validation.texts(texts, MOST_TEXTS)
     if not labels:
         return [text for text, _ in bounded((text, "") for text in found)], None
     if not isinstance(labels, list) or len(labels) != len(texts):

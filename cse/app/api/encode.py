@@ -11,6 +11,7 @@ from cse.app import validation
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
 from cse.app.state.app_state import AppState
+from cse.app.validation import MAX_CHARACTERS
 
 MOST = 256  # texts
 BLOCK = 64  # texts encoded before other requests may use the model
@@ -31,6 +32,8 @@ def encode_of(state: AppState) -> Callable[..., dict[str, Any]]:
             normalize: true for vectors of length 1, whose inner products are cosines.
         """
         wanted = validation.texts(texts, MOST)
+        if (total := sum(map(len, wanted))) > MAX_CHARACTERS:
+            raise ValueError(f"The texts have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
         columns = {column.name: column for column in state.models.columns}
         column = columns[validation.one_of(model, "The model", columns)]
         blocks, mark = [], ""

@@ -17,9 +17,10 @@ from cse.app.api.encode import encode_of
 from cse.app.api.map_api import maps_of, selection_of
 from cse.app.api.own_text import own_text_endpoints
 from cse.app.api.probe import probe_endpoints
-from cse.app.api.record_api import record_endpoints
 from cse.app.forms.events import COMPARISONS, ENCODE, LINKS, MAPS, guarded
 from cse.app.models.models import plain
+from cse.app.scoreboard.ledger import ledger_entries
+from cse.app.scoreboard.scores import board_of, names_of, plain_board
 from cse.app.sections.all_pairs import all_pairs, plain_pairs
 from cse.app.sections.search import DEFAULT as DEFAULT_HITS
 from cse.app.sections.search import ranking, search
@@ -32,7 +33,9 @@ from cse.app.sections.words import attributions, plain_words
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY
 
-LANES = {"map": MAPS, "duplicates": LINKS, "judge": COMPARISONS}
+LANES: dict[str, dict[str, Any]] = {
+    "map": MAPS, "duplicates": LINKS, "judge": COMPARISONS, "results": {}, "ledger": {}
+}  # fmt: skip
 
 
 def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
@@ -112,7 +115,23 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         """
         return plain(try_template(state, sentence, template, k), asdict)
 
-    quick: list[Callable[..., Any]] = [
+    def results_endpoint(task: str = "sts") -> dict[str, Any]:
+        """The models' scores on a task: {"task", "summary", "protocol", "columns": [...], "models": {...}}.
+
+        A model has a figure for each column: {"value": 66.47, "deviation": 0.06, "runs": 3}, and
+        "trained_parameters". The scores are the shipped ones; no model is run.
+
+        Args:
+            task: sts, transfer, few-shot, clustering, retrieval or geometry.
+        """
+        board = board_of(state, task)
+        return plain_board(board, names_of(board, state.models.columns))
+
+    def ledger_endpoint() -> list[dict[str, Any]]:
+        """Published scores and those of the bundled models, from the shipped results; no model is run."""
+        return [entry.to_json() for entry in ledger_entries(state)]
+
+    functions: list[Callable[..., Any]] = [
         encode_of(state),
         similarity_endpoint,
         words_endpoint,
@@ -120,16 +139,17 @@ def add_endpoints(state: AppState) -> dict[str, Callable[..., Any]]:
         search_endpoint,
         tokens_endpoint,
         template_endpoint,
+        *probe_endpoints(state),
+        *corpus_endpoints(state),
+        *own_text_endpoints(state),
+        selection_of(state),
+        maps_of(state),
+        results_endpoint,
+        ledger_endpoint,
     ]
-    quick += [*probe_endpoints(state), *corpus_endpoints(state), *own_text_endpoints(state), selection_of(state)]
-    found = {function.__name__.removesuffix("_endpoint"): function for function in (*quick, maps_of(state))}
+    found = {function.__name__.removesuffix("_endpoint"): function for function in functions}
     for name, function in found.items():
         gr.api(called(name, function), api_name=name, **LANES.get(name, ENCODE))
-
-    for function in record_endpoints(state):
-        name = function.__name__.removesuffix("_endpoint")
-        found[name] = function
-        gr.api(called(name, function), api_name=name)
     return found
 
 

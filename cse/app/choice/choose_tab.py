@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 import gradio as gr
@@ -12,8 +11,7 @@ from cse.app.choice.voting import ASK, Voting, end, undo, vote
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, script, submit
-from cse.app.drawing.saved_file import saved_file
+from cse.app.drawing.components import heading, saved_file, script, submit
 from cse.app.forms.events import COMPARISONS, HIDDEN, QUICK, guarded
 from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing
@@ -27,7 +25,6 @@ MEANING = (
 )
 BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
 TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'start'})"
-PICTURE = json.dumps({"verdict": ["#verdict", "verdict"]})
 
 
 class Buttons(NamedTuple):
@@ -95,7 +92,6 @@ def connect(voting: Voting, buttons: Buttons, outputs: list[gr.components.Compon
     changes = {button: undo if name == "u" else vote(name) for name, button in buttons.cast.items()}
     for button, change in {**changes, buttons.end: end, buttons.back: undo}.items():
         button.click(voting.changing(change), [place, key], outputs, **QUICK)
-    drawing = script("picture").replace("PICTURES", PICTURE).strip()
-    buttons.picture.click(None, None, None, js=f"() => ({drawing})('verdict')", **HIDDEN)
+    buttons.picture.click(None, None, None, js=script("picture").strip(), **HIDDEN)
     buttons.copy.click(None, None, buttons.copy, js=COPY, **HIDDEN)
     buttons.save.click(guarded(voting.save), key, taken, **QUICK)

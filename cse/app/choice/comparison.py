@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus
+from cse.app.drawing.ranks import cut
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.columns import Column
 from cse.app.models.naming import title
@@ -99,7 +100,7 @@ def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
 def texts_of(asked: Sequence[Question], rows: Sequence[LabelledText]) -> dict[int, str]:
     """Return the beginning of each text of the questions and their lists, by row."""
     wanted = {row for question in asked for row in (question.row, *question.start, *question.result)}
-    return {row: _short(rows[row].text) for row in wanted}
+    return {row: cut(" ".join(rows[row].text.split()), TEXT) for row in wanted}
 
 
 def _columns(state: AppState, first: str, second: str) -> tuple[Column, Column]:
@@ -173,8 +174,3 @@ def _setup(
     labels = "label" if chosen.labels else None
     digest = texts_digest(row.text for row in rows)
     return Setup(one, other, chosen.label, None, labels, digest, len(rows), SEED)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= TEXT else f"{line[: TEXT - 1]}…"

@@ -7,7 +7,6 @@ from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
 from cse.app.models.naming import title
-from cse.app.state.ballots import Facts
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
@@ -34,24 +33,19 @@ def verdict_html(record: Record, linked: bool = False) -> str:
 
 def facts_table(record: Record) -> str:
     """Return a table with a row per measure and a column per model."""
-    names = "".join(f'<th scope="col">{html.model(facts.name)}</th>' for facts in record.models)
-    votes = row("Votes", [votes_cell(record, side) for side in (START, RESULT)])
-    scored = "".join(
-        row(
-            score_term(name, f"{LABELS.get(name, name)}, x 100"),
-            [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)],
-        )
-        for name in (record.scores or {}).get(START, {})
-    ) if record.scores else ""  # fmt: skip
-    costs = row("Milliseconds per text", [f"{facts.milliseconds:.3g}" for facts in record.models])
-    sizes = row("Weights, MB as float32", [f"{facts.megabytes:,.1f}" for facts in record.models])
-    inside = f"<thead><tr><td></td>{names}</tr></thead><tbody>{votes}{scored}{costs}{sizes}</tbody>"
-    return html.table(inside, "Both models, by votes, labels and cost", "cse-table cse-facts")
-
-
-def row(name: str, cells: list[str]) -> str:
-    """Return a row of a table from the HTML of its name and cells."""
-    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    measures = {"Votes": [votes_cell(record, side) for side in (START, RESULT)]}
+    if record.scores:
+        measures |= {
+            score_term(name, f"{LABELS.get(name, name)}, x 100"): [
+                f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)
+            ]
+            for name in record.scores[START]
+        }
+    measures["Milliseconds per text"] = [f"{facts.milliseconds:.3g}" for facts in record.models]
+    measures["Weights, MB as float32"] = [f"{facts.megabytes:,.1f}" for facts in record.models]
+    heads = [None, *(html.model(facts.name) for facts in record.models)]
+    rows = (html.row(cells, name) for name, cells in measures.items())
+    return html.headed(heads, rows, "Both models, by votes, labels and cost", "cse-table cse-facts")
 
 
 def votes_cell(record: Record, side: str) -> str:
@@ -64,13 +58,9 @@ def votes_cell(record: Record, side: str) -> str:
 
 def notes(record: Record) -> str:
     """Return why there are no scores of labels, and the guard."""
-    known = [f"{title(facts.name)} {_found(facts)}" for facts in record.models if facts.found is not None]
+    known = [f"{title(facts.name)} {facts.found:.0f} %" for facts in record.models if facts.found is not None]
     lines = [record.note, GUARD.format("shortened texts found again: " + ", ".join(known)) if known else ""]
     return "".join(f'<p class="cse-note">{html.escape(line)}</p>' for line in lines if line)
-
-
-def _found(facts: Facts) -> str:
-    return f"{facts.found:.0f} %"
 
 
 def _capital(sentence: str) -> str:

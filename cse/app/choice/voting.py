@@ -13,7 +13,7 @@ from cse.app.choice.record import code_of, record_from, record_json, record_of
 from cse.app.choice.verdict_html import verdict_html
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing import html
-from cse.app.drawing.saved_file import file_value
+from cse.app.drawing.components import file_value
 from cse.app.forms.events import PROGRESS, reporter
 from cse.app.state.app_state import AppState
 from cse.app.state.ballots import Ballot

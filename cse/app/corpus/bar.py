@@ -9,15 +9,19 @@ import gradio as gr
 
 from cse.app.corpus.chosen import choices_of
 from cse.app.corpus.export import export_form
-from cse.app.corpus.status import status_html, version
 from cse.app.corpus.texts_form import texts_form
+from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, QUICK, hide
+from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
+from cse.app.state.encodings import Encoding
+from cse.app.state.own_corpora import GONE, OwnCorpus
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")
 POLL = 1.0  # seconds between looks at an encoding
+STEPS = 1000  # more than the encodings of one corpus
 
 
 class CorpusBar(NamedTuple):
@@ -79,3 +83,38 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
 
     return CorpusBar(corpus, key, changed, row, (form, export), (used, removed), resume_after)
+
+
+def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
+    """Return a number that differs if another corpus is chosen, or if the visitor's `own` one has other vectors."""
+    if corpus == OWN_KEY:
+        return 0 if own is None else own.number * STEPS + own.complete
+    return -1 - [DEMO_KEY, *state.corpora].index(corpus)
+
+
+def status_html(corpus: str, own: OwnCorpus | None) -> str:
+    """Return the models' progress with a visitor's own corpus, empty for other corpora."""
+    if corpus != OWN_KEY:
+        return ""
+    if own is None:
+        return html.alert(GONE)
+    encodings, current = own.encodings.values(), own.current
+    failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
+    if current is None:
+        return failed
+    ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
+    waiting = sum(not each.ended for each in encodings) - 1
+    parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
+    return failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
+
+
+def progress(encoding: Encoding) -> str:
+    """Return a model's progress as a bar and in words."""
+    left, name = encoding.seconds_left(), html.escape(title(encoding.column.name))
+    when = "" if left is None else f", {duration(left)} to go"
+    return f"{name} {html.bar(encoding.done / encoding.total)} {encoding.done:,} of {encoding.total:,}{when}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

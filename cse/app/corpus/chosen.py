@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,19 +42,11 @@ class ChosenCorpus:
 
     key: str
     label: str
+    texts: Sequence[str]  # in the order of the vectors
+    labels: Sequence[str] | None = None
     columns: Sequence[Column] | None = None
     note: str = ""
     encoded: Sequence[Column] = ()  # further columns with vectors
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The texts, in the order of the vectors."""
-        raise NotImplementedError
-
-    @property
-    def labels(self) -> Sequence[str] | None:
-        """The label of each text, or None without labels."""
-        return None
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return a column's (N, d) float32 vectors of the texts. Raises ValueError while there are none."""
@@ -83,17 +76,8 @@ class DemoCorpus(ChosenCorpus):
 
     def __init__(self, state: AppState) -> None:
         self._demo, self.key = state.demo, DEMO_KEY
-        self.label = f"Demo ({len(self._demo.sentences):,})"
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The sentences."""
-        return self._demo.sentences
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The topic of each."""
-        return self._demo.topics
+        self.texts, self.labels = state.demo.sentences, state.demo.topics
+        self.label = f"Demo ({len(self.texts):,})"
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the shipped vectors, or encode the sentences at the first call."""
@@ -106,16 +90,7 @@ class VisitorCorpus(ChosenCorpus):
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
         self.key, self.label, self.encoded = OWN_KEY, own.label, list(own.encodings)
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The texts."""
-        return self._own.texts
-
-    @property
-    def labels(self) -> Sequence[str] | None:
-        """The values of the label column."""
-        return self._own.labels
+        self.texts, self.labels = own.texts, own.labels
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
         """Return the columns that have encoded all texts."""
@@ -144,9 +119,9 @@ class IndexedCorpus(ChosenCorpus):
         self._corpus = corpus
         self.key, self.label, self.columns, self.note = corpus.key, corpus.label, corpus.columns, corpus.note
 
-    @property
-    def texts(self) -> Sequence[str]:
-        """The sentences, of many an even sample."""
+    @cached_property
+    def texts(self) -> Sequence[str]:  # type: ignore[override]
+        """The sentences, of many an even sample, read at the first use."""
         return self._corpus.texts()[1]
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:

@@ -1,13 +1,20 @@
-"""The form that saves the chosen corpus: the choice of a model, and a button for each kind of file."""
+"""The form that saves the chosen corpus, with a button for each kind of file, and the HTTP route that sends it."""
 
 from __future__ import annotations
 
+import json
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 import gradio as gr
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from cse.app.corpus.chosen import chosen_corpus
-from cse.app.corpus.exports import FILES, columns_of
+from cse.app.corpus.exports import FILES, Sent, columns_of, taken
 from cse.app.drawing.components import script
 from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.models.naming import choices
@@ -16,6 +23,7 @@ from cse.app.state.app_state import AppState
 PATH = "/corpus/files"
 SAID = '<p class="cse-note" role="status"></p>'
 SAY = "watch('value', () => { element.querySelector('p').textContent = props.value.said || ''; });"
+FIELDS = ("kind", "corpus", "key", "model")
 
 
 def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: gr.Button) -> gr.Column:
@@ -39,3 +47,22 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: g
     for kind, save in saves.items():
         save.click(None, [corpus, key, model], said, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
     return form
+
+
+def file_route() -> Route:
+    """Return the route; it answers a JSON object with the `FIELDS`, and refuses with one line, `detail`."""
+    return Route(PATH, answer, methods=["POST"])
+
+
+async def answer(request: Request) -> Response:
+    """Return a file of a corpus of the app that received the request."""
+    state: AppState = request.app.get_blocks().app_state
+    try:
+        asked = json.loads(await request.body())
+        if not isinstance(asked, dict):
+            raise ValueError(f"Send a JSON object with {', '.join(FIELDS)}.")
+        sent: Sent = await run_in_threadpool(taken, state, *(asked.get(field) for field in FIELDS))
+    except ValueError as error:
+        return JSONResponse({"detail": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(sent.name)}", "Cache-Control": "no-store"}
+    return StreamingResponse(sent.parts, media_type=sent.kind, headers=headers)

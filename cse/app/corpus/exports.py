@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import numpy as np
 from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.corpus.reading import SUFFIXES
+from cse.app.drawing.components import file_stem
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
@@ -129,11 +129,8 @@ def zipped(chosen: ChosenCorpus, found: Vectors, name: str) -> Any:
 def stem(chosen: ChosenCorpus, column: Column | None = None) -> str:
     """Return a file name without its suffix."""
     name = chosen.label.rpartition(" (")[0]
-    words = [
-        name.removesuffix(Path(name).suffix if Path(name).suffix.lower() in SUFFIXES else ""),
-        column.name if column else "",
-    ]
-    return "-".join(filter(None, (re.sub(r"[^\w.]+|^\.+", "-", word).strip("-.") for word in words)))[:80] or "corpus"
+    bare = name.removesuffix(Path(name).suffix if Path(name).suffix.lower() in SUFFIXES else "")
+    return file_stem(bare, column.name if column else "") or "corpus"
 
 
 FILES: dict[str, tuple[str, Callable[[Any, ChosenCorpus, Any], Sent]]] = {  # the button of each kind of file

@@ -60,14 +60,13 @@ def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | F
     """Return a row per model, the best figure of each column in bold, and how they were computed."""
     known, failed = divided(answers)
     best = {name: max(scores[name] for scores in known.values()) for name in HEADS if known}
-    rows = "".join(
+    rows = (
         f'<tr><th scope="row">{html.model(model)}</th>'
         f"{''.join(figure(scores[name], best[name]) for name in HEADS)}</tr>"
         for model, scores in known.items()
     )
-    head = "".join(f'<th scope="col">{score_term(*each)}</th>' for each in (("", "Model"), *HEADS.items()))
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    shown = html.table(inside, "Scores on the labels of the corpus") if known else ""
+    heads = ["Model", *(score_term(*each) for each in HEADS.items())]
+    shown = html.headed(heads, rows, "Scores on the labels of the corpus") if known else ""
     _, labels = sample(corpus)
     return html.failures(failed) + shown + html.hint(READING.format(corpus.label, len(labels), len(set(labels))))
 

@@ -110,6 +110,5 @@ def described(path: str | None) -> tuple[Any, Any, Any, Any]:
 
 def rows_html(names: list[str], rows: list[list[str]]) -> str:
     """Return the first rows of a file under its columns."""
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell[:CELL])}</td>" for cell in row) + "</tr>" for row in rows)
-    return html.table(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "The first rows of the file")
+    body = (html.row(html.escape(cell[:CELL]) for cell in row) for row in rows)
+    return html.headed(map(html.escape, names), body, "The first rows of the file")

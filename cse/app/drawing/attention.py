@@ -84,7 +84,7 @@ def model_view(found: HeadAttention, layer: int, head: int, name: str) -> str:
     """Return a table of every head by layer (`every_head`), in which the chosen one, or the chosen layer, is marked."""
     values = every_head(found)
     what = "on the prefix" if found.prefix else "on the token it looks at most"
-    heads = "".join(f'<th scope="col">{number + 1}</th>' for number in range(values.shape[1]))
+    heads = ["Layer", *(str(number + 1) for number in range(values.shape[1]))]
     rows = []
     for number, row in enumerate(values):
         cells = "".join(
@@ -93,8 +93,6 @@ def model_view(found: HeadAttention, layer: int, head: int, name: str) -> str:
             for place, value in enumerate(row)
         )
         rows.append(f'<tr><th scope="row">{number + 1}</th>{cells}</tr>')
-    inside = f'<thead><tr><th scope="col">Layer</th>{heads}</tr></thead><tbody>{"".join(rows)}</tbody>'
     caption = f"{title(name)}: percent of each head's attention {what}"
-    return f'<p class="cse-note">Percent of each head\'s attention {what}</p>' + html.table(
-        inside, caption, "cse-table cse-layers"
-    )
+    table = html.headed(heads, rows, caption, "cse-table cse-layers")
+    return f'<p class="cse-note">Percent of each head\'s attention {what}</p>{table}'

@@ -13,8 +13,6 @@ from cse.app.models.models import Failure, divided
 from cse.app.models.naming import title
 
 TICKS = (0.0, 0.5, 1.0)
-BESIDE = "Among random pairs"
-HEADINGS = ("Model", BESIDE, "Cosine", term("percentile", "Percentile"))
 EXPLANATION = (  # HTML
     "Grey: the cosines of random pairs of the demo corpus. The percentile is the share of them that this pair is "
     "closer than. Compare models by percentiles: each model has its own scale of "
@@ -32,10 +30,8 @@ class Placed(NamedTuple):
 
 def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "") -> str:
     """Return a row per model and a summary; `notes` are warnings about each sentence."""
-    head = "".join(f"<th scope='col'>{heading}{AXIS * (heading == BESIDE)}</th>" for heading in HEADINGS)
-    rows = "".join(
-        f"<tr><th scope='row'>{html.model(name)}</th>{cells(answer)}</tr>" for name, answer in answers.items()
-    )
+    rows = (f'<tr><th scope="row">{html.model(name)}</th>{cells(answer)}</tr>' for name, answer in answers.items())
+    table = html.headed(HEADINGS, rows, "Cosine of the pair in every model", "cse-table cse-placed")
     warnings = "".join(
         f'<p class="cse-note cse-warning"><b>{html.escape(what)}</b>: {html.escape("; ".join(about))}.</p>'
         for what, about in notes.items()
@@ -43,12 +39,7 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
     )
     said = scales({name: answer.histogram for name, answer in divided(answers)[0].items()})
     seen = " ".join(part for part in (lesson, in_short(answers)) if part)
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    return (
-        f"{warnings}{html.table(inside, 'Cosine of the pair in every model', 'cse-table cse-placed')}"
-        f"{html.verdict(seen)}{html.verdict(said)}"
-        f'<p class="cse-note">{EXPLANATION}</p>'
-    )
+    return f'{warnings}{table}{html.verdict(seen)}{html.verdict(said)}<p class="cse-note">{EXPLANATION}</p>'
 
 
 def in_short(answers: Mapping[str, Placed | Failure]) -> str:
@@ -110,3 +101,4 @@ def across(cosine: float) -> float:
 
 
 AXIS = f'<div class="cse-axis" aria-hidden="true">{axis()}</div>'
+HEADINGS = ("Model", f"Among random pairs{AXIS}", "Cosine", term("percentile", "Percentile"))

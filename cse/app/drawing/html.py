@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from cse.app.drawing.palette import MODELS
@@ -91,6 +91,18 @@ def table(inside: str, name: str, kind: str = "cse-table") -> str:
         f'<div class="cse-scroll" role="group" tabindex="0" aria-label="{label}">'
         f'<table class="{kind}"><caption class="cse-hidden">{label}</caption>{inside}</table></div>'
     )
+
+
+def headed(heads: Iterable[str | None], rows: Iterable[str], name: str, kind: str = "cse-table") -> str:
+    """Return a `table` of the rows under headings, all HTML; None is the empty corner above the names of rows."""
+    head = "".join("<td></td>" if each is None else f'<th scope="col">{each}</th>' for each in heads)
+    return table(f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>", name, kind)
+
+
+def row(cells: Iterable[str], name: str | None = None) -> str:
+    """Return a row of a table after its `name`, if it has one, all HTML."""
+    head = "" if name is None else f'<th scope="row">{name}</th>'
+    return f"<tr>{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def failure(failed: Failure) -> str:

@@ -193,17 +193,13 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
     common, weighted = (agreements(lists, measure) for measure in (shared, rank_biased_overlap))
     rows = []
     for place, name in enumerate(names):
-        cells = "".join(
-            f"<td>{(common if other > place else weighted)[place][other]:.2f}{kind(other, place)}</td>"
+        cells = (
+            f"{(common if other > place else weighted)[place][other]:.2f}{kind(other, place)}"
             for other in range(len(names))
         )
-        rows.append(f'<tr><th scope="row">{html.model(name)}</th>{cells}</tr>')
-    heads = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
-    inside = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return (
-        f'<h2 class="cse-heading">Agreement</h2>{html.table(inside, "Agreement of the models", "cse-table cse-matrix")}'
-        f'<p class="cse-note">{AGREEING}</p>'
-    )
+        rows.append(html.row(cells, html.model(name)))
+    table = html.headed([None, *map(html.model, names)], rows, "Agreement of the models", "cse-table cse-matrix")
+    return f'<h2 class="cse-heading">Agreement</h2>{table}<p class="cse-note">{AGREEING}</p>'
 
 
 def kind(column: int, row: int) -> str:

@@ -11,8 +11,7 @@ from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, result, submit
-from cse.app.drawing.saved_file import file_value, saved_file
+from cse.app.drawing.components import file_value, heading, result, saved_file, submit
 from cse.app.duplicates.groups_html import groups_html, numbers_html, pages
 from cse.app.duplicates.near_duplicates import (
     DEFAULT,
@@ -21,13 +20,13 @@ from cse.app.duplicates.near_duplicates import (
     LEAST_TEXTS,
     MOST,
     STEP,
+    TABLES,
     advised_place,
     column_of,
     find,
     groups_of_all,
     kept,
 )  # fmt: skip
-from cse.app.duplicates.tables import TABLES
 from cse.app.forms.events import HIDDEN, LINKS, PRIVATE, PROGRESS, QUICK, guarded, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing

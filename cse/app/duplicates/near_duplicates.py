@@ -1,4 +1,4 @@
-"""Near-duplicates of a corpus in one model: links that are searched once, and groups at each place of a slider."""
+"""Near-duplicates of a corpus in one model: links that are searched once, groups at each place of a slider, tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from cse.app.models.models import Failure
 from cse.app.models.naming import title
 from cse.app.models.visitors import ClientLeft, client_left
 from cse.grouping.duplicates import (
+    GROUP_COLUMNS,
     Member,
     NearDuplicates,
     Place,
     default_percentile,
+    group_rows,
     groups_of,
     loosest_percentile,
     members,
@@ -27,6 +29,7 @@ from cse.grouping.duplicates import (
     thresholds,
 )
 from cse.runs.progress import Report, silent
+from cse.text.spreadsheet import csv_text
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -162,3 +165,26 @@ def _key(chosen: ChosenCorpus, column: Column) -> tuple[str, ...]:
     from cse.judging.judgement import texts_digest
 
     return (texts_digest(chosen.texts), *map(str, column.opened_by))
+
+
+def kept_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
+    """Return the texts that are kept as CSV: row in the corpus, counted from 1, text, and label if there are labels."""
+    dropped = {member.row for group in groups for member in group if not member.kept}
+    texts, labels = chosen.texts, chosen.labels
+    columns = ("row", "text") if labels is None else ("row", "text", "label")
+    return csv_text(
+        columns,
+        (
+            (row + 1, text, *(() if labels is None else (labels[row],)))
+            for row, text in enumerate(texts)
+            if row not in dropped
+        ),
+    )
+
+
+def groups_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
+    """Return all groups as CSV, with the columns of the command's table."""
+    return csv_text(GROUP_COLUMNS, group_rows(groups, chosen.texts))
+
+
+TABLES = {"Deduplicated CSV": ("unique.csv", kept_csv), "Groups CSV": ("groups.csv", groups_csv)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cse.app.export.look import Look, Mark, rule, wrapped
+from cse.app.export.look import RULE, Look, Mark, wrapped
 from cse.benchmark.plotting import handles
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def add_dots(
                 axes.hlines(place, low, high, color=mark.colour, linewidth=1.0, zorder=2)
             axes.plot(dot.value, place, mark.marker, color=mark.colour, label=name, zorder=4)
     for name, value in (levels or {}).items():
-        axes.axvline(value, label=name, **rule())
+        axes.axvline(value, label=name, **RULE)
         axes.annotate(name, (value, 1), (2, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
                       fontsize=0.8 * look.size, va="bottom")  # fmt: skip
     names = [wrapped(name, look.letters(share * part), LINES) for name, _ in rows]

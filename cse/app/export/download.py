@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from cse.app.drawing.components import file_stem
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown
@@ -17,7 +17,6 @@ from cse.text.spreadsheet import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
 MOST_NAMED = 4  # models listed in a file name
-LONGEST = 80  # characters of a file name without its suffix
 
 
 def as_json(taken: Taken) -> str:
@@ -35,13 +34,11 @@ def as_csv(taken: Taken) -> str:
     return csv_text(table.columns, table.rows(taken))
 
 
-def stem(endpoint: str, inputs: Mapping[str, Any], models: Mapping[str, str]) -> str:
+def stem(taken: Taken) -> str:
     """Return a result's file name without its suffix: the result and its chosen input, or the models of maps."""
-    table = TABLES[endpoint]
-    named = sorted(models) if endpoint == "map" else [inputs.get(table.chosen, "")]
-    named = [f"{len(named)} models"] if len(named) > MOST_NAMED else named
-    words = [re.sub(r"[^\w.]+|^\.+", "-", str(name)).strip("-.") for name in (table.name, *named)]
-    return "-".join(filter(None, words))[:LONGEST]
+    table = TABLES[taken.endpoint]
+    named = sorted(taken.models) if taken.endpoint == "map" else [str(taken.inputs.get(table.chosen, ""))]
+    return file_stem(table.name, *([f"{len(named)} models"] if len(named) > MOST_NAMED else named))
 
 
 def python_code(taken: Taken, address: str) -> str:

@@ -11,12 +11,12 @@ from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing.distribution import in_words
 from cse.app.export.dots import Dot, add_dots, dots, legend, rows_height
 from cse.app.export.look import Look, Mark, line, wrapped
-from cse.app.export.map_figure import map_figure
 from cse.app.export.own_figures import (
     attention_figure,
     ballot_figure,
     duplicates_figure,
     labels_figure,
+    map_figure,
     times_figure,
     training_figure,
 )
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 KINDS = {**STAGES, "before": "sentence"}
 MOST_ROWS = 40  # of a list of pairs
-BEFORE, AFTER = 0.0, 1.0  # displacement of an unchanged sentence, and of an unrelated one
 
 
 def similarity_figure(taken: Taken, look: Look) -> Figure:

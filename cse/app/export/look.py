@@ -20,6 +20,7 @@ POINTS = 72  # of an inch
 WIDTHS = {"one": 3.03, "two": 6.3}  # inches of a column and of two, in the ACL style: 77 and 160 mm
 LEAST_SIZE, SIZE, MOST_SIZE = 6, 8, 12  # points of the font
 GREY = "#7a7a7a"  # of models that have no colour on the page
+RULE: dict[str, Any] = {"color": INK, "linewidth": 0.7, "linestyle": (0, (3, 2)), "zorder": 1}  # a line at a value
 # XML has no place for these characters, and a label has none for the end of a line.
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 
@@ -84,8 +85,3 @@ def line(text: str, most: int = 120) -> str:
 def wrapped(text: str, letters: int, lines: int = 2) -> str:
     """Return a text in at most `lines` lines of about so many letters."""
     return fill(line(text, letters * lines - (lines - 1) * letters // 4), letters, break_long_words=True)
-
-
-def rule() -> dict[str, Any]:
-    """Return the options of a dashed line that marks a value."""
-    return {"color": INK, "linewidth": 0.7, "linestyle": (0, (3, 2)), "zorder": 1}

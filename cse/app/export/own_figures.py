@@ -1,18 +1,21 @@
-"""Figures of what one page has: near-duplicates, votes, scores of labels, a training, times, and attention."""
+"""Figures with axes of their own: near-duplicates, votes, scores of labels, a training, times, attention, and maps."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.app.drawing.attention import LONGEST
+from cse.app.drawing.palette import LIGHT
 from cse.app.drawing.ranks import cut
 from cse.app.export.dots import Dot, dots, legend
-from cse.app.export.look import Look, line, rule, wrapped
+from cse.app.export.look import RULE, Look, line, wrapped
 from cse.app.export.plots import panels
 from cse.app.models.naming import title
 from cse.app.scoreboard.scores import MEASURES
+from cse.benchmark.plotting import FAINT, MARKERS, handles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 EVEN = 50.0  # percent of the votes
 MOST_TOKENS = 40  # of a panel
+MOST_VECTORS = 3000  # points of a map that are drawn one by one; more are one picture inside the vector file
+OTHERS = "others"
 
 
 def duplicates_figure(taken: Taken, look: Look) -> Figure:
@@ -32,7 +37,7 @@ def duplicates_figure(taken: Taken, look: Look) -> Figure:
     nines = [place["nines"] for place in found["curve"]]
     axes.plot(nines, [found["texts"] - place["kept"] for place in found["curve"]], color=mark.colour, label=name)
     for label, place, style in (("chosen", found["nines"], "-"), ("recommended", found["advised"], "--")):
-        axes.axvline(place, label=label, **{**rule(), "linestyle": style})
+        axes.axvline(place, label=label, **{**RULE, "linestyle": style})
     axes.legend([axes.get_lines()[1], axes.get_lines()[2]], ["chosen", "recommended"], loc="best")
     axes.set_xlabel(wrapped("strictness: nines of the percentile of unrelated pairs", look.letters(0.8)))
     axes.set_ylabel(wrapped(f"texts of {found['texts']:,} that would go", look.letters(0.5)))
@@ -92,7 +97,7 @@ def training_figure(taken: Taken, look: Look) -> Figure:
     for axes, (label, points) in zip(grid, drawn.items(), strict=True):
         axes.plot(*zip(*points, strict=True), color=colour, label=label)
         if label != "loss" and found["start"] is not None:
-            axes.axhline(found["start"], label="start", **rule())
+            axes.axhline(found["start"], label="start", **RULE)
             axes.legend(loc="best")
         axes.set(xlabel="step", ylabel=label)
         axes.locator_params(axis="x", integer=True, nbins=5)
@@ -129,3 +134,47 @@ def panel(axes: Any, look: Look, values: np.ndarray, said: str, name: str) -> No
     axes.set_title(wrapped(said, look.letters(0.4), 1), loc="left")
     axes.grid(visible=False)
     axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)
+
+
+def map_figure(taken: Taken, look: Look) -> Figure:
+    """Return a panel per model with the same limits; points are coloured by label, without labels by group."""
+    marks, labels = look.marks(taken.answered), taken.answer["labels"]
+    side = look.width / min(len(marks), 2 if look.narrow else 4)
+    figure, grid = panels(look, len(marks), side + look.high(2.8), 4)
+    first = next(iter(taken.answered.values()))
+    topics = labels or [f"group {group + 1}" for group in first["groups"]["of"]]
+    names, of = legend_of(topics)
+    for axes, (name, mark), found in zip(grid, marks.items(), taken.answered.values(), strict=True):
+        points, area = np.array(found["xy"], float), max(1.0, min(9.0, 2500 / len(topics) * look.width / 6))
+        for place, label in enumerate(names):
+            chosen = points[of == place]
+            axes.scatter(
+                chosen[:, 0], chosen[:, 1], s=area, color=shade(place, label), marker=MARKERS[place % len(MARKERS)],
+                linewidths=0, alpha=0.85, label=label, gid=f"{name} {label}", rasterized=len(points) > MOST_VECTORS,
+            )  # fmt: skip
+        scored = "" if found["trustworthiness"] is None else f" ({found['trustworthiness']:.2f})"
+        axes.set(xlim=(-0.02, 1.02), ylim=(1.02, -0.02), xticks=[], yticks=[], aspect="equal")
+        axes.set_title(wrapped(f"{mark.name}{scored}", look.letters(side / look.width - 0.04)))
+        axes.spines[["top", "right"]].set_visible(True)
+    shown = handles((shade(place, label), MARKERS[place % len(MARKERS)]) for place, label in enumerate(names))
+    columns = max(1, int(look.letters(1.0) // (max(map(len, names)) + 4)))
+    told = [wrapped(name, look.letters(0.7), 1) for name in names]
+    figure.legend(
+        shown, told, loc="outside lower left", ncols=min(columns, len(names)), handletextpad=0.1,
+        columnspacing=1.0,
+    )  # fmt: skip
+    return figure
+
+
+def legend_of(labels: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return at most as many names as there are colours, and the (N,) index of each label's name."""
+    known = [label for label, _ in Counter(labels).most_common()]
+    kept = sorted(known if len(known) <= len(LIGHT) else known[: len(LIGHT) - 1], key=str)
+    names = [line(label, 24) or "no label" for label in kept] + ([OTHERS] if len(kept) < len(known) else [])
+    places = {label: place for place, label in enumerate(kept)}
+    return names, np.array([places.get(label, len(names) - 1) for label in labels])
+
+
+def shade(place: int, label: str) -> str:
+    """Return a label's colour; the rest of many labels is grey."""
+    return FAINT if label == OTHERS else LIGHT[place % len(LIGHT)]

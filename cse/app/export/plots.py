@@ -9,7 +9,7 @@ import numpy as np
 
 from cse.app.drawing.palette import LIGHT
 from cse.app.drawing.ramps import MINUS
-from cse.app.export.look import Look, rule, wrapped
+from cse.app.export.look import RULE, Look, wrapped
 from cse.benchmark.plotting import FAINT, INK, MARKERS
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def ranks(look: Look, lists: Mapping[str, Sequence[str]]) -> Figure:
     axes.set_xticks(
         range(len(lists)), labels=names, rotation=40 if look.narrow else 0, ha="left" if look.narrow else "center"
     )
-    axes.axhline(most + 0.5, **rule())
+    axes.axhline(most + 0.5, **RULE)
     axes.set(ylim=(most + len(texts) - len(last) + 0.5, 0.5), yticks=range(1, most + 1), ylabel="rank")
     axes.set_xlim(-0.2, len(lists) - 0.8)
     axes.xaxis.tick_top()
@@ -125,7 +125,7 @@ def curves(axes: Axes, lines: Mapping[str, tuple[Sequence[float], dict[str, Any]
     """Draw values by layer, counted from 1: a line each with its style, and a dashed one at the `level` of a name."""
     for name, (values, style) in lines.items():
         axes.plot(range(1, len(values) + 1), values, label=name, **style)
-    axes.axhline(level, label=named, **rule())
+    axes.axhline(level, label=named, **RULE)
     axes.set_xlabel("layer")
     axes.locator_params(axis="x", integer=True)
     axes.update_datalim([(1, 0)])

@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from cse.app.corpus.chosen import chosen_corpus
+from cse.app.drawing.components import file_value, saved_file
 from cse.app.drawing.palette import own_colours
-from cse.app.drawing.saved_file import file_value, saved_file
-from cse.app.export.caption import caption
 from cse.app.export.download import FORMS, stem
 from cse.app.export.figures import figure_file
 from cse.app.export.look import LEAST_SIZE, MOST_SIZE, SIZE, Look, look_of
 from cse.app.export.page_answers import OWN, PAGE_ONLY
-from cse.app.export.taken import Taken
+from cse.app.export.taken import Taken, caption
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.models import Failure, divided
@@ -100,35 +99,20 @@ def address_of(request: gr.Request | None) -> str:
     return f"{page.scheme}://{page.netloc}{page.path or '/'}"
 
 
-class Form(NamedTuple):
-    """The fields and buttons of the export: the result, width and font size of figures, a button for each file."""
-
-    result: gr.Radio
-    width: gr.Radio
-    size: gr.Slider
-    figures: list[gr.Button]
-    tables: list[gr.Button]
-    saved: gr.HTML
-
-
-def export_form(labels: Sequence[str]) -> Form:
-    """Add the folded form."""
+def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
+    """Add the part at the end of a tab that has results. Nothing is written to the server's disk."""
+    if not takes:
+        return
+    labels = [each.label for each in takes]
     with gr.Accordion("Export results", open=False, elem_classes="cse-take"):
         result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
         with gr.Row():
             width = gr.Radio([*COLUMNS.items()], value="two", label="Width of figures", min_width=200)
             size = gr.Slider(LEAST_SIZE, MOST_SIZE, SIZE, step=0.5, label="Font size of figures, points", min_width=200)
         with gr.Row():
-            figures = [gr.Button(f"Figure ({kind.upper()})", size="sm", min_width=100) for kind in KINDS]
-            tables = [gr.Button(form, size="sm", min_width=80) for form in FORMS]
-        return Form(result, width, size, figures, tables, saved_file())
-
-
-def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> None:
-    """Add the part at the end of a tab that has results. Nothing is written to the server's disk."""
-    if not takes:
-        return
-    form = export_form([each.label for each in takes])
+            figures = {kind: gr.Button(f"Figure ({kind.upper()})", size="sm", min_width=100) for kind in KINDS}
+            tables = {form: gr.Button(form, size="sm", min_width=80) for form in FORMS}
+        saved = saved_file()
     inputs = [value for each in takes for value in each.inputs.values()]
     fields = list(dict.fromkeys(value for value in inputs if isinstance(value, gr.components.Component)))
 
@@ -150,29 +134,24 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
         return guarded(taken)
 
     lane = {**HIDDEN, **MAPS} if any(each.endpoint == "map" for each in takes) else PRIVATE
-    for name, button in zip(FORMS, form.tables, strict=True):
-        button.click(table(name), [form.result, *fields], form.saved, **lane)
-    for kind, button in zip(KINDS, form.figures, strict=True):
-        button.click(figure(kind), [form.result, form.width, form.size, *fields], form.saved, **lane)
+    for form, button in tables.items():
+        button.click(table(form), [result, *fields], saved, **lane)
+    for kind, button in figures.items():
+        button.click(figure(kind), [result, width, size, *fields], saved, **lane)
 
 
 def table_value(taken: Taken, form: str, address: str) -> dict[str, Any]:
     """Return the value of `saved_file` for a form of `FORMS`; `address` is the page's, for code."""
     suffix, kind, make = FORMS[form]
     lacking = taken.missing if suffix in ("csv", "tex", "md") else []
-    return file_value(f"{file_stem(taken)}.{suffix}", kind, make(taken, address), lacking)
+    return file_value(f"{stem(taken)}.{suffix}", kind, make(taken, address), lacking)
 
 
 def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
     """Return the value of `saved_file` for a figure; its caption is in the file, and said on the page."""
-    told, name = caption(taken), file_stem(taken)
+    told, name = caption(taken), stem(taken)
     content, lacking = figure_file(
         taken, kind, look._replace(colours=taken.colours), {"title": name, "description": told}
     )
     notes = [f"Caption: {told}", *([LACKING] if lacking and kind != "svg" else [])]
     return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)
-
-
-def file_stem(taken: Taken) -> str:
-    """Return the file name of a result without its suffix."""
-    return stem(taken.endpoint, taken.inputs, taken.models)

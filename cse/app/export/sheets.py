@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.app.export.look import line
@@ -62,12 +62,16 @@ def crossed(taken: Taken, keys: Sequence[str], value: str, form: str) -> Sheet:
     return Sheet([*heads, *(line(title(name), 40) for name in models)], rows, len(keys))
 
 
+def by_model(heads: Sequence[str], values: Mapping[str, Sequence[str]]) -> Sheet:
+    """Return a row per model with its values under the `heads`."""
+    return Sheet(("Model", *heads), [[title(name), *cells] for name, cells in values.items()])
+
+
 def similarity_sheet(taken: Taken) -> Sheet:
     """Return a row per model: cosine and percentile."""
-    rows = [
-        [title(name), cell(cosine), cell(taken.percentiles.get(name), ".1f")] for name, cosine in taken.answered.items()
-    ]
-    return Sheet(("Model", "Cosine", "Percentile"), rows)
+    places = taken.percentiles
+    values = {name: [cell(cosine), cell(places.get(name), ".1f")] for name, cosine in taken.answered.items()}
+    return by_model(("Cosine", "Percentile"), values)
 
 
 def tokens_sheet(taken: Taken) -> Sheet:
@@ -83,11 +87,11 @@ def tokens_sheet(taken: Taken) -> Sheet:
 
 def template_sheet(taken: Taken) -> Sheet:
     """Return a row per model: the scores under both templates, and the difference with its interval."""
-    rows = [
-        [title(name), cell(found["own"]["score"], ".2f"), cell(found["other"]["score"], ".2f"), gain(found["gain"])]
+    values = {
+        name: [*(cell(found[side]["score"], ".2f") for side in ("own", "other")), gain(found["gain"])]
         for name, found in taken.answered.items()
-    ]
-    return Sheet(("Model", "Own template", "Other template", "Gain, 95 % interval"), rows)
+    }
+    return by_model(("Own template", "Other template", "Gain, 95 % interval"), values)
 
 
 def gain(found: dict[str, float]) -> str:
@@ -97,11 +101,9 @@ def gain(found: dict[str, float]) -> str:
 
 def map_sheet(taken: Taken) -> Sheet:
     """Return a row per model: the scores of its map."""
-    rows = [
-        [title(name), *(cell(found[score]) for score in ("trustworthiness", "continuity", "same_topic"))]
-        for name, found in taken.answered.items()
-    ]
-    return Sheet(("Model", "Trustworthiness", "Continuity", "Neighbours of the same label"), rows)
+    scores = ("trustworthiness", "continuity", "same_topic")
+    values = {name: [cell(found[score]) for score in scores] for name, found in taken.answered.items()}
+    return by_model(("Trustworthiness", "Continuity", "Neighbours of the same label"), values)
 
 
 def results_sheet(taken: Taken) -> Sheet:
@@ -159,11 +161,10 @@ def attention_sheet(taken: Taken) -> Sheet:
 
 def times_sheet(taken: Taken) -> Sheet:
     """Return a row per model: milliseconds of a sentence and average score."""
-    rows = [
-        [title(name), f"{each['milliseconds']:.3g}", cell(each["score"], ".2f")]
-        for name, each in taken.answered.items()
-    ]
-    return Sheet(("Model", "Milliseconds a sentence", "Average STS"), rows)
+    values = {
+        name: [f"{each['milliseconds']:.3g}", cell(each["score"], ".2f")] for name, each in taken.answered.items()
+    }
+    return by_model(("Milliseconds a sentence", "Average STS"), values)
 
 
 def training_sheet(taken: Taken) -> Sheet:

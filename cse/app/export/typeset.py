@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.app.export.caption import caption
 from cse.app.export.look import line
 from cse.app.export.sheets import LONGEST, sheet
+from cse.app.export.taken import caption
 from cse.app.export.tidy import TABLES
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import html
 import inspect
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import gradio as gr
 
+from cse.app.drawing.components import NUMBERS
 from cse.app.models.recent import Recent
 from cse.app.models.visitors import MOST_VISITORS, current_request
 from cse.runs.progress import Report
@@ -28,7 +28,6 @@ COMPARISONS: dict[str, Any] = {"concurrency_id": "comparisons", "concurrency_lim
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
 QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # without a model
-NUMBERS = itertools.count(1)  # of requests
 
 
 class Run(NamedTuple):

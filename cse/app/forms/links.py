@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import html
 import inspect
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+from cse.app.drawing.components import NUMBERS
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
 CORPUS = "corpus"  # its name in the address
 KEPT = ("lesson", "step", "present", "__theme")  # names that stay in the address whatever the visitor does
 LONGEST = 2000  # characters of a value in the address
-NUMBERS = itertools.count(1)  # a part runs when its state changes
 # Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
 # shown writes no address.
 WRITE = """(...values) => {

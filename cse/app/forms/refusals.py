@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
-from cse.app.drawing.components import script
+from cse.app.drawing.components import NUMBERS, script
 from cse.app.forms.events import Run, newest_only
 from cse.app.validation import FieldError
-
-NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
 
 
 def refusing(

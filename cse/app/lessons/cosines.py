@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cse.app.drawing.distribution import Placed, in_words
 from cse.app.drawing.verdicts import UNHEARD, agreement, mean_of, percent, reaction, scales
-from cse.app.lessons.judging import NO, YES, Form, absent, banded, by_model, count, two_digits
-from cse.app.lessons.lesson import Measured
+from cse.app.lessons.lesson import NO, YES, Form, Measured, banded, by_model, count, of_model, two_digits
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
@@ -17,34 +16,22 @@ if TYPE_CHECKING:
 Moves = Mapping[str, tuple[float, ...]]
 
 
-def percentiles_within(bands: Mapping[str, float]) -> Callable[[Mapping[str, Placed]], Measured]:
-    """Return a judge that says in which band the percentiles of a pair lie."""
-
-    def judge(found: Mapping[str, Placed]) -> Measured:
-        places = {name: each.percentile for name, each in found.items()}
-        return Measured(banded(places, bands), (f"Percentile among random pairs: {by_model(places, in_words)}.",))
-
-    return judge
+def percentiles_within(found: Mapping[str, Placed], bands: Mapping[str, float]) -> Measured:
+    """Say in which band the percentiles of a pair lie."""
+    places = {name: each.percentile for name, each in found.items()}
+    return Measured(banded(places, bands), (f"Percentile among random pairs: {by_model(places, in_words)}.",))
 
 
-def apart(limit: float) -> Callable[[Mapping[str, float]], Measured]:
-    """Return a judge that says whether the models' cosines differ by more than `limit`."""
-
-    def judge(values: Mapping[str, float]) -> Measured:
-        width = max(values.values()) - min(values.values())
-        numbers = (f"Cosine: {by_model(values)}.", f"Between the lowest and the highest lie {width:.2f}.")
-        return Measured(YES if width > limit else NO, numbers)
-
-    return judge
+def apart(values: Mapping[str, float], limit: float) -> Measured:
+    """Say whether the models' cosines differ by more than `limit`."""
+    width = max(values.values()) - min(values.values())
+    numbers = (f"Cosine: {by_model(values)}.", f"Between the lowest and the highest lie {width:.2f}.")
+    return Measured(YES if width > limit else NO, numbers)
 
 
-def cosines_apart(limit: float) -> Callable[[Mapping[str, Placed]], Measured]:
-    """Return a judge that says whether the cosines of a pair differ by more than `limit` between the models."""
-
-    def judge(found: Mapping[str, Placed]) -> Measured:
-        return apart(limit)({name: each.cosine for name, each in found.items()})
-
-    return judge
+def cosines_apart(found: Mapping[str, Placed], limit: float) -> Measured:
+    """Say whether the cosines of a pair differ by more than `limit` between the models."""
+    return apart({name: each.cosine for name, each in found.items()}, limit)
 
 
 def highest_mean(found: Mapping[str, Placed]) -> Measured:
@@ -76,28 +63,21 @@ def lowest_percentile(found: Mapping[str, Placed]) -> Measured:
     return Measured(low, numbers, title(low))
 
 
-def closer(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str]) -> Callable[..., Measured]:
-    """Return a judge that says in how many models the `first` pair of a list is closer than the `second`.
+def closer(
+    found: Mapping[str, np.ndarray], first: tuple[int, int], second: tuple[int, int], names: tuple[str, str]
+) -> Measured:
+    """Say in how many models the `first` pair of a list is closer than the `second`.
 
     A pair is two places in the list; `names` are what the pairs are called.
     """
-
-    def judge(found: Mapping[str, np.ndarray]) -> Measured:
-        one, other = ({name: float(cosines[pair]) for name, cosines in found.items()} for pair in (first, second))
-        return more(names)({name: (one[name], other[name]) for name in found})
-
-    return judge
+    return more({name: (float(cosines[first]), float(cosines[second])) for name, cosines in found.items()}, names)
 
 
-def more(names: tuple[str, str], form: Form = two_digits) -> Callable[[Moves], Measured]:
-    """Return a judge that says in how many models the first of two values is larger; `names` are theirs."""
-
-    def judge(found: Moves) -> Measured:
-        sides = ({name: pair[place] for name, pair in found.items()} for place in (0, 1))
-        numbers = tuple(f"{name}: {by_model(values, form)}." for name, values in zip(names, sides, strict=True))
-        return Measured(count([one > other for one, other in found.values()]), numbers)
-
-    return judge
+def more(found: Moves, names: tuple[str, str], form: Form = two_digits) -> Measured:
+    """Say in how many models the first of two values is larger; `names` are theirs."""
+    sides = ({name: pair[place] for name, pair in found.items()} for place in (0, 1))
+    numbers = tuple(f"{name}: {by_model(values, form)}." for name, values in zip(names, sides, strict=True))
+    return Measured(count([one > other for one, other in found.values()]), numbers)
 
 
 def same_best(found: Mapping[str, list[int]]) -> Measured:
@@ -107,40 +87,25 @@ def same_best(found: Mapping[str, list[int]]) -> Measured:
     return Measured(YES if len(best) == 1 else NO, (agreement(shown),) if len(shown) > 1 else ())
 
 
-def reacting(what: str) -> Callable[[Moves], Measured]:
-    """Return a judge that says how many models react to a change; `what` is its name."""
-
-    def judge(found: Moves) -> Measured:
-        moved = {name: share for name, (share,) in found.items()}
-        numbers = (reaction(moved, what), f"The way to an unrelated sentence: {by_model(moved, percent)}.")
-        return Measured(count([share >= UNHEARD for share in moved.values()]), numbers)
-
-    return judge
+def reacting(found: Moves, what: str) -> Measured:
+    """Say how many models react to a change; `what` is its name."""
+    moved = {name: share for name, (share,) in found.items()}
+    numbers = (reaction(moved, what), f"The way to an unrelated sentence: {by_model(moved, percent)}.")
+    return Measured(count([share >= UNHEARD for share in moved.values()]), numbers)
 
 
-def reaction_of(name: str) -> Callable[[Moves], Measured]:
-    """Return a judge that says whether one model reacts to a change."""
-
-    def judge(found: Moves) -> Measured:
-        if name not in found:
-            return absent(name)
-        return Measured(
-            YES if found[name][0] >= UNHEARD else NO,
-            (f"{title(name)} moves {percent(found[name][0])} of the way to an unrelated sentence.",),
-        )
-
-    return judge
+@of_model
+def reaction_of(name: str, found: Moves) -> Measured:
+    """Say whether one model reacts to a change."""
+    (share,) = found[name]
+    said = f"{title(name)} moves {percent(share)} of the way to an unrelated sentence."
+    return Measured(YES if share >= UNHEARD else NO, (said,))
 
 
-def rank_of(name: str) -> Callable[[Moves], Measured]:
-    """Return a judge that says whether one model reacts most, least or neither."""
-
-    def judge(found: Moves) -> Measured:
-        if name not in found:
-            return absent(name)
-        moved = {model: share for model, (share,) in found.items()}
-        place = sum(share > moved[name] for share in moved.values())
-        answer = "most" if place == 0 else "least" if place == len(moved) - 1 else "between"
-        return Measured(answer, (f"The way to an unrelated sentence: {by_model(moved, percent)}.",))
-
-    return judge
+@of_model
+def rank_of(name: str, found: Moves) -> Measured:
+    """Say whether one model reacts most, least or neither."""
+    moved = {model: share for model, (share,) in found.items()}
+    place = sum(share > moved[name] for share in moved.values())
+    answer = "most" if place == 0 else "least" if place == len(moved) - 1 else "between"
+    return Measured(answer, (f"The way to an unrelated sentence: {by_model(moved, percent)}.",))

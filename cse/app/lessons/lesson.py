@@ -1,15 +1,23 @@
-"""The values that make a lesson: steps that fill the page's fields, questions, and what a measurement says."""
+"""The values that make a lesson: steps that fill the page's fields, questions, and what their judges share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import urlencode
 
+from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 
+T = TypeVar("T")
+P = ParamSpec("P")
 LESSON, STEP = "lesson", "step"  # their names in the address
+NONE, SOME, ALL = "none", "some", "all"
+YES, NO = "yes", "no"
+MIXED = "mixed"
+Form = Callable[[float], str]
 
 
 class Measured(NamedTuple):
@@ -26,7 +34,8 @@ class Measured(NamedTuple):
 class Measure(NamedTuple):
     """A measurement: `take` gets numbers from the models for a step's values, `judge` says what they mean.
 
-    `take` returns an empty result if no model of the page has any numbers; `judge` is not asked then.
+    `take` returns an empty result if no model of the page has any numbers; `judge` is not asked then. A judge with
+    settings has them bound by `functools.partial`.
     """
 
     take: Callable[[AppState, Mapping[str, str]], Any]
@@ -72,3 +81,44 @@ def address(lesson: Lesson, number: int) -> str:
     """Return the address of a step, counted from 1, with its tab and the values of its fields."""
     step = lesson.steps[number - 1]
     return f"?{urlencode({LESSON: lesson.name, STEP: number, 'tab': step.tab, **step.values})}"
+
+
+def two_digits(value: float) -> str:
+    """Return a cosine or a score difference with two decimals."""
+    return f"{value:.2f}"
+
+
+def by_model(values: Mapping[str, float], form: Form = two_digits) -> str:
+    """Return each model's value in words, once where all are the same."""
+    words = {name: form(value) for name, value in values.items()}
+    if len(words) > 1 and len(set(words.values())) == 1:
+        return f"{next(iter(words.values()))} in every model"
+    return ", ".join(f"{title(name)} {shown}" for name, shown in words.items())
+
+
+def count(claims: Sequence[bool]) -> str:
+    """Return whether none, some or all of the claims hold."""
+    return ALL if all(claims) else SOME if any(claims) else NONE
+
+
+def banded(values: Mapping[str, float], bands: Mapping[str, float]) -> str:
+    """Return the band that holds all values, or `MIXED`; `bands` are lower bounds, ascending, the first -inf."""
+    found = {max((low, name) for name, low in bands.items() if value >= low)[1] for value in values.values()}
+    return found.pop() if len(found) == 1 else MIXED
+
+
+def absent(name: str) -> Measured:
+    """Say that a model is not among those that answered."""
+    return Measured("", (f"{title(name)} gave no answer on this page.",))
+
+
+def of_model(
+    judge: Callable[Concatenate[str, Mapping[str, T], P], Measured],
+) -> Callable[Concatenate[str, Mapping[str, T], P], Measured]:
+    """Return a judge of the model `name` that says so if this model is not among those that answered."""
+
+    @functools.wraps(judge)
+    def judged(name: str, found: Mapping[str, T], *args: P.args, **kwargs: P.kwargs) -> Measured:
+        return judge(name, found, *args, **kwargs) if name in found else absent(name)
+
+    return judged

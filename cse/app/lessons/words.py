@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from cse.app.drawing.verdicts import denoising, quoted, still_said
-from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES, absent
-from cse.app.lessons.lesson import Measured
+from cse.app.lessons.lesson import ALL, MIXED, NO, NONE, SOME, YES, Measured, of_model
 from cse.app.models.naming import title
 from cse.app.sections.tokens import Reading
 
@@ -41,45 +40,30 @@ def words_of(reading: Reading) -> tuple[list[str], list[str], list[str]]:
     return before, alone, after
 
 
-def template_words(name: str) -> Callable[[Mapping[str, Reading]], Measured]:
-    """Return a judge that says how many of a sentence's words the template says alone, before denoising."""
-
-    def judge(found: Mapping[str, Reading]) -> Measured:
-        if name not in found:
-            return absent(name)
-        before, alone, _ = words_of(found[name])
-        shared = [word for word in before if word in alone]
-        answer = NONE if not shared else "few" if len(shared) < len(before) / 2 else "many"
-        said = f"{title(name)}: {len(shared)} of {len(before)} words" + (f": {quoted(shared)}." if shared else ".")
-        return Measured(answer, (said,))
-
-    return judge
+@of_model
+def template_words(name: str, found: Mapping[str, Reading]) -> Measured:
+    """Say how many of a sentence's words the template says alone, before denoising."""
+    before, alone, _ = words_of(found[name])
+    shared = [word for word in before if word in alone]
+    answer = NONE if not shared else "few" if len(shared) < len(before) / 2 else "many"
+    said = f"{title(name)}: {len(shared)} of {len(before)} words" + (f": {quoted(shared)}." if shared else ".")
+    return Measured(answer, (said,))
 
 
-def words_left(name: str) -> Callable[[Mapping[str, Reading]], Measured]:
-    """Return a judge that says how many of the template's words denoising leaves among the sentence's likeliest."""
-
-    def judge(found: Mapping[str, Reading]) -> Measured:
-        if name not in found:
-            return absent(name)
-        before, alone, after = words_of(found[name])
-        shared = [word for word in before if word in alone]
-        left = [word for word in after if word in alone]
-        answer = NONE if not left else ALL if set(shared) <= set(left) else SOME
-        numbers = (denoising(before, alone, after), f"{title(name)} says now: {quoted(after)}.")
-        return Measured(answer, tuple(filter(None, numbers)))
-
-    return judge
+@of_model
+def words_left(name: str, found: Mapping[str, Reading]) -> Measured:
+    """Say how many of the template's words denoising leaves among the sentence's likeliest."""
+    before, alone, after = words_of(found[name])
+    shared = [word for word in before if word in alone]
+    left = [word for word in after if word in alone]
+    answer = NONE if not left else ALL if set(shared) <= set(left) else SOME
+    numbers = (denoising(before, alone, after), f"{title(name)} says now: {quoted(after)}.")
+    return Measured(answer, tuple(filter(None, numbers)))
 
 
-def top_word(name: str, sentence: str) -> Callable[[Mapping[str, Reading]], Measured]:
-    """Return a judge that says which word is the likeliest for the `sentence` after denoising."""
-
-    def judge(found: Mapping[str, Reading]) -> Measured:
-        if name not in found:
-            return absent(name)
-        _, _, after = words_of(found[name])
-        numbers = (f"{title(name)} says: {quoted(after)}.", still_said(sentence, after))
-        return Measured(after[0], tuple(filter(None, numbers)), f"“{after[0]}”")
-
-    return judge
+@of_model
+def top_word(name: str, found: Mapping[str, Reading], sentence: str) -> Measured:
+    """Say which word is the likeliest for the `sentence` after denoising."""
+    _, _, after = words_of(found[name])
+    numbers = (f"{title(name)} says: {quoted(after)}.", still_said(sentence, after))
+    return Measured(after[0], tuple(filter(None, numbers)), f"“{after[0]}”")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +33,30 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
 
     Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
     """
-    model, requested, models = state.admission.model(name), str(name).strip(), state.models
+    model, requested = state.admission.model(name), str(name).strip()
+    added = put_column(state, model, requested, (Path(model).name, requested, f"{requested} again"))
+    if added is None:
+        raise ValueError(f"{title(Path(model).name)} is on your page already.")
+    return added
+
+
+def put_column(state: AppState, model: str, requested: str, names: Iterable[str]) -> tuple[Column, Description] | None:
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
+
+    Raises ValueError, and adds nothing, if the model does not open, and as `Added.add` does.
+    """
+    models = state.models
     with models.admitting():
         reading = opened_by(model)
     if any(column.opened_by == reading for column in models.columns):
-        raise ValueError(f"{title(Path(model).name)} is on your page already.")
-    taken = [column.name for column in models.columns]
-    column = Column(free_name((Path(model).name, requested, f"{requested} again"), taken), *reading, added=requested)
-    return column, described(state, column)
-
-
-def described(state: AppState, column: Column) -> Description:
-    """Add a column to the current visitor's page and describe it. Raises ValueError, and adds nothing, if it fails."""
-    state.models.added.add(column)
-    answer = state.models.apply(description, [column])[column.name]
+        return None
+    column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
+    models.added.add(column)
+    answer = models.apply(description, [column])[column.name]
     if isinstance(answer, Failure):
-        state.models.added.remove(column)
+        models.added.remove(column)
         raise ValueError(f"{column.name} was not added: {answer.reason}")
-    return answer
+    return column, answer
 
 
 def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:

@@ -33,11 +33,10 @@ def ledger_html(state: AppState) -> str:
     entries = [] if isinstance(state.boards, Failure) else ledger_entries(state)
     if not entries:
         return ""
-    head = "".join(f'<th scope="col">{text}</th>' for text in HEADS)
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(map(entry_html, entries))}</tbody>"
-    table = html.fold("Table of the ledger", html.table(inside, "Reproduction ledger", "cse-table cse-moves"))
+    table = html.headed(HEADS, map(entry_html, entries), "Reproduction ledger", "cse-table cse-moves")
     return (
-        f'<section class="cse-board"><h2 id="results-ledger">Reproduction ledger</h2><p>{READING}</p>{table}</section>'
+        f'<section class="cse-board"><h2 id="results-ledger">Reproduction ledger</h2><p>{READING}</p>'
+        f"{html.fold('Table of the ledger', table)}</section>"
     )
 
 
@@ -52,7 +51,7 @@ def entry_html(entry: LedgerEntry) -> str:
         html.escape(f"{entry.published_on}; here {entry.backbone}{seeds}"),
         html.escape(entry.source),
     )
-    return f'<tr><th scope="row">{html.escape(entry.row)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    return html.row(cells, html.escape(entry.row))
 
 
 def spread(value: float | None, deviation: float | None) -> str:

@@ -96,14 +96,9 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
     if not rows:
         return html.hint("No change applies to this sentence; write a longer one.")
     names, end = list(rows[0].moved), end_of([share for row in rows for share in row.moved.values()])
-    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
-    body = "".join(change_row(row, end) for row in rows)
-    means = "".join(mean_row(rows, names, keeps, end) for keeps in (True, False))
-    table = (
-        f'<thead><tr><th scope="col">Change</th><th scope="col">Sentence</th>{head}</tr></thead>'
-        f"<tbody>{body}{means}</tbody>"
-    )
-    shown = html.table(table, "How far changes move the sentence", "cse-table cse-moves")
+    heads = ["Change", "Sentence", *map(html.model, names)]
+    body = [*(change_row(row, end) for row in rows), *(mean_row(rows, names, keeps, end) for keeps in (True, False))]
+    shown = html.headed(heads, body, "How far changes move the sentence", "cse-table cse-moves")
     return html.failures(failures) + said(rows) + html.fold("All changes", scale_note(end) + shown, opened=True)
 
 

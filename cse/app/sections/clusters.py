@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing.canvas import canvas
-from cse.app.drawing.components import script, submit
+from cse.app.drawing.components import file_value, script, submit
 from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, PROGRESS, QUICK, Newest, guarded, one_line_errors, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -29,7 +28,6 @@ from cse.app.state.selections import describe, point_rows, table
 from cse.text.spreadsheet import csv_text
 
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}
-NUMBERS = itertools.count(1)  # makes two equal answers differ, so that the page sees both
 CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
 
 
@@ -118,8 +116,7 @@ class Requests:
     def save(self, asked: Asked, event: gr.EventData) -> dict[str, Any]:
         """Return the selected points as a CSV file."""
         points, rows, _ = self._selected(asked, event)
-        return {"file": "selection.csv", "text": csv_text(*table(self._state, points, rows, asked.groups)),
-                "number": next(NUMBERS)}  # fmt: skip
+        return file_value("selection.csv", "text/csv", csv_text(*table(self._state, points, rows, asked.groups)))
 
     def _selected(self, asked: Asked, event: gr.EventData) -> tuple[Points, np.ndarray, dict[str, Any]]:
         points = points_of(self._state, asked.source, "", asked.most, asked.corpus, asked.key, asked.pin)

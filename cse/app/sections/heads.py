@@ -53,14 +53,12 @@ def heads_html(answers: Mapping[str, HeadAttention | Failure], layer: int, head:
     chosen = validation.whole(layer, LAYER, 1, MOST_LAYERS) - 1
     number = validation.whole(head, HEAD, 0, MOST_HEADS)
     found, failed = divided(answers)
-    cards = []
+    cards = {}
     for name, answer in found.items():
         layers, heads, _ = answer.shares.shape
         known = chosen < layers and number <= heads
-        inside = one_model(answer, chosen, number, name) if known else html.hint(SIZE.format(layers, heads))
-        cards.append(f'<section class="cse-card"><h3>{html.model(name)}</h3>{inside}</section>')
-    columns = f'<div class="cse-columns" style="--cse-column:{WIDTH}rem">{"".join(cards)}</div>'
-    return html.failures(failed) + columns + html.hint(MEANING)
+        cards[name] = one_model(answer, chosen, number, name) if known else html.hint(SIZE.format(layers, heads))
+    return html.failures(failed) + html.columns(cards, str, width=WIDTH) + html.hint(MEANING)
 
 
 def one_model(found: HeadAttention, layer: int, head: int, name: str) -> str:

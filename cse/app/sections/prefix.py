@@ -129,7 +129,6 @@ def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[i
     """Return a row per layer: attention on the prefix, displacement without it, and the pair's cosine then."""
     count = len(attention.read)
     heads = ("Prefix", "Attention", "Vector moves without it", "The pair's cosine without it")
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     rows = []
     for ablation in found.ablations:
         alone = ablation.layers[0] if len(ablation.layers) == 1 and count > 1 else None
@@ -140,10 +139,10 @@ def prefix_html(name: str, found: XRay, attention: PrefixAttention, off: tuple[i
             f'<td class="cse-share">{percent(ablation.moved)}{html.bar(ablation.moved)}</td>'
             f"<td>{ablation.cosine:.3f} <small>{ablation.cosine - found.cosine:+.3f}</small></td></tr>"
         )
-    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return (
-        f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen_in_prefix(found, attention)}</p>'
-        + html.fold("Table by layer", html.table(table, f"The prefix of {naming.title(name)} by layer", MOVES))
+    table = html.headed(heads, rows, f"The prefix of {naming.title(name)} by layer", MOVES)
+    seen = seen_in_prefix(found, attention)
+    return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.fold(
+        "Table by layer", table
     )
 
 
@@ -191,10 +190,10 @@ def prototypes_html(name: str, found: XRay) -> str:
     means = {side: sum(cosines) / len(cosines) for side, cosines in sides.items() if cosines}
     said = " and ".join(f"{mean:.3f} to {'positive' if side else 'negative'} ones" for side, mean in means.items())
     seen = f"The sentence lies nearest to “{html.escape(found.prototypes[0].template)}”; its mean cosine is {said}."
-    head = "".join(f'<th scope="col">{text}</th>' for text in ("Prototype ([X] is the sentence)", "Kind", "Cosine"))
-    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    heads = ("Prototype ([X] is the sentence)", "Kind", "Cosine")
+    table = html.headed(heads, rows, f"The prototypes of {naming.title(name)}", MOVES)
     return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.fold(
-        "Table of prototypes", html.table(table, f"The prototypes of {naming.title(name)}", MOVES)
+        "Table of prototypes", table
     )
 
 

@@ -1,4 +1,4 @@
-"""The Probe tab: changes of a sentence, the pairs on which models disagree most, and what is inside the models."""
+"""The pairs on which the models disagree most."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
-from cse.app.sections.changes import Moved, changes_section
-from cse.app.sections.prefix import XRay, xray_section
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO
 from cse.runs.progress import Report, silent
@@ -86,11 +84,6 @@ def disagreeing(
     return disagreements(known), failures
 
 
-def place_cell(place: float) -> str:
-    """Return a rank between 0 and 100 and a bar."""
-    return f'<td class="cse-share">{round(100 * place)}{html.bar(place)}</td>'
-
-
 def disagreements_html(
     pairs: Sequence[tuple[str, str]], found: Sequence[Disagreement], failures: Mapping[str, Failure]
 ) -> str:
@@ -98,26 +91,15 @@ def disagreements_html(
     if not found or len(found[0].places) < 2:
         return html.failures(failures) + html.hint("Two models are needed; add one with + model.")
     names = list(found[0].places)
-    head = "".join(f'<th scope="col">{html.model(name)}</th>' for name in names)
     rows = []
     for row in found[:SHOWN]:
         first, second = (html.folded(sentence) for sentence in pairs[row.pair])
-        cells = "".join(place_cell(row.places[name]) for name in names)
+        places = (row.places[name] for name in names)
+        cells = "".join(f'<td class="cse-share">{round(100 * place)}{html.bar(place)}</td>' for place in places)
         rows.append(f'<tr><th scope="row">{first}<small>{second}</small></th>{cells}</tr>')
-    table = f'<thead><tr><th scope="col">Pair</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-    shown = html.table(table, "Pairs on which the models disagree", "cse-table cse-moves")
+    heads = ["Pair", *map(html.model, names)]
+    shown = html.headed(heads, rows, "Pairs on which the models disagree", "cse-table cse-moves")
     return html.failures(failures) + html.fold("Pairs", shown, opened=True)
-
-
-def probe_tab(
-    state: AppState,
-    bar: CorpusBar,
-    moved: list[Moved] | None = None,
-    differing: list[Disagreement] | None = None,
-    xrayed: dict[str, XRay] | None = None,
-) -> list[Linked]:
-    """Add the tab's content, with first results if given. Returns its parts of the address."""
-    return [changes_section(state, moved), pairs_section(state, bar, differing), *xray_section(state, xrayed)]
 
 
 def pairs_section(state: AppState, bar: CorpusBar, first: list[Disagreement] | None) -> Linked:

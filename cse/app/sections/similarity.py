@@ -1,4 +1,4 @@
-"""The Similarity tab: two sentences in every model, the words behind their cosine, and all pairs of a list."""
+"""Two sentences in every model, and the words behind their cosine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
 from cse.app.models.naming import title
-from cse.app.sections.all_pairs import AllPairs, list_section
 from cse.app.sections.words import ASK, words_section
 from cse.app.state.app_state import AppState
 from cse.runs.progress import Report, silent
@@ -82,16 +81,6 @@ def cosine(vectors: np.ndarray) -> float:
     from cse.vectors import cosines
 
     return float(cosines(vectors[:1], vectors[1:])[0])
-
-
-def similarity_tab(
-    state: AppState,
-    bar: CorpusBar,
-    pair: dict[str, Placed] | None = None,
-    matrices: dict[str, AllPairs] | None = None,
-) -> tuple[Linked, Linked]:
-    """Add the tab's content, with first results if given. Returns the address parts of its two sections."""
-    return pair_section(state, bar, pair), list_section(state, matrices)
 
 
 def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | None) -> Linked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -17,7 +18,6 @@ Receive = Callable[[], Awaitable[Message]]
 MOST_BODY = 4 * 2**20  # fits two texts of `validation.MAX_CHARACTERS` with every character escaped
 SECONDS = 30.0  # from a request's head to the end of its body
 MOST_UNFINISHED = 16 * 2**20, 64 * 2**20  # bytes, of a client and of all
-SLOW, TOO_LARGE = 408, 413
 
 
 async def read(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
@@ -78,9 +78,11 @@ def counted(receive: Receive, most: int) -> Receive:
 
 def too_large(most: int) -> HTTPException:
     """Return the error for more than `most` bytes."""
-    return HTTPException(TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
+    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
 
 
 def too_slow(seconds: float) -> HTTPException:
     """Return the error for a body that is incomplete after some seconds."""
-    return HTTPException(SLOW, f"The request's body was not complete after {seconds:.0f} seconds; send it again.")
+    return HTTPException(
+        HTTPStatus.REQUEST_TIMEOUT, f"The request's body was not complete after {seconds:.0f} seconds; send it again."
+    )

@@ -6,9 +6,9 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
-TOO_MANY, BUSY = 429, 503
 NETWORK = 64  # bits of an IPv6 address that name a network; a single client usually owns all addresses in it
 
 
@@ -22,8 +22,8 @@ class Budget:
     def exceeded(self, client: str, amount: int = 1) -> int | None:
         """Return 429 if `amount` more exceeds the client's bound, 503 if it exceeds the total, otherwise None."""
         if self._held[client] + amount > self.each:
-            return TOO_MANY
-        return BUSY if self._held.total() + amount > self.total else None
+            return HTTPStatus.TOO_MANY_REQUESTS
+        return HTTPStatus.SERVICE_UNAVAILABLE if self._held.total() + amount > self.total else None
 
     def add(self, client: str, amount: int) -> None:
         """Add `amount`, which may be negative, to what a client holds."""

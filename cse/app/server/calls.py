@@ -1,24 +1,29 @@
-"""Refusals of calls: unknown endpoints, missing or surplus values, and values that a field cannot take."""
+"""Refusals of calls: invalid sessions, unknown endpoints, missing or surplus values, and those a field cannot take."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
+from starlette.datastructures import QueryParams
 
+from cse.app.server.bodies import Scope
 from cse.app.server.fields import current, reason_of_value
-from cse.app.server.sessions import FIELD, wrong_name
 
 API = "/gradio_api/"
 MOST_NAMED = 20  # endpoints listed in a message
-UNKNOWN, WRONG = 404, 422
 
 Refusal = tuple[dict[str, Any], int]
+FIELD = "session_hash"  # Gradio's name of a session, which clients choose, in bodies and queries
+HEARTBEAT = "heartbeat/"  # the route, after `API`, whose path ends in a session's name
+PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
@@ -30,7 +35,7 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     named = name.startswith("v2/")
     name = name.removeprefix("v2/")
     if kind == "stream":  # Gradio would replace the values of a waiting call by unchecked ones
-        return refused("No part of this app takes streams; call an endpoint.", UNKNOWN)
+        return refused("No part of this app takes streams; call an endpoint.", HTTPStatus.NOT_FOUND)
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
@@ -38,7 +43,7 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     if not isinstance(sent, dict):
         return None
     if (wrong := wrong_name(sent.get(FIELD))) is not None:
-        return refused(wrong, WRONG)
+        return refused(wrong, HTTPStatus.UNPROCESSABLE_ENTITY)
     if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
         return None
     # Of Gradio's routes only `call` uses the name and ignores a number.
@@ -46,10 +51,10 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     function = function_of(blocks, number, None if kind == "queue" else name)
     if function is None:
         requested = number if kind == "queue" else f"/{name}"
-        return refused(f"There is no endpoint {str(requested)[:60]}; {choices(blocks)}.", UNKNOWN)
+        return refused(f"There is no endpoint {str(requested)[:60]}; {choices(blocks)}.", HTTPStatus.NOT_FOUND)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
     reason = wrong or reason_of(function, values, blocks, sent.get(FIELD))
-    return None if reason is None else refused(reason, WRONG)
+    return None if reason is None else refused(reason, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
@@ -66,14 +71,15 @@ def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
     if (next(waiting, None) if event is None else event.session_hash) in queue.pending_messages_per_session:
         return None
     line = f"There is no call {number[:60]}, or its results were fetched; call /{requested[0][:60]} again."
-    return refused(line, UNKNOWN)
+    return refused(line, HTTPStatus.NOT_FOUND)
 
 
 def refused(line: str, status: int) -> Refusal:
     """Return the refusal `line`; a lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`."""
     line = line.encode("utf-8", "replace").decode()
     detail = [{"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}]
-    return ({"detail": detail, "error": line} if status == WRONG else {"detail": line}), status
+    invalid = status == HTTPStatus.UNPROCESSABLE_ENTITY
+    return ({"detail": detail, "error": line} if invalid else {"detail": line}), status
 
 
 def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFunction | None:
@@ -127,3 +133,17 @@ def choices(blocks: gr.Blocks) -> str:
     """Return a phrase that lists the endpoints."""
     names: Sequence[str] = [f"/{each.api_name}" for each in blocks.fns.values() if each.api_visibility == "public"]
     return f"choose {', '.join(names[:MOST_NAMED])}"
+
+
+def wrong_name(name: Any) -> str | None:
+    """Return why a session name is invalid; None if it is valid or missing."""
+    if name is None or (isinstance(name, str) and PLAIN.fullmatch(name)):
+        return None
+    return f"{FIELD} is {json.dumps(name)[:60]}; give 1 to 64 letters a-z, digits, hyphens, underscores or dots."
+
+
+def names_in(scope: Scope, path: str) -> Iterator[str]:
+    """Yield the session names in a request's address; `path` is the part after `API`."""
+    yield from QueryParams(scope["query_string"]).getlist(FIELD)
+    if path.startswith(HEARTBEAT):
+        yield path.removeprefix(HEARTBEAT)

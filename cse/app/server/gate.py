@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 import gradio as gr
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, SLOW, Receive, Scope, read, replayed, too_large
-from cse.app.server.budget import TOO_MANY, Budget, client_of
-from cse.app.server.calls import API, UNKNOWN, WRONG, Refusal, refusal, unknown_event
+from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, Receive, Scope, read, replayed, too_large
+from cse.app.server.budget import Budget, client_of
+from cse.app.server.calls import API, FIELD, Refusal, names_in, refusal, unknown_event, wrong_name
 from cse.app.server.calls import refused as refused_call
 from cse.app.server.hosts import OPTION, VARIABLE, Names
 from cse.app.server.response_headers import Send, security_headers, with_headers
-from cse.app.server.sessions import FIELD, names_in, wrong_name
+from cse.app.server.streams import MOST as MOST_STREAMS
 from cse.app.server.streams import PATH as STREAM
-from cse.app.server.streams import Streams
+from cse.app.server.streams import refused_stream
 from cse.app.server.uploads import PATH as UPLOAD
 from cse.app.server.uploads import PROGRESS, Uploads, finished
 
 MOST_OPEN = 256, 768  # open requests of a kind, of a client and of all; a page holds two streams
 KINDS = ("heartbeat", "queue", "call")  # first parts of paths that have their own budgets
-MISDIRECTED, FORBIDDEN, UNSUPPORTED = 421, 403, 415
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 DEEP_LINK = "deep_link"
 
@@ -40,7 +41,7 @@ class Gate:
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
-    streams: Streams = field(default_factory=Streams)
+    streams: Budget = field(default_factory=lambda: Budget(MOST_STREAMS, sys.maxsize))  # open ones, by session
     open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MOST_OPEN)))
     bodies: Budget = field(default_factory=lambda: Budget(*MOST_UNFINISHED))
     uploads: Uploads = field(default_factory=Uploads)
@@ -55,7 +56,7 @@ class Gate:
         open_now = self.open[kind if kind in KINDS else "other"]
         status = open_now.exceeded(client)
         if status is not None:
-            whose = "This address has" if status == TOO_MANY else "All clients together have"
+            whose = "This address has" if status == HTTPStatus.TOO_MANY_REQUESTS else "All clients together have"
             await refused(status, f"{whose} too many requests open; try again later.")(scope, receive, send)
             return
         with open_now.held(client):
@@ -65,10 +66,10 @@ class Gate:
                 shown = path_of(scope) == UPLOAD  # the page shows the body as it is
                 line, status = error.detail, error.status_code
                 stopped = PlainTextResponse(line, status) if shown else refused(status, line)
-                if error.status_code == SLOW:
+                if error.status_code == HTTPStatus.REQUEST_TIMEOUT:
                     stopped.headers["Connection"] = "close"
             session = session_of(scope) if stopped is None else None
-            with nullcontext() if session is None else self.streams.counted(session):
+            with nullcontext() if session is None else self.streams.held(session):
                 await (stopped or self.app)(scope, receive, send)
 
     async def inspected(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
@@ -80,7 +81,7 @@ class Gate:
         stopped = self.foreign_refusal(headers, blocks.share_url)
         reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
         if stopped is None and reasons:
-            stopped = answered(refused_call(reasons[0], WRONG))
+            stopped = answered(refused_call(reasons[0], HTTPStatus.UNPROCESSABLE_ENTITY))
         if stopped is not None:
             return stopped, receive
         if scope["method"] in BODIES:
@@ -91,11 +92,11 @@ class Gate:
         """Return the refusal of a GET request for a deep link, an unknown call or a surplus stream; None for others."""
         path, session, blocks = path_of(scope), session_of(scope), scope["app"].get_blocks()
         if path == DEEP_LINK:  # Gradio would write the session's data to the disk and never delete it
-            return refused(UNKNOWN, "This app stores no pages; share the page's address.")
+            return refused(HTTPStatus.NOT_FOUND, "This app stores no pages; share the page's address.")
         if path == PROGRESS:
             return finished()
         if session is not None:
-            return self.streams.refusal(blocks, session)
+            return refused_stream(blocks, session, self.streams)
         return answered(unknown_event(blocks, path))
 
     async def body(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
@@ -103,7 +104,9 @@ class Gate:
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         form = headers.get("content-type", "").lower().startswith("multipart/")
         if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
-            return refused(UNSUPPORTED, "No part of this app takes files here; send JSON."), receive
+            return refused(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "No part of this app takes files here; send JSON."
+            ), receive
         most, announced = self.uploads.most if form else MOST_BODY, headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > most:
             raise too_large(most)
@@ -117,10 +120,12 @@ class Gate:
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self.names.serves(host, share):
             cure = f"if it should, start it with {OPTION} NAME, or set {VARIABLE}"
-            return refused(MISDIRECTED, f"This app does not answer to the name {host[:200]!r}; {cure}.")
+            return refused(
+                HTTPStatus.MISDIRECTED_REQUEST, f"This app does not answer to the name {host[:200]!r}; {cure}."
+            )
         if origin is not None and not self.names.trusts(origin, host, share):
             cure = f"if its site should, start the app with {OPTION} NAME, or set {VARIABLE}"
-            return refused(FORBIDDEN, f"A page of {origin[:200]!r} may not use this app; {cure}.")
+            return refused(HTTPStatus.FORBIDDEN, f"A page of {origin[:200]!r} may not use this app; {cure}.")
         return None
 
 

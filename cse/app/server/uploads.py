@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from cse.app.server.bodies import Receive, Scope, counted, too_large, too_slow
-from cse.app.server.budget import BUSY, TOO_MANY, Budget
+from cse.app.server.budget import Budget
 from cse.app.validation import MAX_FILE_BYTES
 
 PATH, PROGRESS = "upload", "upload_progress"  # follow `cse.app.server.calls.API`
@@ -27,7 +27,6 @@ MOST_UPLOAD = MAX_FILE_BYTES + FORM
 MOST_KEPT = 4 * MOST_UPLOAD, 32 * MOST_UPLOAD  # bytes, of a client and of all
 SECONDS = 120.0  # from the head of an upload to its end
 AGE = 3600  # seconds that an unread file is kept
-BAD = 400
 
 
 class Kept(NamedTuple):
@@ -39,7 +38,6 @@ class Kept(NamedTuple):
     since: float
 
 
-@dataclass(frozen=True)
 class Uploads:
     """The files that wait to be read. Their reader deletes them, which frees room.
 
@@ -47,19 +45,11 @@ class Uploads:
     first reader deletes.
     """
 
-    budget: Budget = field(default_factory=lambda: Budget(*MOST_KEPT))
-    kept: list[Kept] = field(default_factory=list)
-    largest: int = MAX_FILE_BYTES
-
-    @classmethod
-    def up_to(cls, largest: int) -> Uploads:
-        """Return uploads of files of at most `largest` bytes, one of which always has room."""
-        return cls(Budget(*(max(most, largest + FORM) for most in MOST_KEPT)), largest=largest)
-
-    @property
-    def most(self) -> int:
-        """The bytes of the `largest` file in a multipart form."""
-        return self.largest + FORM
+    def __init__(self, largest: int = MAX_FILE_BYTES, budget: Budget | None = None) -> None:
+        """A file has at most `largest` bytes, and a form `most`; one always has room in the default `budget`."""
+        self.largest, self.most = largest, largest + FORM
+        self.budget = budget or Budget(*(max(most, self.most) for most in MOST_KEPT))
+        self.kept: list[Kept] = []
 
     async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
         """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
@@ -70,7 +60,7 @@ class Uploads:
         self.clear(blocks)
         expected = announced or self.most
         if (status := self.budget.exceeded(client, expected)) is not None:
-            whose = "your address" if status == TOO_MANY else "all visitors"
+            whose = "your address" if status == HTTPStatus.TOO_MANY_REQUESTS else "all visitors"
             raise HTTPException(status, f"The other uploads of {whose} leave no room; use them, or try later.")
         with self.budget.held(client, expected):
             file = await received(scope, receive, folder, self.largest)
@@ -98,11 +88,11 @@ async def received(scope: Scope, receive: Receive, folder: Path, largest: int) -
     except TimeoutError:
         raise too_slow(SECONDS) from None
     except ClientDisconnect:  # nobody receives the response
-        raise HTTPException(BAD, "The client left.") from None
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "The client left.") from None
     try:
         file = form.get("files")
         if not isinstance(file, UploadFile):
-            raise HTTPException(BAD, "The form has no file called files.")
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "The form has no file called files.")
         if (file.size or 0) > largest:
             raise too_large(largest)
         name = strip_invalid_filename_characters(Path(file.filename or "").name)
@@ -121,7 +111,9 @@ def store(source: Any, path: Path) -> None:
             shutil.copyfileobj(source, target)
     except OSError as error:
         shutil.rmtree(path.parent, ignore_errors=True)
-        raise HTTPException(BUSY, f"The file cannot be stored here ({error.strerror}); try again later.") from error
+        raise HTTPException(
+            HTTPStatus.SERVICE_UNAVAILABLE, f"The file cannot be stored here ({error.strerror}); try again later."
+        ) from error
 
 
 def finished() -> Response:

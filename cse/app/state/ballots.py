@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from cse.app.state.own_corpora import KEPT, KEY
-from cse.app.validation import FieldError
+from cse.app.models.recent import Recent
+from cse.app.state.own_corpora import KEPT, checked_key
 
 if TYPE_CHECKING:
     from cse.judging.judgement import Judgement
@@ -59,44 +59,17 @@ class Ballot:
         return next(self.judgement.open(self.questions, self.texts), None)
 
 
-class Ballots:
+class Ballots(Recent[Ballot]):
     """A ballot per visitor key; the least recently used are dropped, and those unused for `KEPT` seconds.
 
-    Thread-safe; `lock` is held to change a ballot.
+    `lock` is held to change a ballot.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_VISITORS) -> None:
         """`clock` returns seconds."""
-        self._clock, self._most, self.lock = clock, most, RLock()
-        self._kept: dict[str, tuple[float, Ballot]] = {}  # least recently used first
+        super().__init__(most, KEPT, clock)
+        self.lock = Lock()
 
-    def get(self, key: Any) -> Ballot | None:
-        """Return the ballot of a key, or None."""
-        with self.lock:
-            self._sweep()
-            found = self._kept.pop(key, None) if isinstance(key, str) else None
-            if found is None:
-                return None
-            self._kept[key] = self._clock(), found[1]
-            return found[1]
-
-    def put(self, key: Any, ballot: Ballot) -> None:
+    def put(self, key: Any, result: Ballot) -> None:
         """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise FieldError("The key", "This page has no key to keep votes under; reload it.")
-        with self.lock:
-            self._kept.pop(key, None)
-            self._kept[key] = self._clock(), ballot
-            self._sweep()
-
-    def drop(self, key: Any) -> None:
-        """Forget the ballot of a key, if there is one."""
-        with self.lock:
-            self._kept.pop(str(key), None)
-
-    def _sweep(self) -> None:
-        due = self._clock() - KEPT
-        for key in [key for key, (used, _) in self._kept.items() if used < due]:
-            del self._kept[key]
-        while len(self._kept) > self._most:
-            del self._kept[next(iter(self._kept))]
+        super().put(checked_key(key, "votes"), result)

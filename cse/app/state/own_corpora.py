@@ -17,6 +17,7 @@ from typing import Any
 from cse.app.models.columns import Column
 from cse.app.models.models import Models, error_line
 from cse.app.state.encodings import Encoding, Order, encode_block
+from cse.app.validation import FieldError
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
@@ -37,6 +38,13 @@ GONE = (
 )
 NO_ROOM = f"Your texts and vectors have more than {MOST_BYTES_EACH // 2**20} MB; give fewer texts."
 FULL = "The server holds as many texts as it can; try again in a few minutes."
+
+
+def checked_key(key: Any, what: str) -> str:
+    """Return a visitor's key, under which `what` is kept. Raises FieldError for an invalid one."""
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise FieldError("The key", f"This page has no key to keep {what} under; reload it.")
+    return key
 
 
 class OwnCorpus:
@@ -112,8 +120,7 @@ class OwnCorpora:
 
         Raises ValueError for an invalid key, and if there is no room.
         """
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep texts under; reload it.")
+        checked_key(key, "texts")
         with self._lock:
             self._sweep()
             busy = [own for owner, own in self._owned.items() if own.running and owner != key]

@@ -1,8 +1,7 @@
-async label => {  // save the result as a PNG, with its current styles
+async () => {  // save the verdict as a PNG, with its current styles
   const SCALE = 2, MARGIN = 12;
-  const [selector, name] = (PICTURES)[label];
-  const shown = [...document.querySelectorAll(selector)].find(found => found.offsetParent);
-  if (!shown) return;
+  const shown = document.querySelector('#verdict');
+  if (!shown?.offsetParent) return;
   const probes = new Map();
   const behind = part => {
     const {backgroundColor} = getComputedStyle(part);
@@ -53,6 +52,6 @@ async label => {  // save the result as a PNG, with its current styles
   context.drawImage(image, 0, 0, picture.width, picture.height);
   const link = document.createElement('a');
   link.href = picture.toDataURL();
-  link.download = `${name}.png`;
+  link.download = 'verdict.png';
   link.click();
 }

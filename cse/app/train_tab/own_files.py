@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.train_tab.columns import put_column
-from cse.app.train_tab.results import LANE
+from cse.app.drawing.components import NUMBERS
+from cse.app.train_tab.results import LANE, attach
 from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from cse.app.training.outcome import Made
     from cse.app.training.trainings import Trainings
 
-NUMBERS = itertools.count(1)  # an event fires when its state changes
 TAKEN = (
     "A checkpoint of this project, a sentence-transformers model or a backbone: safetensors and JSON alone are read, "
     "never a pickle."
@@ -43,7 +41,7 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
     def open_it(folder: str, path: str | None, name: str, key: str) -> tuple[Any, ...]:
         try:
             made = unpacked(trainings, key, path, name) if path else trainings.opened.folder(folder)
-            column = put_column(state, made.folder, name.strip() or made.name)
+            column = attach(state, made, name.strip())
         except (ValueError, OSError) as error:
             return html.alert(str(error)), gr.skip(), None
         if column is None:

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.drawing.components import result
+from cse.app.drawing.components import NUMBERS, result
 from cse.app.forms.events import HIDDEN, one_line_errors
-from cse.app.train_tab.columns import attach, made_by
+from cse.app.models.columns import Column
+from cse.app.scoreboard.add_model import put_column
 from cse.app.train_tab.view import EMPTY, changes_html, training_html
 from cse.app.training.training import Training
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.app.train_tab.form import TrainForm
+    from cse.app.training.outcome import Made
     from cse.app.training.trainings import Trainings
 
 TICK = 1.5  # seconds between two looks at a training
 OFTEN = 10  # seconds after which the time that is left is shown anew
-NUMBERS = itertools.count(1)  # an event fires when its state changes
 LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 
@@ -89,7 +90,7 @@ class Results:
 
     def _attach(self, key: str) -> bool:
         try:
-            return bool(attach(self._state, made_by(self._trainings, key)))
+            return any([attach(self._state, made) for made in made_by(self._trainings, key)])
         except ValueError as error:
             gr.Warning(html.escape(str(error)))
             return False
@@ -99,6 +100,18 @@ class Results:
             return str(self._trainings.archive(key, name))
 
 
-def results_part(state: AppState, trainings: Trainings, key: gr.Textbox) -> Results:
-    """Add the results of a visitor's newest training."""
-    return Results(state, trainings, key)
+def made_by(trainings: Trainings, key: str) -> list[Made]:
+    """Return the models of a key: those of finished trainings, the newest first, and those of own files."""
+    trained = [made for training in trainings.of(key) if training.outcome for made in training.outcome.models]
+    return [*trained, *trainings.opened.of(key)]
+
+
+def attach(state: AppState, made: Made, name: str = "") -> Column | None:
+    """Add a model to the columns of the current visitor's page under a name, its own by default.
+
+    A taken name gets a number. Returns None if the model is a column already. Raises ValueError as `put_column`.
+    """
+    name = name or made.name
+    numbered = (f"{name} {number}" for number in itertools.count(2))
+    added = put_column(state, str(made.folder), name, itertools.chain([name], numbered))
+    return added and added[0]

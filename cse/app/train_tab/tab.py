@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 
+from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading
 from cse.app.forms.events import PRIVATE, Run
 from cse.app.forms.links import Linked, Result
-from cse.app.train_tab.asking import asked_for, estimate_words, expected_of
 from cse.app.train_tab.form import TrainForm, train_form
 from cse.app.train_tab.own_files import own_files
-from cse.app.train_tab.results import LANE, Results, results_part
+from cse.app.train_tab.results import LANE, Results
+from cse.app.training.estimate import in_words, seconds_of, texts_per_second
+from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import REFUSED
 
 if TYPE_CHECKING:
     from cse.app.corpus.bar import CorpusBar
     from cse.app.state.app_state import AppState
+    from cse.app.training.rules import Rules
     from cse.app.training.trainings import Trainings
 
 
@@ -43,7 +46,7 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
             with gr.Column(scale=2, min_width=300):
                 form = train_form(state, trainings.rules)
             with gr.Column(scale=3, min_width=300):
-                results = results_part(state, trainings, bar.key)
+                results = Results(state, trainings, bar.key)
         results.changes.render()
         newest = Result("The newest training", "training", ("key",))
         linked = [
@@ -93,3 +96,26 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
     estimated = Run(estimate, [*form.fields, bar.corpus, bar.key], [form.said])
     form.method.input(estimate, list(estimated.inputs), form.said, **LANE)
     return Linked(("method",), estimated, [form.method.input], LANE)
+
+
+def asked_for(state: AppState, rules: Rules, corpus: str, key: str, values: Mapping[str, Any]) -> TrainingRequest:
+    """Return the request of a page's values on the corpus that it has chosen. Raises ValueError as `checked` does."""
+    found = chosen_corpus(state, corpus, key)
+    start = state.admission.model(values["start"])
+    return checked(rules, found.texts, found.labels, corpus=found.label, **{**values, "start": start})
+
+
+def expected_of(state: AppState, request: TrainingRequest) -> float | None:
+    """Return the seconds that a training is estimated to take here, or None if no model could be timed."""
+    speed = texts_per_second(state, request.method, request.texts)
+    return None if speed is None else seconds_of(request, speed)
+
+
+def estimate_words(request: TrainingRequest, seconds: float | None) -> str:
+    """Return the estimate in a sentence."""
+    if seconds is None:
+        return "The time cannot be estimated here."
+    return (
+        f"{in_words(seconds).capitalize()} for {len(request.texts):,} texts, estimated from the speed at which this "
+        "machine encodes them now."
+    )

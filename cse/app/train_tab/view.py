@@ -113,10 +113,8 @@ def outcome_html(outcome: Outcome) -> str:
 def scores_html(rows: Sequence[Sequence[str]], explained: str) -> str:
     """Return the table of scores under its header."""
     header, *others = rows
-    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in others)
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return html.table(inside, "Scores of the candidates") + html.hint(explained)
+    body = (html.row(map(html.escape, row)) for row in others)
+    return html.headed(map(html.escape, header), body, "Scores of the candidates") + html.hint(explained)
 
 
 def changes_html(training: Training) -> str:
@@ -132,24 +130,20 @@ def changes_html(training: Training) -> str:
     note = f"{changes.compared:,} texts of the corpus by the start and by {newest}.{labels}"
     if not changes.texts:
         return html.hint(f"No text has other neighbours: {note}")
-    rows = "".join(map(change_row, changes.texts))
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Text", "Before", "Now (new ones bold)"))
-    table = html.table(
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>", "Texts whose neighbours change", "cse-table cse-changed"
-    )
+    heads, rows = ("Text", "Before", "Now (new ones bold)"), map(change_row, changes.texts)
+    table = html.headed(heads, rows, "Texts whose neighbours change", "cse-table cse-changed")
     return f'<h3 class="cse-heading">Texts whose neighbours change most</h3>{html.hint(note)}{table}'
 
 
 def change_row(change: dict[str, Any]) -> str:
     """Return a text with its nearest ones before and now; those that are new are marked."""
-    before = "".join(neighbours(change["before"], change["before"]))
-    after = "".join(neighbours(change["after"], change["before"]))
-    return f'<tr><th scope="row">{html.shortened(change["text"])}</th><td>{before}</td><td>{after}</td></tr>'
+    lists = (neighbours(change[when], change["before"]) for when in ("before", "after"))
+    return html.row(lists, html.shortened(change["text"]))
 
 
-def neighbours(shown: Sequence[str], known: Sequence[str]) -> list[str]:
+def neighbours(shown: Sequence[str], known: Sequence[str]) -> str:
     """Return the nearest texts as a list, the first few of them; those that are not `known` in bold."""
     marked = [
         html.shortened(text) if text in known else f"<b>{html.shortened(text)}</b>" for text in shown[:SHOWN_NEIGHBOURS]
     ]
-    return ["<ol>", *(f"<li>{text}</li>" for text in marked), "</ol>"]
+    return f"<ol>{''.join(f'<li>{text}</li>' for text in marked)}</ol>"

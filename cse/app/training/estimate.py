@@ -51,16 +51,9 @@ def encodings_of(request: TrainingRequest) -> float:
         scored = held + guarded
         encoded = (5 if request.labels else 4) * scored + 2 * fitted + min(MOST_TRAINED, fitted)
         return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded
-    size = request.settings.get("batch_size") or batch_of(request.method)
+    size = request.setting("batch_size")
     views = len(METHODS[request.method].views)
     return request.steps * size * views * COST + (EVALUATIONS + 1) * guarded * request.guarded
-
-
-def batch_of(method: str) -> int:
-    """Return the published batch size of a method on the bundled backbone."""
-    from cse.methods.presets import preset
-
-    return preset(method, "bert-small")[1].batch_size
 
 
 def in_words(seconds: float) -> str:

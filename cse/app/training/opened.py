@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse.app.state.own_corpora import KEY
+from cse.app.state.own_corpora import checked_key
 from cse.app.training.archive import unpack_model
 from cse.app.training.outcome import Made
 from cse.app.training.request import LONGEST_NAME
@@ -40,8 +40,7 @@ class OpenedModels:
         """Unpack an archive. Raises ValueError if the server takes none, for an invalid key and a bad archive."""
         if not self._rules.allowed:
             raise ValueError(ARCHIVES_REFUSED)
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep a model under; reload it.")
+        checked_key(key, "a model")
         folder = self._place.fresh()
         made = Made(name.strip()[:LONGEST_NAME] or "my model", unpack_model(archive, folder, self._rules.run_bytes))
         with self._lock:

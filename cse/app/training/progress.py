@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.app.training.request import MODEL
+from cse.app.training.request import MODEL, steps_of
 from cse.runs.listing import RunRecord, read_run
 from cse.storage.writing import partial_folder
 
@@ -57,15 +57,12 @@ def progress_of(run: RunRecord) -> Progress:
     scores = [(entry["step"], entry["dev"]) for entry in run.log if entry.get("dev") is not None]
     seconds, best = run.seconds, run.path / BEST
     return Progress(
-        losses[-1][0], steps_of(run.settings), losses, scores, run.dev.get("start"),
+        losses[-1][0], steps_in(run.settings), losses, scores, run.dev.get("start"),
         None if seconds is None else seconds / len(run.log), best if best.is_dir() else None,
     )  # fmt: skip
 
 
-def steps_of(settings: Mapping[str, Any]) -> int:
+def steps_in(settings: Mapping[str, Any]) -> int:
     """Return the steps of a whole run by its recorded settings; 0 if they do not say."""
-    size, examples, epochs, most = (settings.get(name) for name in ("batch_size", "examples", "epochs", "max_steps"))
-    if not (size and examples and epochs):
-        return 0
-    whole = epochs * max(1, examples // size)
-    return min(whole, most or whole)
+    examples, size, epochs, most = (settings.get(name) for name in ("examples", "batch_size", "epochs", "max_steps"))
+    return steps_of(examples, size, epochs, most) if examples and size and epochs else 0

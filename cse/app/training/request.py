@@ -11,6 +11,7 @@ from typing import Any
 
 from cse.app import validation
 from cse.app.training.rules import REFUSED, Rules
+from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import SETTINGS
 from cse.models.names import BACKBONE, BUNDLED_NAMES
 from cse.text.labelled import check_texts, write_table
@@ -52,17 +53,15 @@ class TrainingRequest:
         """True if texts are held out to guard the run."""
         return self.method == ADAPT or can_hold_out(self.texts)
 
+    def setting(self, name: str) -> Any:
+        """Return a setting of a method's run, by default the published one on the bundled backbone."""
+        return self.settings.get(name) or getattr(preset(self.method, BUNDLED_ROW)[1], name)
+
     @property
     def steps(self) -> int:
         """About as many steps as a run of a method takes."""
-        from cse.methods.presets import preset
-
-        config = preset(self.method, "bert-small")[1]
-        size, epochs, most = (
-            self.settings.get(name) or getattr(config, name) for name in ("batch_size", "epochs", "max_steps")
-        )
-        whole = epochs * max(1, int(len(self.texts) * (0.8 if self.guarded else 1.0)) // size)
-        return min(whole, most or whole)
+        examples = int(len(self.texts) * (0.8 if self.guarded else 1.0))
+        return steps_of(examples, *map(self.setting, ("batch_size", "epochs", "max_steps")))
 
     def words(self, output: str = MODEL) -> list[str]:
         """Return the command's words after `cse`, run in the folder of the texts."""
@@ -88,6 +87,12 @@ class TrainingRequest:
         columns = [self.texts, *([self.labels] if self.labels else [])]
         with (folder / TEXTS).open("w", encoding="utf-8", newline="") as file:
             write_table(file, [TEXT, LABEL][: len(columns)], zip(*columns, strict=True))
+
+
+def steps_of(examples: int, batch_size: int, epochs: int, max_steps: int | None) -> int:
+    """Return the steps of a whole run."""
+    whole = epochs * max(1, examples // batch_size)
+    return min(whole, max_steps or whole)
 
 
 def options(values: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from cse.app.state.own_corpora import KEY
+from cse.app.state.own_corpora import checked_key
 from cse.app.training.opened import OpenedModels
 from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
@@ -47,8 +47,7 @@ class Trainings:
 
         Beyond the bounds the visitor's oldest training is deleted, and then the oldest of all.
         """
-        if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ValueError("This page has no key to keep a training under; reload it.")
+        checked_key(key, "a training")
         with self._lock:
             self._sweep()
             self._check_idle(key)
@@ -81,13 +80,6 @@ class Trainings:
         if training is None or chosen is None:
             raise ValueError("There is no such model of yours on this server any more; train it again.")
         return training.archive(chosen)
-
-    def forget(self, key: Any) -> None:
-        """Delete all trainings of a key and their files."""
-        with self._lock:
-            found = self._owned.pop(key, []) if isinstance(key, str) else []
-        for training in found:
-            training.delete()
 
     def close(self) -> None:
         """End all processes and delete all files."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import apart, cosines_apart, highest_mean, lowest_percentile, same_order
-from cse.app.lessons.judging import NO, YES
-from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
-from cse.app.lessons.numbers import CONPVP, DCPCSE, PROMPTBERT, SIMCSE
+from cse.app.lessons.lesson import NO, YES, Choice, Lesson, Measure, Step
+from cse.app.models.naming import title
+from cse.models.names import BUNDLED_NAMES
 
 UNRELATED = {"a": "The kettle is boiling in the kitchen.", "b": "The court delayed its verdict."}
 BANKS = {"a": "He deposited money at the bank.", "b": "He sat on the bank of the river."}
@@ -23,7 +25,7 @@ ANISOTROPY = Lesson(
             "Nothing in common",
             "A boiling kettle and a delayed verdict have nothing to do with each other. Each model gives this pair a "
             "cosine.",
-            "similarity", "similarity", UNRELATED, Measure(numbers.pair, cosines_apart(LIMIT)),
+            "similarity", "similarity", UNRELATED, Measure(numbers.pair, partial(cosines_apart, limit=LIMIT)),
             "Do the cosines of the models differ by more than 0.1?",
             {
                 YES: Choice("Yes", "The models agree that the pair is unrelated, and say so with different numbers."),
@@ -36,12 +38,7 @@ ANISOTROPY = Lesson(
             "same direction, as in a narrow cone. That is called anisotropy.",
             "similarity", "similarity", UNRELATED, Measure(numbers.pair, highest_mean),
             "In which model do random pairs lie highest?",
-            {
-                SIMCSE: Choice("SimCSE", f"SimCSE{CONE}"),
-                PROMPTBERT: Choice("PromptBERT", f"PromptBERT{CONE}"),
-                DCPCSE: Choice("DCPCSE", f"DCPCSE{CONE}"),
-                CONPVP: Choice("ConPVP", f"ConPVP{CONE}"),
-            },
+            {model: Choice(title(model), f"{title(model)}{CONE}") for model in BUNDLED_NAMES},
         ),
         Step(
             "Rank instead of value",
@@ -59,12 +56,7 @@ ANISOTROPY = Lesson(
             "“He deposited money at the bank.” and “He sat on the bank of the river.” share a word, and little else.",
             "similarity", "similarity", BANKS, Measure(numbers.pair, lowest_percentile),
             "In which model is the cosine of this pair the least remarkable, by its percentile?",
-            {
-                SIMCSE: Choice("SimCSE", f"{MORE} SimCSE."),
-                PROMPTBERT: Choice("PromptBERT", f"{MORE} PromptBERT."),
-                DCPCSE: Choice("DCPCSE", f"{MORE} DCPCSE."),
-                CONPVP: Choice("ConPVP", f"{MORE} ConPVP."),
-            },
+            {model: Choice(title(model), f"{MORE} {title(model)}.") for model in BUNDLED_NAMES},
         ),
         Step(
             "One threshold for all",
@@ -72,7 +64,7 @@ ANISOTROPY = Lesson(
             "model turns that percentile into a cosine of its own.",
             "search", "hits",
             {"q": "Our flight was cancelled.", "k": "5", "threshold": "99.9", "corpus": "demo"},
-            Measure(numbers.thresholds, apart(LIMIT)),
+            Measure(numbers.thresholds, partial(apart, limit=LIMIT)),
             "Do these cosines differ by more than 0.1?",
             {
                 YES: Choice("Yes", "One cosine as a threshold would be strict for one model and lax for another. One "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.lessons import numbers
-from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES
-from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
+from cse.app.lessons.lesson import ALL, MIXED, NO, NONE, SOME, YES, Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import PROMPTBERT, WORDS
 from cse.app.lessons.words import function_words, readers, template_words, top_word, words_left
 
@@ -51,7 +52,7 @@ MASK = Lesson(
             "How much of it is in the vector?",
             "“The children fed the ducks in the park.” Look at the words that PromptBERT says for the sentence, before "
             "anything is subtracted.",
-            "tokens", "tokens", DUCKS, Measure(numbers.readings, template_words(PROMPTBERT)),
+            "tokens", "tokens", DUCKS, Measure(numbers.readings, partial(template_words, PROMPTBERT)),
             f"How many of these {WORDS} words does the template say alone?",
             {
                 NONE: Choice("None", "For this sentence the bias does not show among the likeliest words."),
@@ -64,21 +65,22 @@ MASK = Lesson(
             "Denoising",
             "While it trains, PromptBERT subtracts what the template says alone. That is called denoising. The third "
             "list shows the words after it.",
-            "tokens", "tokens", DUCKS, Measure(numbers.readings, words_left(PROMPTBERT)),
+            "tokens", "tokens", DUCKS, Measure(numbers.readings, partial(words_left, PROMPTBERT)),
             "How many of the template's words are still among PromptBERT's likeliest after that?",
             LEFT,
         ),
         Step(
             "Only half of it",
             "In the options you choose how much of the template is subtracted. Now it is one half.",
-            "tokens", "tokens", {**DUCKS, "share": "0.5"}, Measure(numbers.readings, words_left(PROMPTBERT)),
+            "tokens", "tokens", {**DUCKS, "share": "0.5"}, Measure(numbers.readings, partial(words_left, PROMPTBERT)),
             "How many of the template's words are left with half the subtraction?",
             HALF,
         ),
         Step(
             "What it does not cure",
             "“He is not rich.” Denoising removes what the template adds. It cannot add what the model did not read.",
-            "tokens", "tokens", RICH, Measure(numbers.readings, top_word(PROMPTBERT, RICH["sentence"])),
+            "tokens", "tokens", RICH,
+            Measure(numbers.readings, partial(top_word, PROMPTBERT, sentence=RICH["sentence"])),
             "Which word is PromptBERT's likeliest?",
             {
                 "poor": Choice("poor", "The model turned “not rich” into its opposite."),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.drawing.verdicts import UNHEARD, percent
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import more, percentiles_within, reacting
-from cse.app.lessons.judging import ALL, MIXED, NONE, SOME
-from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
+from cse.app.lessons.lesson import ALL, MIXED, NONE, SOME, Choice, Lesson, Measure, Step
 
 MUSEUM = {"a": "The museum is open today.", "b": "The museum is not open today."}
 MEDICINE = {"sentence": "The medicine is safe for children."}
@@ -22,7 +23,7 @@ NEGATION = Lesson(
             "A claim and its denial",
             "“The museum is open today.” and “The museum is not open today.” cannot both be true.",
             "similarity", "similarity", MUSEUM,
-            Measure(numbers.pair, percentiles_within({"low": float("-inf"), "high": 50, "top": 99})),
+            Measure(numbers.pair, partial(percentiles_within, bands={"low": float("-inf"), "high": 50, "top": 99})),
             "Where does this pair lie among random pairs?",
             {
                 "low": Choice("In the lower half", "These models keep a claim and its denial apart."),
@@ -36,7 +37,8 @@ NEGATION = Lesson(
             "How far does it move?",
             "“The medicine is safe for children.” Here 0 % means that the vector stays, and 100 % that it goes as far "
             f"away as an unrelated sentence. Call it a reaction from {percent(UNHEARD)} on.",
-            "probe", "changes", {**MEDICINE, "variants": ""}, Measure(numbers.moved("negated"), reacting("“not”")),
+            "probe", "changes", {**MEDICINE, "variants": ""},
+            Measure(numbers.moved("negated"), partial(reacting, what="“not”")),
             "How many of the models react to “not”?",
             {
                 NONE: Choice("None of them", "To these vectors, a safe and an unsafe medicine are much the same."),
@@ -49,7 +51,9 @@ NEGATION = Lesson(
             "A typing error leaves the meaning as it is: “The mdeicine is safe for children.” The word “not” turns it "
             "round.",
             "probe", "changes", {**MEDICINE, "variants": ""},
-            Measure(numbers.moved("typing error", "negated"), more(("Typing error", "“not”"), percent)),
+            Measure(
+                numbers.moved("typing error", "negated"), partial(more, names=("Typing error", "“not”"), form=percent)
+            ),
             "In how many of the models does the typing error move the vector more than “not”?",
             {
                 NONE: Choice("None of them", "In these models “not” counts for more than two exchanged letters."),
@@ -63,7 +67,10 @@ NEGATION = Lesson(
             "Put another word in the place of “safe”: “harmless”, which means much the same, or “dangerous”, which "
             "means the opposite.",
             "probe", "changes", {**MEDICINE, "variants": WORDS},
-            Measure(numbers.moved("variant 1", "variant 2"), more(("“dangerous”", "“harmless”"), percent)),
+            Measure(
+                numbers.moved("variant 1", "variant 2"),
+                partial(more, names=("“dangerous”", "“harmless”"), form=percent),
+            ),
             "In how many of the models does “dangerous” move the vector more than “harmless”?",
             {
                 ALL: Choice("All of them", "The opposite is farther away than the synonym, as it should be."),
@@ -75,7 +82,8 @@ NEGATION = Lesson(
         Step(
             "Is that always so?",
             "“I am happy.” has only three words, so that one more is a large part of the sentence.",
-            "probe", "changes", {**SHORT, "variants": ""}, Measure(numbers.moved("negated"), reacting("“not”")),
+            "probe", "changes", {**SHORT, "variants": ""},
+            Measure(numbers.moved("negated"), partial(reacting, what="“not”")),
             f"How many of the models react to “not” here, with {percent(UNHEARD)} or more?",
             {
                 NONE: Choice("None of them", "Not even in so short a sentence do these models notice the word."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.lessons import numbers
 from cse.app.lessons.inside import most_attention, moved_within, score_against, times_trained
 from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
@@ -21,7 +23,8 @@ PREFIX = Lesson(
             "vectors, the prefix, that each layer reads beside the sentence.",
             "results", "results", {},
             Measure(
-                numbers.sizes, times_trained(DCPCSE, SIMCSE, {"few": LOWEST, "dozens": 10, "hundreds": 100})
+                numbers.sizes,
+                partial(times_trained, DCPCSE, many=SIMCSE, bands={"few": LOWEST, "dozens": 10, "hundreds": 100}),
             ),
             "How many times as many numbers does SimCSE train?",
             {
@@ -35,7 +38,7 @@ PREFIX = Lesson(
             "What does it cost?",
             "The score is the mean over seven tasks of textual similarity (STS): 100 means that a model orders all "
             "pairs as people do.",
-            "results", "results", {}, Measure(numbers.scores, score_against(DCPCSE, SIMCSE)),
+            "results", "results", {}, Measure(numbers.scores, partial(score_against, DCPCSE, other=SIMCSE)),
             "How does DCPCSE compare with SimCSE?",
             {
                 "ahead": Choice("Ahead by more than 2 points", "Here training less gave more."),
@@ -49,7 +52,10 @@ PREFIX = Lesson(
             "In every layer each token spreads its attention over the sentence and the prefix. See how much of it the "
             "prefix gets in the layer where it gets most.",
             "probe", "xray", CAKE,
-            Measure(numbers.attention_on_prefix, most_attention(DCPCSE, {"little": LOWEST, "some": 0.1, "much": 0.3})),
+            Measure(
+                numbers.attention_on_prefix,
+                partial(most_attention, DCPCSE, bands={"little": LOWEST, "some": 0.1, "much": 0.3}),
+            ),
             "How much of the attention goes to the prefix there?",
             {
                 "little": Choice("Less than 10 %", "The tokens hardly look at the prefix."),
@@ -63,7 +69,10 @@ PREFIX = Lesson(
             "“The baker sold a cake to the girl.” Switch off the prefix in every layer. What is left is the frozen "
             "model. 100 % is as far away as an unrelated sentence.",
             "probe", "xray", CAKE,
-            Measure(numbers.moved_without_prefix, moved_within(DCPCSE, {"little": LOWEST, "some": 0.1, "much": 0.5})),
+            Measure(
+                numbers.moved_without_prefix,
+                partial(moved_within, DCPCSE, bands={"little": LOWEST, "some": 0.1, "much": 0.5}),
+            ),
             "How far does the vector move?",
             {
                 "little": Choice("Less than 10 %", "For this sentence the prefix corrects the frozen model a little. "
@@ -77,7 +86,7 @@ PREFIX = Lesson(
             "A fair comparison needs the frozen model itself: the mean of its tokens, without a prefix and without any "
             "training here.",
             "results", "results", {},
-            Measure(numbers.scores, score_against(DCPCSE, "mean", "the untrained mean")),
+            Measure(numbers.scores, partial(score_against, DCPCSE, other="mean", called="the untrained mean")),
             "How does DCPCSE compare with it?",
             {
                 "ahead": Choice("Ahead by more than 2 points", "The prefix brings the frozen model forward."),

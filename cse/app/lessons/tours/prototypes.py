@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.drawing.verdicts import UNHEARD, percent
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import more, rank_of, reaction_of
 from cse.app.lessons.inside import gap_of_kinds, nearest_kind
-from cse.app.lessons.judging import ALL, NO, NONE, SOME, YES
-from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
+from cse.app.lessons.lesson import ALL, NO, NONE, SOME, YES, Choice, Lesson, Measure, Step
 from cse.app.lessons.numbers import CONPVP
 
 MUSEUM = {"one": "The museum is open today.", "other": "The museum is not open today.", "off": ""}
@@ -23,7 +24,7 @@ PROTOTYPES = Lesson(
             "Two kinds of templates",
             "ConPVP puts the sentence into templates that affirm it, such as “This sentence : "
             "[X] means [MASK].”, and into others that deny it. Their vectors are the sentence's prototypes.",
-            "probe", "xray", MUSEUM, Measure(numbers.near_prototypes, nearest_kind(CONPVP)),
+            "probe", "xray", MUSEUM, Measure(numbers.near_prototypes, partial(nearest_kind, CONPVP)),
             "“The museum is open today.” Which kind is the nearest prototype?",
             {
                 "affirms": Choice("One that affirms", "That is what the training asks for: near to what affirms."),
@@ -36,7 +37,8 @@ PROTOTYPES = Lesson(
             "Training pulls a sentence towards a template that affirms it, and pushes it away from one that denies it.",
             "probe", "xray", MUSEUM,
             Measure(
-                numbers.near_prototypes, gap_of_kinds(CONPVP, {"small": float("-inf"), "middle": 0.1, "large": 0.5})
+                numbers.near_prototypes,
+                partial(gap_of_kinds, CONPVP, bands={"small": float("-inf"), "middle": 0.1, "large": 0.5}),
             ),
             "How far apart are the mean cosines with the two kinds?",
             {
@@ -50,7 +52,7 @@ PROTOTYPES = Lesson(
             "The templates that deny a sentence contain words such as “not”. Now the sentence itself gets one: “The "
             f"museum is not open today.” Call it a reaction from {percent(UNHEARD)} of the way to an unrelated "
             "sentence on.",
-            "probe", "changes", OPEN, Measure(numbers.moved("negated"), reaction_of(CONPVP)),
+            "probe", "changes", OPEN, Measure(numbers.moved("negated"), partial(reaction_of, CONPVP)),
             "Does ConPVP react to it?",
             {
                 YES: Choice("Yes", "What it learned from the templates helps with the sentence."),
@@ -60,7 +62,7 @@ PROTOTYPES = Lesson(
         Step(
             "At least more than others?",
             "The other methods see no denial while they train.",
-            "probe", "changes", OPEN, Measure(numbers.moved("negated"), rank_of(CONPVP)),
+            "probe", "changes", OPEN, Measure(numbers.moved("negated"), partial(rank_of, CONPVP)),
             "Among the models of the page, how far does “not” move ConPVP?",
             {
                 "most": Choice("Farthest of all", "It reacts more than the models that see no denial."),
@@ -73,7 +75,7 @@ PROTOTYPES = Lesson(
             "A whole clause",
             "“It is not true that the museum is open today.” puts the denial around the sentence, as the templates do.",
             "probe", "changes", CLAUSE,
-            Measure(numbers.moved("variant 1", "negated"), more(("The clause", "“not”"), percent)),
+            Measure(numbers.moved("variant 1", "negated"), partial(more, names=("The clause", "“not”"), form=percent)),
             "In how many of the models does the clause move the vector more than “not” does?",
             {
                 ALL: Choice("All of them", "More words of denial count for more."),

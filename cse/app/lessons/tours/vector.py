@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cse.app.lessons import numbers
 from cse.app.lessons.cosines import closer, percentiles_within, same_best
 from cse.app.lessons.inside import dimensions
-from cse.app.lessons.judging import ALL, MIXED, NO, NONE, SOME, YES
-from cse.app.lessons.lesson import Choice, Lesson, Measure, Step
+from cse.app.lessons.lesson import ALL, MIXED, NO, NONE, SOME, YES, Choice, Lesson, Measure, Step
 
 KETTLE = {"a": "The kettle is boiling in the kitchen.", "b": "Water is getting hot for tea."}
 FOUR = """The doctor examined the patient.
@@ -34,7 +35,9 @@ VECTOR = Lesson(
             "“The kettle is boiling in the kitchen.” and “Water is getting hot for tea.” share hardly a word. Compare "
             "them with pairs of sentences drawn at random.",
             "similarity", "similarity", KETTLE,
-            Measure(numbers.pair, percentiles_within({"ordinary": float("-inf"), "high": 90, "top": 99})),
+            Measure(
+                numbers.pair, partial(percentiles_within, bands={"ordinary": float("-inf"), "high": 90, "top": 99}),
+            ),
             "Of 100 random pairs, how many are closer than this one?",
             {
                 "ordinary": Choice(
@@ -53,7 +56,7 @@ VECTOR = Lesson(
             "Two sentences are about a doctor and have no content word in common. Two others share the word “bank”, "
             "once for money and once of a river.",
             "similarity", "all-pairs", {"list": FOUR, "value": "cosine"},
-            Measure(numbers.cosines, closer((0, 1), (2, 3), ("The doctors", "The banks"))),
+            Measure(numbers.cosines, partial(closer, first=(0, 1), second=(2, 3), names=("The doctors", "The banks"))),
             "How many of the models find the two doctors closer than the two banks?",
             {
                 ALL: Choice("All of them", "Meaning counts for more than a shared word. That is why search by vectors "
@@ -67,7 +70,9 @@ VECTOR = Lesson(
             "“The lawyer helped the farmer.” has the same words as “The farmer helped the lawyer.”, and the same "
             "meaning as “The farmer received help from the lawyer.”",
             "similarity", "all-pairs", {"list": HELPED, "value": "cosine"},
-            Measure(numbers.cosines, closer((0, 2), (0, 1), ("Same meaning", "Same words"))),
+            Measure(
+                numbers.cosines, partial(closer, first=(0, 2), second=(0, 1), names=("Same meaning", "Same words")),
+            ),
             "How many of the models find the sentence of the same meaning closer?",
             {
                 ALL: Choice("All of them", "These models know who did what to whom."),
