@@ -111,6 +111,3 @@ def _draw(runs: Sequence[RunRecord], path: Path) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

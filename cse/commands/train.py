@@ -234,6 +234,3 @@ def _show(value: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()
