@@ -9,10 +9,6 @@ from typing import Any, TypeVar, cast
 from cse.vectors import PRECISIONS
 
 METHOD = TypeVar("METHOD", bound=Callable[..., Any])
-AFTER_PROMPT = (
-    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy", "convert_to_tensor", "device",
-    "normalize_embeddings", "truncate_dim", "pool", "chunk_size",
-)  # fmt: skip
 
 
 def also_sentences(encode: METHOD) -> METHOD:
@@ -25,13 +21,6 @@ def also_sentences(encode: METHOD) -> METHOD:
         return encode(self, *args, **options)
 
     return cast("METHOD", encode_either)
-
-
-def by_name(values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the positional arguments of `encode` after `prompt` by name. Raises TypeError for too many."""
-    if len(values) > len(AFTER_PROMPT):
-        raise TypeError(f"{len(values)} positional arguments follow `prompt`, at most {len(AFTER_PROMPT)} are taken")
-    return dict(zip(AFTER_PROMPT, values, strict=False))
 
 
 def check_options(
