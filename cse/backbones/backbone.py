@@ -19,8 +19,7 @@ from cse.backbones.sizes import check_family, check_fit, check_sizes
 from cse.backbones.stored_backbone import UNUSED
 from cse.errors import ArtefactError
 from cse.storage import hub
-from cse.storage.checksums import check_checksums
-from cse.storage.digests import backbone_digest
+from cse.storage.checksums import backbone_digest, check_checksums
 from cse.storage.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:

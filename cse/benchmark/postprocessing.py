@@ -15,7 +15,7 @@ from torch import nn
 
 from cse.backbones.backbone import as_arrays
 from cse.benchmark.representations import Representation, TextEncoder
-from cse.storage.digests import array_digest
+from cse.storage.checksums import array_digest
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the next line
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch

@@ -21,7 +21,7 @@ from cse.encoding.rows import HARD, TokenTemplate, render, rendered
 from cse.encoding.tokenising import plain_ids, readable, shortened
 from cse.methods.serialise import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
-from cse.storage.digests import array_digest
+from cse.storage.checksums import array_digest
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.errors import ArtefactError
-from cse.storage.checksums import checksum
+from cse.storage.checksums import checksum, feed_texts
 from cse.storage.replace import sweep
 from cse.storage.writing import read_json, write_file, write_json
 
@@ -106,11 +106,8 @@ def encode_in_parts(
 
 def count_texts(texts: Iterable[str]) -> tuple[int, str]:
     """Return the number of sentences and the sha256 of all of them, each followed by a newline."""
-    digest, count = hashlib.sha256(), 0
-    for text in texts:
-        digest.update(text.encode() + b"\n")
-        count += 1
-    return count, digest.hexdigest()
+    sha = hashlib.sha256()
+    return feed_texts(sha, texts), sha.hexdigest()
 
 
 def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
@@ -261,12 +258,11 @@ def paired(
 
     Raises ValueError at the end if `texts` are not the encoded sentences, of this `sha256`; discard all blocks then.
     """
-    stream, digest = iter(texts), hashlib.sha256()
+    stream, sha = iter(texts), hashlib.sha256()
     for rows in blocks:
         block = list(islice(stream, len(rows)))
-        for text in block:
-            digest.update(text.encode() + b"\n")
+        feed_texts(sha, block)
         if len(block) == len(rows):
             yield block, rows
-    if digest.hexdigest() != sha256 or next(stream, None) is not None:
+    if sha.hexdigest() != sha256 or next(stream, None) is not None:
         raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")
