@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -215,17 +215,7 @@ def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
     return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
 
 
-class ModelDescription(TypedDict):
-    """Family, layers, width, vocabulary size and parameter count of a model."""
-
-    model_type: str
-    layers: int
-    hidden: int
-    vocabulary: int
-    parameters: int
-
-
-def describe(model: PreTrainedModel) -> ModelDescription:
+def describe(model: PreTrainedModel) -> dict[str, Any]:
     """Return family, layers, width, vocabulary and parameter count of a backbone, for logs and model cards."""
     config = model.config
     return {
