@@ -185,11 +185,7 @@ class OpenVinoEncoder(Encoder):
         if self.reading.denoise is When.ALWAYS:
             lengths = [len(contents[i]) for chosen in passes for i in chosen]
             bias = self._bias([template] * len(lengths), lengths)
-        if not self._applied_head():
-            return found if bias is None else found - bias
-        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
-            return self._headed(found) if bias is None else self._headed(found) - self._headed(bias)
-        return self._headed(found if bias is None else found - bias)
+        return self._vectors_from(found, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head)

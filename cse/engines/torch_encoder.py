@@ -152,11 +152,8 @@ class TorchEncoder(PromptedBackbone, Encoder):
         """
         hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
         bias = self.bias(templates, list(map(len, contents))) if self._applies(self.reading.denoise) else None
-        if self.head is None or not self._applies(self.reading.head_when):
-            return hidden if bias is None else hidden - bias
-        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
-            return self._headed(hidden) if bias is None else self._headed(hidden) - self._headed(bias)
-        return self._headed(hidden if bias is None else hidden - bias)
+        headed = self.head is not None and self._applies(self.reading.head_when)
+        return self._vectors_from(hidden, bias, self._headed if headed else None)
 
     def _headed(self, hidden: torch.Tensor) -> torch.Tensor:
         head: Any = self.head
