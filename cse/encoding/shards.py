@@ -162,30 +162,22 @@ def write_parts(
         for _ in islice(stream, rows.start - position):
             pass
         position = rows.stop
-        part = Part(plan.dimension, len(rows), islice(stream, len(rows)))
-        write_file(path, partial(part.write, encode=encode, report=report))
+        shape, own = (len(rows), plan.dimension), islice(stream, len(rows))
+        write_file(path, partial(_write_part, shape=shape, texts=own, encode=encode, report=report))
         write_json(path.with_suffix(".json"), record(path))
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part to encode: its dimension, number of rows, and sentences."""
-
-    dimension: int
-    rows: int
-    texts: Iterator[str]
-
-    def write(self, path: Path, encode: Encode, report: Report) -> None:
-        """Encode the sentences into a new file `path`, a block at a time."""
-        array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), (self.rows, self.dimension))
-        done = 0
-        while block := list(islice(self.texts, BLOCK)):
-            array[done : done + len(block)] = encode(block)
-            done += len(block)
-            report(len(block))
-        if done != self.rows:
-            raise ValueError(f"the text changed while it was read: {self.rows - done} sentences are missing; {CURE}")
-        array.flush()
+def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Report) -> None:
+    """Encode sentences into a new file of this `shape` (n, d), a block at a time."""
+    array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape)
+    done = 0
+    while block := list(islice(texts, BLOCK)):
+        array[done : done + len(block)] = encode(block)
+        done += len(block)
+        report(len(block))
+    if done != shape[0]:
+        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {CURE}")
+    array.flush()
 
 
 def record(path: Path) -> dict[str, Any]:
