@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.encode_options import also_sentences, check_options
+from cse.encoding.encode_options import DOCUMENT, QUERY, Prompts, also_sentences, check_options
 from cse.encoding.engine import Engine
-from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
 from cse.encoding.similarity import Similarities
 from cse.vectors import quantised, unit_rows
 
