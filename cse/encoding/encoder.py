@@ -140,8 +140,8 @@ class Encoder(SentenceModel):
         """Return vectors of states (B, d): minus their bias (B, d) and through the head, each if there is one."""
         if head is None:
             return states if bias is None else states - bias
-        if bias is not None and self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after it
-            return head(states) - head(bias)
+        if bias is not None and self.reading.head is Head.TRANSFORM:
+            return head(states) - head(bias)  # PromptBERT's released code subtracts after this head
         return head(states if bias is None else states - bias)
 
     # -- vectors to words ---------------------------------------------------------------------------------------
