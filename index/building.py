@@ -35,25 +35,11 @@ def write_index_folder(
     faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)  # raises if no search could
     faiss_engine.write(index, folder / FAISS_FILE)
     nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
-    manifest = Manifest(
-        model=settings.model,
-        pooling=settings.pooling,
-        family=settings.family,
-        smooth=settings.smooth,
-        fingerprint=settings.fingerprint,
-        dimension=index.d,
-        factory=settings.factory,
-        nprobe=nprobe,
-        ef_search=ef_search,
-        seed=settings.seed,
-        count=index.ntotal,
-        rows=index.ntotal,
-        corpora=[settings.corpus],
-        corpus_sha256=checksum(open_texts(folder / TEXTS_FILE)),
-        recall_at_10=recall,
-        faiss=faiss_engine.VERSION,
+    manifest = Manifest.of(
+        settings, dimension=index.d, nprobe=nprobe, ef_search=ef_search, count=index.ntotal, rows=index.ntotal,
+        corpus_sha256=checksum(open_texts(folder / TEXTS_FILE)), recall_at_10=recall, faiss=faiss_engine.VERSION,
         files=file_records(folder),
-    )
+    )  # fmt: skip
     write_manifest(folder, manifest)
     return manifest
 

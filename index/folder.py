@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import IndexFolderError
+from cse.storage.checksums import checksum_now
 from cse.storage.replace import Replacement, followed
-from cse.storage.writing import FolderKind, feed
+from cse.storage.writing import FolderKind
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 
 FAISS_FILE = "index.faiss"
@@ -57,7 +58,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
     """The manifest's record of each data file: its bytes and sha256."""
     paths = {name: folder / name for name in DATA_FILES}
-    return {name: {"bytes": path.stat().st_size, "sha256": _sha256(path)} for name, path in paths.items()}
+    return {name: {"bytes": path.stat().st_size, "sha256": checksum_now(path)} for name, path in paths.items()}
 
 
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
@@ -75,17 +76,10 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
         large = state[0] > STAMPED
         if large and not again and is_stamped(path, str(expected)):
             continue
-        if _sha256(path) != expected:
+        if checksum_now(path) != expected:
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {CURE}")
         if large:
             stamp(path, state, str(expected))
-
-
-def _sha256(path: Path) -> str:
-    """Return the sha256 of a file in hex, read now."""
-    sha = hashlib.sha256()
-    feed(sha, path)
-    return sha.hexdigest()
 
 
 def cache_folder() -> Path:

@@ -82,6 +82,15 @@ class Manifest:
     faiss: str
     files: dict[str, dict[str, Any]]
 
+    @classmethod
+    def of(cls, settings: BuildSettings, **facts: Any) -> Manifest:
+        """The manifest of an index built with these settings; `facts` are the fields that they do not determine."""
+        return cls(
+            model=settings.model, pooling=settings.pooling, family=settings.family, smooth=settings.smooth,
+            fingerprint=settings.fingerprint, factory=settings.factory, seed=settings.seed, corpora=[settings.corpus],
+            **facts,
+        )  # fmt: skip
+
     def to_json(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
         values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}

@@ -22,6 +22,7 @@ from index.hits import Rows, row_numbers, spread
 from index.manifest import CURE, BuildSettings, Manifest, check_model
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
+from index.texts import checksum
 
 EXACT = "Flat"
 QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
@@ -187,7 +188,7 @@ class MilvusIndex(Index, Store):
             self._killed = self._strays = True  # if the insertion fails, its rows are left over
             building.insert(self._client, self._name, first, texts, vectors)
             self._killed = self._strays = False
-        self._sign(building.digest(texts))
+        self._sign(checksum(pa.chunked_array([texts])))
 
     def _delete(self, rows: np.ndarray) -> None:
         self._read(rows, ROW)
@@ -196,8 +197,8 @@ class MilvusIndex(Index, Store):
 
     def _sign(self, edit: str) -> None:
         """Derive the checksum from the old one and an `edit`, as reading all sentences would take hours."""
-        checksum = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
-        self.manifest = replace(self.manifest, corpus_sha256=checksum)
+        signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
+        self.manifest = replace(self.manifest, corpus_sha256=signed)
 
     def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
         limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cse.errors import IndexFolderError
+from cse.storage.checksums import feed_texts
 from index import milvus_server as server
 from index.building import Batches, RecallProbe, unit_blocks
 from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
@@ -37,39 +38,26 @@ def fill(
     if first is None:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
     server.create(client, name, first.shape[1], name.rpartition("_")[0])
-    probe, rows, digest = RecallProbe(first, settings.seed), 0, hashlib.sha256()
+    probe, rows, sha = RecallProbe(first, settings.seed), 0, hashlib.sha256()
     for block in chain([first], blocks):
         insert(client, name, rows, texts[-1], block)
-        _feed(digest, texts[-1])
+        feed_texts(sha, texts[-1].to_pylist())
         probe.see(block)
         rows += len(block)
         texts.clear()
     server.index_and_load(client, name, settings.factory)
-    return _manifest(client, settings, first.shape[1], rows, digest.hexdigest()), probe
+    return _manifest(client, settings, first.shape[1], rows, sha.hexdigest()), probe
 
 
 def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, checksum: str) -> Manifest:
     kind, parameters = server.index_kind(settings.factory)
     lists = parameters.get("nlist")
     nprobe = min(lists, settings.nprobe or max(LEAST_PROBES, math.isqrt(lists))) if lists else None
-    return Manifest(
-        model=settings.model,
-        pooling=settings.pooling,
-        family=settings.family,
-        fingerprint=settings.fingerprint,
-        dimension=dimension,
-        factory=settings.factory,
-        nprobe=nprobe,
-        ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None,
-        seed=settings.seed,
-        count=rows,
-        rows=rows,
-        corpora=[settings.corpus],
-        corpus_sha256=checksum,
-        recall_at_10=None,
-        faiss=f"milvus {client.get_server_version()}",
-        files={},
-    )
+    return Manifest.of(
+        settings, dimension=dimension, nprobe=nprobe,
+        ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None, count=rows, rows=rows,
+        corpus_sha256=checksum, recall_at_10=None, faiss=f"milvus {client.get_server_version()}", files={},
+    )  # fmt: skip
 
 
 def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndarray) -> None:
@@ -130,15 +118,3 @@ def discard(client: Any, name: str) -> None:
 
     with suppress(MilvusException):
         client.drop_collection(name, timeout=SECONDS)
-
-
-def digest(texts: pa.Array) -> str:
-    """The sha256 of sentences, each followed by a newline, as `index.texts.checksum` of a whole index."""
-    found = hashlib.sha256()
-    _feed(found, texts)
-    return found.hexdigest()
-
-
-def _feed(digest: Any, texts: pa.Array) -> None:
-    for text in texts.to_pylist():
-        digest.update(text.encode() + b"\n")

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from cse.storage.checksums import feed_texts
+
 COLUMN = "text"
 TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
 SCHEMA = pa.schema([(COLUMN, TYPE)])
@@ -76,11 +78,10 @@ def gather(column: pa.ChunkedArray, rows: np.ndarray) -> list[str]:
 
 def checksum(column: pa.ChunkedArray) -> str:
     """The sha256 of the sentences in row order, each followed by a newline."""
-    digest = hashlib.sha256()
+    sha = hashlib.sha256()
     for chunk in column.chunks:
-        for text in chunk.drop_null().to_pylist():
-            digest.update(text.encode() + b"\n")
-    return digest.hexdigest()
+        feed_texts(sha, chunk.drop_null().to_pylist())
+    return sha.hexdigest()
 
 
 def _blanked(chunk: pa.Array, positions: np.ndarray) -> pa.Array:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,8 +19,7 @@ from cse.backbones.sizes import check_family, check_fit, check_sizes
 from cse.backbones.stored_backbone import UNUSED
 from cse.errors import ArtefactError
 from cse.storage import hub
-from cse.storage.checksums import check_checksums
-from cse.storage.digests import backbone_digest
+from cse.storage.checksums import backbone_digest, check_checksums
 from cse.storage.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:
@@ -216,17 +215,7 @@ def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
     return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
 
 
-class ModelDescription(TypedDict):
-    """Family, layers, width, vocabulary size and parameter count of a model."""
-
-    model_type: str
-    layers: int
-    hidden: int
-    vocabulary: int
-    parameters: int
-
-
-def describe(model: PreTrainedModel) -> ModelDescription:
+def describe(model: PreTrainedModel) -> dict[str, Any]:
     """Return family, layers, width, vocabulary and parameter count of a backbone, for logs and model cards."""
     config = model.config
     return {

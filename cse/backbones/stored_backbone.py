@@ -14,8 +14,7 @@ from cse.backbones.additions import Additions
 from cse.backbones.sizes import check_sizes
 from cse.backbones.stored_tokenizer import read_tokenizer
 from cse.storage import hub
-from cse.storage.checksums import check_checksums
-from cse.storage.digests import backbone_digest
+from cse.storage.checksums import backbone_digest, check_checksums
 from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import read_json
 

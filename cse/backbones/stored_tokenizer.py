@@ -12,24 +12,12 @@ from typing import TYPE_CHECKING, Any
 from cse.backbones.additions import Additions
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 BERT = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
 GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without "Fast": classes that read a tokenizer.json as it is
 ROBERTA = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
-
-
-class Encoded(dict[str, Any]):
-    """The ids of a text, or of several, under "input_ids"; `word_ids` has the word of each id of a text."""
-
-    def __init__(self, ids: list[Any], encodings: Sequence[Encoding]) -> None:
-        super().__init__(input_ids=ids)
-        self._encodings = encodings
-
-    def word_ids(self) -> list[int | None]:
-        """Return the number of the word that each id of the first text belongs to."""
-        return self._encodings[0].word_ids
 
 
 @dataclass(frozen=True)
@@ -41,16 +29,19 @@ class StoredTokenizer:
     truncation_side: str = "right"
     is_fast: bool = True
 
-    def __call__(self, texts: str | Sequence[str], *, split_special_tokens: bool = False, **others: object) -> Encoded:
-        """Return the ids of a text or several, without special tokens; with `split_special_tokens` "[MASK]" is text.
+    def __call__(
+        self, texts: str | Sequence[str], *, split_special_tokens: bool = False, **others: object
+    ) -> dict[str, Any]:
+        """Return the ids of a text or several under "input_ids", without special tokens.
+
+        With `split_special_tokens` "[MASK]" is text.
 
         Other options are those that `cse.encoding.tokenising.plain_ids` gives to every tokenizer.
         """
         self.backend_tokenizer.encode_special_tokens = split_special_tokens
         many = [texts] if isinstance(texts, str) else list(texts)
-        encodings = self.backend_tokenizer.encode_batch(many, add_special_tokens=False)
-        ids = [encoding.ids for encoding in encodings]
-        return Encoded(ids[0] if isinstance(texts, str) else ids, encodings)
+        ids = [encoding.ids for encoding in self.backend_tokenizer.encode_batch(many, add_special_tokens=False)]
+        return {"input_ids": ids[0] if isinstance(texts, str) else ids}
 
     def __len__(self) -> int:
         return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
@@ -64,14 +55,10 @@ class StoredTokenizer:
         return token if role == name or token is None else self.backend_tokenizer.token_to_id(token)
 
     @cached_property
-    def all_special_tokens(self) -> list[str]:
-        """The special tokens, each once."""
-        return list(dict.fromkeys(self.names[role] for role in ROLES if role in self.names))
-
-    @cached_property
     def all_special_ids(self) -> list[int]:
-        """The ids of the special tokens."""
-        return [self.get_vocab()[token] for token in self.all_special_tokens]
+        """The ids of the special tokens, each once."""
+        tokens = dict.fromkeys(self.names[role] for role in ROLES if role in self.names)
+        return [self.get_vocab()[token] for token in tokens]
 
     def get_vocab(self) -> dict[str, int]:
         """Return the ids by token, added tokens included."""
@@ -84,17 +71,6 @@ class StoredTokenizer:
     def convert_ids_to_tokens(self, ids: Sequence[int]) -> list[str | None]:
         """Return the tokens of ids."""
         return [self.backend_tokenizer.id_to_token(number) for number in ids]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields alone."""
-        return {
-            "backend_tokenizer": self.backend_tokenizer,
-            "names": self.names,
-            "truncation_side": self.truncation_side,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
 
 
 def read_tokenizer(

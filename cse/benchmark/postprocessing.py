@@ -15,7 +15,7 @@ from torch import nn
 
 from cse.backbones.backbone import as_arrays
 from cse.benchmark.representations import Representation, TextEncoder
-from cse.storage.digests import array_digest
+from cse.storage.checksums import array_digest
 
 LEVELS, DEPTH, HIDDEN = 3, 3, 32  # BERT-flow's released configuration, as the next line
 LEARNING_RATE, BATCH_SIZE = 1e-3, 32  # one epoch
@@ -35,43 +35,32 @@ class Whitening:
         return ((vectors - self.mean) @ self.matrix).astype(np.float32)
 
 
-def fit_whitening(vectors: np.ndarray, dimensions: int | None = None) -> Whitening:
+def fit_whitening(vectors: np.ndarray) -> Whitening:
     """The whitening of (N, d) vectors, W = U diag(1 / sqrt(s)) of their covariance (BERT-whitening, algorithm 1).
 
-    `dimensions` keeps the k directions of largest variance. By default all directions with variance are kept: states
-    after a layer norm satisfy one linear equation, and whitening would amplify rounding errors in that direction.
-    Raises ValueError if there are no more vectors than directions to keep, or too few directions with variance.
+    All directions with variance are kept: states after a layer norm satisfy one linear equation, and whitening would
+    amplify rounding errors in that direction. Raises ValueError if there are no more vectors than dimensions, or all
+    vectors are the same.
     """
     count, width = vectors.shape
-    kept = width if dimensions is None else dimensions
-    if not 1 <= kept <= width:
-        raise ValueError(
-            f"cannot whiten vectors of width {width} to {kept} dimensions; choose `dimensions` between 1 and {width}"
-        )
-    if count <= kept:
-        raise ValueError(
-            f"{count} vectors have no covariance of {kept} dimensions; fit on more texts or keep fewer `dimensions`"
-        )
+    if count <= width:
+        raise ValueError(f"{count} vectors have no covariance of {width} dimensions; fit on more texts")
     values = vectors.astype(np.float64)
     directions, variances, _ = np.linalg.svd(np.cov(values, rowvar=False).reshape(width, width))
-    usable = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
-    if usable < (dimensions or 1):
-        raise ValueError(
-            f"the vectors vary in {usable} directions, not {kept}; keep fewer `dimensions` or fit on other texts"
-        )
-    kept = min(kept, usable)
+    kept = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
+    if not kept:
+        raise ValueError(f"the vectors vary in 0 directions, not {width}; fit on other texts")
     return Whitening(values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept]))
 
 
-def whitened(encoder: TextEncoder, texts: Sequence[str], dimensions: int | None = None) -> Representation:
+def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
     """`encoder` followed by a whitening fitted on its vectors of `texts`; repeated texts count repeatedly.
 
     Raises ValueError as `fit_whitening` does.
     """
-    whitening = fit_whitening(encoder.encode(texts), dimensions)
-    label = "whitening" if dimensions is None else f"whitening-{dimensions}"
+    whitening = fit_whitening(encoder.encode(texts))
     tensors = {"mean": torch.from_numpy(whitening.mean), "matrix": torch.from_numpy(whitening.matrix)}
-    return _followed(encoder, label, whitening.transform, tensors)
+    return _followed(encoder, "whitening", whitening.transform, tensors)
 
 
 class _Step(nn.Module):
@@ -112,13 +101,6 @@ class _Step(nn.Module):
         kept, moved = x[:, : self.kept], x[:, self.kept :]
         return torch.cat([kept, moved + self.coupling(kept)], 1)
 
-    def inverse(self, z: torch.Tensor) -> torch.Tensor:
-        kept, moved = z[:, : self.kept], z[:, self.kept :]
-        columns = torch.cat([kept, moved - self.coupling(kept)], 1).T
-        for factor, is_upper in zip(reversed(self.triangles()), (True, False), strict=True):
-            columns = torch.linalg.solve_triangular(factor, columns, upper=is_upper, unitriangular=True)
-        return columns.T[:, self.order.argsort()] * (-self.log_scale).exp() - self.shift
-
 
 class Flow(nn.Module):
     """Glow on vectors (B, width), width >= 2: each level splits off the first half of its columns as output."""
@@ -142,16 +124,6 @@ class Flow(nn.Module):
             final.append(x[:, : step.kept])
             x = x[:, step.kept :]
         return torch.cat([*final, x], 1)
-
-    def inverse(self, z: torch.Tensor) -> torch.Tensor:
-        """(B, width) -> (B, width), the inverse of `forward`."""
-        sizes = [level[0].kept for level in self.levels]
-        *final, x = z.split([*sizes, z.shape[1] - sum(sizes)], 1)
-        for level, half in zip(reversed(self.levels), reversed(final), strict=True):
-            x = torch.cat([half, x], 1)
-            for step in reversed(level):
-                x = step.inverse(x)
-        return x
 
     def log_determinant(self) -> torch.Tensor:
         """(): log |det| of the Jacobian, the same for every vector because the couplings are additive."""

@@ -230,6 +230,3 @@ def _summary(place: Place, manifest: Manifest) -> str:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

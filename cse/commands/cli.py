@@ -10,7 +10,7 @@ import os
 import re
 import select
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +58,10 @@ def command(function: Callable[..., None]) -> typer.Typer:
     traceback if CSE_DEBUG is set. Parameters that an error names in backticks are shown as the command's flags.
     If the reader of stdout has closed it, the command ends without an error message.
     """
-    app = _typer()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(cls=Grouped, epilog=None)(_guarded(function, app))
     return app
-
-
-def commands(summary: str, functions: Mapping[str, Callable[..., None]]) -> typer.Typer:
-    """A Typer app of several commands by name, each made as by `command`; `summary` is its help."""
-    app = _typer(help=summary, no_args_is_help=True)
-    app.callback()(lambda: None)  # without a callback a single command has no name
-    for name, function in functions.items():
-        app.command(name, cls=Grouped)(_guarded(function, command(function)))
-    return app
-
-
-def _typer(**options: Any) -> typer.Typer:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options)
 
 
 def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., None]:
@@ -167,6 +154,11 @@ def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
     """Raise a usage error that lists the choices for a value that is none of them; None is allowed."""
     if value is not None and value not in choices:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text of at most `width` characters, the last one an ellipsis if it was cut."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def log(message: str) -> None:

@@ -120,6 +120,3 @@ def _show(done: dict[str, object]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

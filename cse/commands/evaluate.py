@@ -193,6 +193,3 @@ def _index_search(
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

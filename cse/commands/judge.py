@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log
+from cse.commands.cli import command, log, shortened
 from cse.commands.options import POOLING, Family, option
 
 if TYPE_CHECKING:
@@ -199,11 +199,7 @@ def _beside(result: str, setup: Setup) -> Path | None:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+    return shortened(" ".join(text.split()), WIDTH)
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -56,17 +56,16 @@ def main(
     if dry_run:
         _show_files(_staged_files(folder, facts, model, is_index), repository, json_output)
         return
-    done = _push_index(folder, repository, facts, model) if is_index else _push_checkpoint(folder, repository, facts)
+    if is_index:
+        done = _push_index(folder, repository, facts, model)
+    else:
+        from cse.publishing.checkpoints import push_checkpoint
+
+        done = push_checkpoint(folder, repository, facts)
     if json_output:
         print_json({"url": done.url, "commit": done.commit})
     else:
         typer.echo(f"{done.url}\nthis version: {name}@{done.commit}")
-
-
-def _push_checkpoint(folder: Path, repository: Repository, facts: CardFacts) -> Uploaded:
-    from cse.publishing.checkpoints import push_checkpoint
-
-    return push_checkpoint(folder, repository, facts)
 
 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
@@ -121,6 +120,3 @@ def _show_files(files: dict[str, int], repository: Repository, json_output: bool
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

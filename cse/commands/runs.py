@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json
+from cse.commands.cli import command, log, print_json, shortened
 from cse.commands.options import option
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def _cells(run: RunRecord) -> tuple[str, ...]:
 
 
 def _shown(value: Any) -> str:
-    text = "-" if value is None else value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return shortened("-" if value is None else value if isinstance(value, str) else json.dumps(value), WIDEST)
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -111,6 +110,3 @@ def _draw(runs: Sequence[RunRecord], path: Path) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

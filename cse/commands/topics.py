@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json
+from cse.commands.cli import command, log, print_json, shortened
 from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ def _print(found: dict[str, Any]) -> None:
             f"{group['group']:>3}  {group['size']:>6}  {' '.join(each['word'] for each in group['words'])}{label}"
         )
         for text in group["typical"]:
-            line = " ".join(text.split())
-            typer.echo(f"{'':>13}{line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}")
+            typer.echo(f"{'':>13}{shortened(' '.join(text.split()), WIDTH)}")
     if scores := found.get("scores"):
         typer.echo(
             f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"
@@ -151,6 +150,3 @@ def _print(found: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

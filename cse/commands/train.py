@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,7 +146,7 @@ def main(
     )
     encoder, run = assemble(request, repeated, backbone, log)
     if dry_run:
-        shown = asdict(plan(encoder, run))
+        shown = plan(encoder, run)
     else:
         if main_process() and recipe is None and not (supervised or resume):
             _warn_if_narrow(encoder, run, settings)
@@ -234,6 +233,3 @@ def _show(value: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

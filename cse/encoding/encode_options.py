@@ -1,18 +1,44 @@
-"""Arguments of `SentenceModel.encode`: names in other versions, and checks of their values."""
+"""Arguments of `SentenceModel.encode`: prompts, names in other versions, and checks of their values.
+
+A prompt is a text put before a sentence. It is part of the sentence, which the template surrounds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 from cse.vectors import PRECISIONS
 
 METHOD = TypeVar("METHOD", bound=Callable[..., Any])
-AFTER_PROMPT = (
-    "batch_size", "show_progress_bar", "output_value", "precision", "convert_to_numpy", "convert_to_tensor", "device",
-    "normalize_embeddings", "truncate_dim", "pool", "chunk_size",
-)  # fmt: skip
+QUERY = ("query",)
+DOCUMENT = ("document", "passage", "corpus")  # the first of these names that a model has
+
+
+class Prompts:
+    """A model's `prompts` by name, and `default_prompt_name`, used if none is given."""
+
+    prompts: dict[str, str]
+    default_prompt_name: str | None = None
+
+    def named_prompt(self, name: str | None) -> str:
+        """Return the prompt of this name, else the default one, else "".
+
+        Raises ValueError, with the names there are, for another name.
+        """
+        argument, name = (
+            ("prompt_name", name) if name is not None else ("default_prompt_name", self.default_prompt_name)
+        )
+        if name is not None and name not in self.prompts:
+            raise ValueError(f"`{argument}` is {name!r}; `prompts` of this model has {', '.join(self.prompts)}")
+        return "" if name is None else self.prompts[name]
+
+    def own_prompt(self, name: str | None, prompt: str | None, names: Sequence[str]) -> str | None:
+        """Return `name` or, if neither `name` nor `prompt` is given, the first of `names` in `prompts`."""
+        if name is not None or prompt is not None:
+            return name
+        return next((own for own in names if own in self.prompts), None)
 
 
 def also_sentences(encode: METHOD) -> METHOD:
@@ -25,13 +51,6 @@ def also_sentences(encode: METHOD) -> METHOD:
         return encode(self, *args, **options)
 
     return cast("METHOD", encode_either)
-
-
-def by_name(values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the positional arguments of `encode` after `prompt` by name. Raises TypeError for too many."""
-    if len(values) > len(AFTER_PROMPT):
-        raise TypeError(f"{len(values)} positional arguments follow `prompt`, at most {len(AFTER_PROMPT)} are taken")
-    return dict(zip(AFTER_PROMPT, values, strict=False))
 
 
 def check_options(

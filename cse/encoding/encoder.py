@@ -7,10 +7,10 @@ bias, through the head. The method determines which steps apply. Nothing here ne
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,14 +19,18 @@ from cse.encoding.engine import Report
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
 from cse.encoding.tokenising import plain_ids, readable, shortened
+from cse.methods.method import Head
 from cse.methods.serialise import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
-from cse.storage.digests import array_digest
+from cse.storage.checksums import array_digest
 
 if TYPE_CHECKING:
+    import torch
     from typing_extensions import Self
 
     from cse.methods.method import Reading
+
+States = TypeVar("States", "np.ndarray", "torch.Tensor")  # of an engine
 
 
 class Encoder(SentenceModel):
@@ -131,6 +135,14 @@ class Encoder(SentenceModel):
         if passes:
             vectors[np.concatenate(passes)] = self.vectors_of(contents, passes, report)
         return vectors
+
+    def _vectors_from(self, states: States, bias: States | None, head: Callable[[States], States] | None) -> States:
+        """Return vectors of states (B, d): minus their bias (B, d) and through the head, each if there is one."""
+        if head is None:
+            return states if bias is None else states - bias
+        if bias is not None and self.reading.head is Head.TRANSFORM:
+            return head(states) - head(bias)  # PromptBERT's released code subtracts after this head
+        return head(states if bias is None else states - bias)
 
     # -- vectors to words ---------------------------------------------------------------------------------------
 

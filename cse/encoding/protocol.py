@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoding.encode_options import also_sentences, by_name, check_options
+from cse.encoding.encode_options import DOCUMENT, QUERY, Prompts, also_sentences, check_options
 from cse.encoding.engine import Engine
-from cse.encoding.prompts import DOCUMENT, QUERY, Prompts
 from cse.encoding.similarity import Similarities
 from cse.vectors import quantised, unit_rows
 
@@ -97,7 +96,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         """Encode queries with `encode`, by default with the prompt "query"."""
         own = self.own_prompt(prompt_name, prompt, QUERY)
         encode: Any = self.encode
-        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="query", **by_name(args), **options)
+        return encode(inputs, own, prompt, *args, task="query", **options)
 
     @also_sentences
     def encode_document(
@@ -111,7 +110,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         """Encode documents with `encode`, by default with the prompt "document", else "passage" or "corpus"."""
         own = self.own_prompt(prompt_name, prompt, DOCUMENT)
         encode: Any = self.encode
-        return encode(inputs=inputs, prompt_name=own, prompt=prompt, task="document", **by_name(args), **options)
+        return encode(inputs, own, prompt, *args, task="document", **options)
 
     @property
     def model_card_data(self) -> ModelCardData:

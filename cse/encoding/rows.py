@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cse.encoding.tokenising import plain_ids
 from cse.methods.templates import PARTS, Template
@@ -136,3 +139,16 @@ def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[
     if any(template.slot_ids and template != views[0][0] for view in views for template in view):
         raise ValueError(f"{method.name}: only the anchor's template may have learned slots")
     return views
+
+
+def token_mask(rows: Sequence[Row]) -> np.ndarray:
+    """Return (B, L) bool: True at the tokens of rows that are padded to the longest."""
+    lengths = np.array([len(row.ids) for row in rows])
+    return np.arange(lengths.max()) < lengths[:, None]
+
+
+def padded(values: Iterable[Sequence[int]], mask: np.ndarray, fill: int) -> np.ndarray:
+    """Return (B, L) int64 values of B rows where the `mask` (B, L) is true, elsewhere `fill`."""
+    table = np.full(mask.shape, fill)
+    table[mask] = np.fromiter(chain.from_iterable(values), table.dtype, np.count_nonzero(mask))
+    return table

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.errors import ArtefactError
-from cse.storage.checksums import checksum
+from cse.storage.checksums import checksum, feed_texts
 from cse.storage.replace import sweep
 from cse.storage.writing import read_json, write_file, write_json
 
@@ -106,11 +106,8 @@ def encode_in_parts(
 
 def count_texts(texts: Iterable[str]) -> tuple[int, str]:
     """Return the number of sentences and the sha256 of all of them, each followed by a newline."""
-    digest, count = hashlib.sha256(), 0
-    for text in texts:
-        digest.update(text.encode() + b"\n")
-        count += 1
-    return count, digest.hexdigest()
+    sha = hashlib.sha256()
+    return feed_texts(sha, texts), sha.hexdigest()
 
 
 def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
@@ -165,30 +162,22 @@ def write_parts(
         for _ in islice(stream, rows.start - position):
             pass
         position = rows.stop
-        part = Part(plan.dimension, len(rows), islice(stream, len(rows)))
-        write_file(path, partial(part.write, encode=encode, report=report))
+        shape, own = (len(rows), plan.dimension), islice(stream, len(rows))
+        write_file(path, partial(_write_part, shape=shape, texts=own, encode=encode, report=report))
         write_json(path.with_suffix(".json"), record(path))
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part to encode: its dimension, number of rows, and sentences."""
-
-    dimension: int
-    rows: int
-    texts: Iterator[str]
-
-    def write(self, path: Path, encode: Encode, report: Report) -> None:
-        """Encode the sentences into a new file `path`, a block at a time."""
-        array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), (self.rows, self.dimension))
-        done = 0
-        while block := list(islice(self.texts, BLOCK)):
-            array[done : done + len(block)] = encode(block)
-            done += len(block)
-            report(len(block))
-        if done != self.rows:
-            raise ValueError(f"the text changed while it was read: {self.rows - done} sentences are missing; {CURE}")
-        array.flush()
+def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Report) -> None:
+    """Encode sentences into a new file of this `shape` (n, d), a block at a time."""
+    array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape)
+    done = 0
+    while block := list(islice(texts, BLOCK)):
+        array[done : done + len(block)] = encode(block)
+        done += len(block)
+        report(len(block))
+    if done != shape[0]:
+        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {CURE}")
+    array.flush()
 
 
 def record(path: Path) -> dict[str, Any]:
@@ -261,12 +250,11 @@ def paired(
 
     Raises ValueError at the end if `texts` are not the encoded sentences, of this `sha256`; discard all blocks then.
     """
-    stream, digest = iter(texts), hashlib.sha256()
+    stream, sha = iter(texts), hashlib.sha256()
     for rows in blocks:
         block = list(islice(stream, len(rows)))
-        for text in block:
-            digest.update(text.encode() + b"\n")
+        feed_texts(sha, block)
         if len(block) == len(rows):
             yield block, rows
-    if digest.hexdigest() != sha256 or next(stream, None) is not None:
+    if sha.hexdigest() != sha256 or next(stream, None) is not None:
         raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 CPU = Path("/proc/cpuinfo")
-AMD = "AuthenticAMD"
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 BOUNDED = "CSE_KERNELS"  # the number that `bound_kernels` set
 EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
@@ -40,18 +39,6 @@ def without_bound(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the limit of `bound_kernels`; one that was given by the user stays."""
     ours = {CAPACITY, BOUNDED} if environment.get(BOUNDED) == environment.get(CAPACITY) else {BOUNDED}
     return {name: value for name, value in environment.items() if name not in ours}
-
-
-def vendor() -> str | None:
-    """Return the vendor id of the processor, such as `AMD`; None if the system does not report it."""
-    found = re.search(r"^vendor_id\s*: (.+)$", read(CPU), re.MULTILINE)
-    return found[1] if found else None
-
-
-def family() -> int:
-    """Return the processor's family (of AMD's, 25 is Zen 3 and 4, 26 is Zen 5); 0 if the system does not report it."""
-    found = re.search(r"^cpu family\s*: (\d+)$", read(CPU), re.MULTILINE)
-    return int(found[1]) if found else 0
 
 
 def read(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,12 +66,21 @@ class OpenVinoEncoder(Encoder):
     def _new_graphs(self, precision: str = "f32") -> Graphs:
         return Graphs(self.stored, self.prefix, self.slots, self.head or {}, precision)
 
-    read_backbone = staticmethod(read_backbone)
-
     @classmethod
-    def on_backbone(cls, read: StoredBackbone, method: Method, **options: Any) -> Self:
-        """Return an encoder on a backbone that was read, with the arrays of its head."""
-        return cls(read, method, **options)
+    def open(
+        cls,
+        place: str | Path,
+        method: Method,
+        *,
+        revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones.
+
+        Raises UnsupportedError for a model that needs PyTorch.
+        """
+        return cls(read_backbone(place, revision, weights), method, **options)
 
     @property
     def first_position(self) -> int:
@@ -175,11 +185,7 @@ class OpenVinoEncoder(Encoder):
         if self.reading.denoise is When.ALWAYS:
             lengths = [len(contents[i]) for chosen in passes for i in chosen]
             bias = self._bias([template] * len(lengths), lengths)
-        if not self._applied_head():
-            return found if bias is None else found - bias
-        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
-            return self._headed(found) if bias is None else self._headed(found) - self._headed(bias)
-        return self._headed(found if bias is None else found - bias)
+        return self._vectors_from(found, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head)

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.backbones.stored_backbone import WORDS, StoredBackbone
-from cse.encoding.rows import HARD, Row
+from cse.encoding.rows import HARD, Row, padded, token_mask
 from cse.methods.method import Head, Pooling
 
 if TYPE_CHECKING:
@@ -66,21 +65,15 @@ class Graphs:
 
     def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
         """Return ids, positions and mask, each (B, L), and the token that is read (B,), padded to the longest row."""
-        lengths = np.array([len(row.ids) for row in rows])
-        there = np.arange(lengths.max()) < lengths[:, None]
-
-        def table(values: Iterable[Sequence[int]], fill: int) -> np.ndarray:
-            filled = np.full(there.shape, fill, np.int32)
-            filled[there] = np.fromiter(chain.from_iterable(values), np.int32, lengths.sum())
-            return filled
-
-        ids = table((row.ids for row in rows), self.stored.tokenizer.pad_token_id)
+        mask = token_mask(rows)
+        ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
         if self.slots is not None:
-            slots = table((row.slots for row in rows), HARD)
+            slots = padded((row.slots for row in rows), mask, HARD)
             ids = np.where(slots == HARD, ids, slots + len(self.stored.blocks[WORDS]))
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
-        positions = table((row.positions for row in rows), 0) + np.int32(first)
-        return [ids, positions, there.astype(np.float32), np.array([row.pool_at for row in rows], np.int32)]
+        positions = padded((row.positions for row in rows), mask, 0) + first
+        read = np.array([row.pool_at for row in rows], np.int32)
+        return [ids.astype(np.int32), positions.astype(np.int32), mask.astype(np.float32), read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""

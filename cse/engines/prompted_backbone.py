@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
-from cse.encoding.rows import HARD, Row, TokenTemplate, rendered
+from cse.encoding.rows import HARD, Row, TokenTemplate, padded, rendered, token_mask
 from cse.engines.cutoff import zero_cut
 from cse.engines.heads import INIT_STD
 from cse.engines.last_block import FUSED, can_read_at
@@ -160,21 +159,13 @@ class PromptedBackbone(nn.Module):
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
-        lengths = np.array([len(row.ids) for row in rows])
         begin = first_position(self.model) + self.method.reading.prefix
-        there = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
-
-        def table(values: Iterable[Sequence[int]], fill: int) -> torch.Tensor:
-            filled = np.full(there.shape, fill)
-            filled[there] = np.fromiter(chain.from_iterable(values), filled.dtype, lengths.sum())
-            return torch.from_numpy(filled).to(self.device)
-
-        return Tokens(
-            ids=table((row.ids for row in rows), self.tokenizer.pad_token_id),
-            slots=table((row.slots for row in rows), HARD),
-            positions=table((row.positions for row in rows), 0) + begin,
-            mask=torch.from_numpy(there.astype(np.int64)).to(self.device),
-        )
+        mask = token_mask(rows)
+        ids = padded((row.ids for row in rows), mask, self.tokenizer.pad_token_id)
+        slots = padded((row.slots for row in rows), mask, HARD)
+        positions = padded((row.positions for row in rows), mask, 0) + begin
+        tables = (ids, slots, positions, mask.astype(np.int64))
+        return Tokens(*(torch.from_numpy(table).to(self.device) for table in tables))
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
         """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).

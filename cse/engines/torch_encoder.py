@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,12 +61,19 @@ class TorchEncoder(PromptedBackbone, Encoder):
         self.select_learned()
         self.eval()
 
-    read_backbone = staticmethod(load_backbone)
-
     @classmethod
-    def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
-        """Return an encoder on a backbone that was read, with the arrays of its head."""
-        model, tokenizer = read
+    def open(
+        cls,
+        place: str | Path,
+        method: Method,
+        *,
+        revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None,
+        head: Mapping[str, np.ndarray] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones."""
+        model, tokenizer = load_backbone(place, revision, weights)
         module = None if head is None else head_module(method.reading.head, head, model.config)
         encoder = cls(model, tokenizer, method, head=module, **options)
         if head and method.reading.head_when is When.ALWAYS:
@@ -144,11 +152,8 @@ class TorchEncoder(PromptedBackbone, Encoder):
         """
         hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
         bias = self.bias(templates, list(map(len, contents))) if self._applies(self.reading.denoise) else None
-        if self.head is None or not self._applies(self.reading.head_when):
-            return hidden if bias is None else hidden - bias
-        if self.reading.head is Head.TRANSFORM:  # PromptBERT's released code subtracts after this head
-            return self._headed(hidden) if bias is None else self._headed(hidden) - self._headed(bias)
-        return self._headed(hidden if bias is None else hidden - bias)
+        headed = self.head is not None and self._applies(self.reading.head_when)
+        return self._vectors_from(hidden, bias, self._headed if headed else None)
 
     def _headed(self, hidden: torch.Tensor) -> torch.Tensor:
         head: Any = self.head

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,13 @@ from cse.models.checkpoint import load_checkpoint
 from cse.models.dense import dense_arrays
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
-from cse.models.names import CONFIG, Kind, ModelReference, location, resolve
+from cse.models.names import Kind, ModelReference, location, read_config, resolve
 from cse.models.pipeline import copy_array
-from cse.models.sentence_transformers import RecordedPooling
+from cse.models.sentence_transformers import call_as
 from cse.models.start import load_start
 from cse.storage import hub
 from cse.storage.replace import read_settled
 from cse.storage.weights import find_weights, read_arrays
-from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -148,26 +148,15 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
     )
     if recorded:
-        _call_as(recorded, encoder)
+        calls, length = recorded.calls, recorded.max_length
+        call_as(calls if length is None else replace(calls, tokens=None), encoder, reference.name)
+        if length is not None:
+            encoder.max_row_length = length
     if encoder.max_content < 1:
         raise ArtefactError(
             f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
         )
     return encoder
-
-
-def _call_as(recorded: RecordedPooling, encoder: Encoder) -> None:
-    """Set an encoder's length, prompts, dimension and similarity function as a sentence-transformers model records."""
-    calls = recorded.calls
-    encoder.max_row_length = recorded.max_length
-    encoder.prompts |= dict(calls.prompts)
-    encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
-    try:
-        encoder.similarity_fn_name = calls.similarity_fn_name
-        if recorded.max_length is None:
-            encoder.max_seq_length = calls.tokens
-    except ValueError as error:
-        raise ArtefactError(f"{encoder.backbone}: its own {error}") from error
 
 
 def _published(reference: ModelReference, family: Family, engine: type[Engine]) -> Engine:
@@ -180,7 +169,7 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
     if learned is not None and (learned.ndim != 2 or not len(learned)):
         raise ArtefactError(f"{name}: its {family.tensor} is {learned.shape}, not a matrix")
     method = family.published(
-        "roberta" in str(_config(name).get("model_type")), rows=0 if learned is None else len(learned)
+        "roberta" in str(read_config(location(name)).get("model_type")), rows=0 if learned is None else len(learned)
     )
     head = None
     if method.reading.head_when is When.ALWAYS:
@@ -191,11 +180,5 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
     return encoder
 
 
-def _config(name: str) -> dict[str, Any]:
-    """Return a model's config.json; empty if it has none."""
-    file = hub.cached_file(location(name), CONFIG)
-    return {} if file is None else read_json(file)
-
-
 def _width(name: str) -> int:
-    return int(_config(name).get("hidden_size", 0))
+    return int(read_config(location(name)).get("hidden_size", 0))

@@ -129,7 +129,7 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     name, kind = _kind_by_name(model, DEFAULT_POOLING)
     if family:
         resolve(model, family=family)
-    if kind in (Kind.CHECKPOINT, None) and name not in (*BUNDLED_NAMES, BACKBONE) and Additions.of(_config(name)):
+    if kind in (Kind.CHECKPOINT, None) and name not in (*BUNDLED_NAMES, BACKBONE) and Additions.of(read_config(name)):
         modules = (module_paths(name) or {}).keys()
         plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
         return _plain(name, None if plain else DEFAULT_POOLING)
@@ -182,9 +182,18 @@ def record_file(folder: Path) -> Path:
     return folder / (RECORD if (folder / RECORD).is_file() else CONFIG)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the object in a model folder's `config.json`. Raises ArtefactError if it is missing or damaged."""
-    return read_json(folder / CONFIG)
+def read_config(name: str) -> dict[str, Any]:
+    """Return the object in the `config.json` of a folder or hub id.
+
+    Raises ArtefactError if there is no such model, or the file is missing or damaged.
+    """
+    config_file = Path(name) / CONFIG if Path(name).is_dir() else hub.cached_file(name, CONFIG)
+    if config_file is None:
+        reason = "" if hub.reachable() else " (no such folder, and the model hub cannot be reached)"
+        near = get_close_matches(name, (*BUNDLED_NAMES, BACKBONE), 1)
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise ArtefactError(f"no model {name!r}{guess}; choose {_choices()}{reason}")
+    return read_json(config_file)
 
 
 def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> None:
@@ -208,7 +217,7 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
         return name, Kind.CHECKPOINT if name != BACKBONE else None
     if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
-    config = _config(name)
+    config = read_config(name)
     if "method" in config or (hub.cached_file(name, RECORD) and SAVED not in config):
         return name, Kind.CHECKPOINT
     return name, Kind.EXPORT if pooling is None and is_pipeline(name, config) else None
@@ -219,17 +228,6 @@ def _plain(name: str, pooling: str | None) -> ModelReference:
     if recorded:
         return ModelReference(name, Kind.SENTENCE_TRANSFORMERS, recorded=recorded)
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)
-
-
-def _config(name: str) -> dict[str, Any]:
-    """Return the object in the `config.json` of a folder or hub id. Raises ArtefactError if there is no such model."""
-    config_file = Path(name) / CONFIG if Path(name).is_dir() else hub.cached_file(name, CONFIG)
-    if config_file is None:
-        reason = "" if hub.reachable() else " (no such folder, and the model hub cannot be reached)"
-        near = get_close_matches(name, (*BUNDLED_NAMES, BACKBONE), 1)
-        guess = f" (did you mean {near[0]}?)" if near else ""
-        raise ArtefactError(f"no model {name!r}{guess}; choose {_choices()}{reason}")
-    return read_config(config_file.parent)
 
 
 def _choices() -> str:

@@ -6,6 +6,7 @@ The folder's `config.json`, which transformers keeps, holds what is needed under
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, When
 from cse.methods.serialise import from_json
 from cse.models.dense import dense_arrays, recorded_dense
-from cse.models.sentence_transformers import module_paths, recorded_calls
+from cse.models.sentence_transformers import call_as, module_paths, recorded_calls
 from cse.storage.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.storage.writing import read_json
 
@@ -139,16 +140,11 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
         _check_word_weights(folder / paths["WordWeights"], cure)
     encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
     calls = recorded_calls(str(folder))
-    prompts, default = dict(calls.prompts), calls.default_prompt_name
     if record.get("spaced"):  # a template that brings its own space
-        prompts = {key: text.removeprefix(" ") for key, text in prompts.items() if key != SPACE}
-        default = None if default == SPACE else default
-    encoder.prompts |= prompts
-    encoder.default_prompt_name, encoder.truncate_dim = default, calls.truncate_dim
-    try:
-        encoder.similarity_fn_name, encoder.max_seq_length = calls.similarity_fn_name, calls.tokens
-    except ValueError as error:
-        raise ArtefactError(f"{folder}: its own {error}") from error
+        prompts = tuple((key, text.removeprefix(" ")) for key, text in calls.prompts if key != SPACE)
+        default = None if calls.default_prompt_name == SPACE else calls.default_prompt_name
+        calls = replace(calls, prompts=prompts, default_prompt_name=default)
+    call_as(calls, encoder, str(folder))
     encoder.forget_biases()
     return encoder
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cse.errors import ArtefactError
 from cse.models.dense import RecordedDense, read_part, recorded_dense
+
+if TYPE_CHECKING:
+    from cse.encoding.encoder import Encoder
 
 PIPELINE = ("Transformer", "Pooling", "Dense", "Normalize")  # the order of the modules that are read
 RECORDED_POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
@@ -100,3 +104,16 @@ def recorded_calls(name: str) -> RecordedCalls:
         raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
     tokens = (read_part(name, "tokenizer_config.json") or {}).get("model_max_length")  # version 6 records a length here
     return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
+
+
+def call_as(recorded: RecordedCalls, encoder: Encoder, place: str) -> None:
+    """Give an encoder the recorded defaults; a prompt of another name stays.
+
+    Raises ArtefactError, beginning with `place`, for a similarity function or length that it cannot have.
+    """
+    encoder.prompts |= dict(recorded.prompts)
+    encoder.default_prompt_name, encoder.truncate_dim = recorded.default_prompt_name, recorded.truncate_dim
+    try:
+        encoder.similarity_fn_name, encoder.max_seq_length = recorded.similarity_fn_name, recorded.tokens
+    except ValueError as error:
+        raise ArtefactError(f"{place}: its own {error}") from error

@@ -6,14 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, final
+from typing import TYPE_CHECKING, Any, TypedDict, final
 
 from cse.storage.writing import file_digest
 
 if TYPE_CHECKING:
     from typing import NotRequired
-
-    from cse.backbones.backbone import ModelDescription
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output
@@ -151,5 +149,5 @@ class PretrainingRecord(PretrainingState):
     before: NotRequired[PretrainingRecord | None]
     averaged: NotRequired[HeldOutScores]
     device: str
-    model: ModelDescription
+    model: dict[str, Any]
     torch: str

@@ -101,7 +101,7 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
 
 
 def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
-    if SAVED in read_config(source):
+    if SAVED in read_config(str(source)):
         raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
     verify(source, config.sha256, "copy or train it again")
     for name in config.sha256:

@@ -14,12 +14,11 @@ inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind
 """
 Base = tuple[str, str | None]
 NO_BASE: Base = ("", None)
-LIBRARIES = {"sentence-transformers": "sentence-transformers", "peft": "peft", "onnx": "onnx"}
 
 
 def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
-    title = f"# {encoder.name} for {LIBRARIES[to]}"
+    title = f"# {encoder.name} for {to}"
     what = (
         f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
     )
@@ -99,6 +98,6 @@ def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
     data = ModelCardData(
         base_model=base_model(encoder.backbone),
         license=BUNDLED_LICENCE if encoder.backbone == BACKBONE else None, pipeline_tag="sentence-similarity",
-        library_name=LIBRARIES[to], tags=["cse", encoder.method.name],
+        library_name=to, tags=["cse", encoder.method.name],
     )  # fmt: skip
     return ["---", data.to_yaml(), "---"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +15,8 @@ from cse.methods.serialise import from_json, to_json
 from cse.methods.settings import SETTINGS
 from cse.models.config import BackboneRecord
 from cse.models.names import BACKBONE, location, record_file
-from cse.runs.recipe_file import read_recipe_file
 from cse.storage.checksums import DIGEST
+from cse.storage.writing import read_json
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
@@ -24,6 +25,9 @@ OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
 TEXTS = ("summary", "citation")  # of a method
 OF_POOLING = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
 READ = {"method", "supervised", "backbone", "storage", "settings"}
+
+YAML = (".yaml", ".yml")
+EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")  # 1e-4, which YAML 1.1 takes for a text
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def read_recipe(place: str) -> Recipe:
     path = record_file(path) if path.is_dir() else path
     if not path.is_file():
         raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
-    value = read_recipe_file(path)
+    value = _read_file(path)
     _check_keys(place, value.keys() - READ - RECORDS, READ)
     settings = dict(_typed(place, value, "settings", dict) or {})
     precision = _typed(place, settings, "precision", str)
@@ -108,6 +112,33 @@ def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
     if method not in (None, recipe.name):
         raise ValueError(f"{recipe.source} is a recipe of {recipe.name}, not of {method}; leave out `method`")
     return recipe
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    """The mapping in a JSON file, or a YAML one by its suffix, of plain values; 1e-4 is a number in both.
+
+    Raises ArtefactError if the file is missing or damaged, or holds no mapping with names as keys.
+    """
+    if path.suffix.lower() not in YAML:
+        return read_json(path)
+    value = _yaml(path)
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ArtefactError(f"{path}: holds no recipe; give names and values, such as method: simcse")
+    return value
+
+
+def _yaml(path: Path) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """PyYAML's safe loader, which makes plain values alone, with numbers as in JSON."""
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise ArtefactError(f"{path}: cannot be read as YAML ({reason}); correct it") from error
 
 
 def _check_keys(place: str, unknown: set[Any], known: set[str]) -> None:

@@ -1,16 +1,19 @@
-"""Checksums of a folder's files and of JSON objects: recorded on writing, verified on reading."""
+"""Checksums of files, texts, JSON objects and arrays: recorded on writing, verified on reading."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
-from cse.storage.writing import digest, feed, read_json
+from cse.storage.writing import DIGITS, digest, feed, read_json
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RECORD = "checksums.json"
 DIGEST = "digest"  # the key in a JSON object that holds the digest of the other keys
@@ -49,16 +52,30 @@ def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the sha256 of a file in hex."""
+    """Return the sha256 of a file in hex; a process reads it again only if its size, time or inode changed."""
     at = path.stat()
-    return _sha256(path.absolute(), at.st_size, at.st_mtime_ns, at.st_ino)
+    return _known_checksum(path.absolute(), at.st_size, at.st_mtime_ns, at.st_ino)
 
 
 @lru_cache(maxsize=1024)
-def _sha256(path: Path, size: int, changed: int, inode: int) -> str:
+def _known_checksum(path: Path, size: int, changed: int, inode: int) -> str:
+    return checksum_now(path)
+
+
+def checksum_now(path: Path) -> str:
+    """Return the sha256 of a file in hex, read now."""
     sha = hashlib.sha256()
     feed(sha, path)
     return sha.hexdigest()
+
+
+def feed_texts(sha: hashlib._Hash, texts: Iterable[str]) -> int:
+    """Update a hash with texts, each followed by a newline; return their number."""
+    count = 0
+    for text in texts:
+        sha.update(text.encode() + b"\n")
+        count += 1
+    return count
 
 
 def with_digest(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,3 +96,21 @@ def content_digest(value: Mapping[str, Any]) -> str:
     """Return the digest of a JSON object, without its own `DIGEST`."""
     read_back = json.loads(json.dumps({**value, DIGEST: None}))  # keys become text, which sorts otherwise
     return digest(json.dumps(read_back, sort_keys=True))
+
+
+def array_digest(arrays: Mapping[str, np.ndarray], *texts: str) -> str:
+    """Return 12 hex digits of sha256 over named arrays as float32, sorted by name, and texts."""
+    import numpy as np
+
+    sha = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        sha.update(name.encode())
+        sha.update(np.ascontiguousarray(array, np.float32).data)
+    for text in texts:
+        sha.update(text.encode())
+    return sha.hexdigest()[:DIGITS]
+
+
+def backbone_digest(parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]) -> str:
+    """Return the fingerprint of a backbone: the digest of its parameters by name and of its vocabulary."""
+    return array_digest(parameters, json.dumps(sorted(vocabulary.items())))

@@ -16,7 +16,7 @@ from cse.models.config import DevScores
 from cse.models.names import record_file
 from cse.storage.checksums import verify
 from cse.storage.replace import sweep
-from cse.storage.reservation import check_folder, hold, reserved
+from cse.storage.reservation import check_folder, reserved
 from cse.storage.writing import (
     FolderKind,
     digest,
@@ -79,7 +79,7 @@ def reserved_output(output: Path, *, resume: bool, overwrite: bool) -> Iterator[
 
 
 def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str]:
-    """The run's log, locked and without lines after the `state`'s step; only the main process writes one.
+    """The run's log, without lines after the `state`'s step; only the main process writes one.
 
     At step 0 the folder is replaced by one with the run's recipe as its mark. Raises ArtefactError if earlier lines are
     missing or differ from the digest in the state.
@@ -88,9 +88,6 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     if not main_process:
         return Path(os.devnull).open("a")
     path = work / LOG
-    if path.exists():
-        with path.open() as earlier:
-            hold(earlier)
     if step == 0:
         mark = json.dumps({"recipe": state["recipe"]})
         write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
@@ -98,9 +95,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
         raise ArtefactError(f"{path}: damaged; restore it, or delete it to continue without")
     write_file(path, lambda fresh: fresh.write_text("".join(lines)))
-    log = path.open("a")
-    hold(log)
-    return log
+    return path.open("a")
 
 
 def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -> None:

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, check_choice, commands, log, print_json
+from cse.commands.cli import PRECISIONS, check_choice, log, print_json
 from cse.commands.options import Backend, Pooling
+from tests.bench.group import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."

@@ -14,7 +14,8 @@ import typer
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from cse.commands.cli import command, commands, with_flags
+from cse.commands.cli import command, with_flags
+from tests.bench.group import commands
 
 
 def refuse(

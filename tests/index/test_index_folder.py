@@ -297,8 +297,8 @@ def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
     monkeypatch.setattr("index.folder.STAMPED", 1000)
     monkeypatch.setattr("index.folder.SETTLED", 0.0)
     hashed: list[str] = []
-    sha256 = index.folder._sha256
-    monkeypatch.setattr("index.folder._sha256", lambda path: (hashed.append(path.name), sha256(path))[1])
+    sha256 = index.folder.checksum_now
+    monkeypatch.setattr("index.folder.checksum_now", lambda path: (hashed.append(path.name), sha256(path))[1])
     build(tmp_path / "large")
     both = ["index.faiss", "texts.arrow"]
     assert hashed == both  # once, as they were written
