@@ -11,7 +11,7 @@ from typing import Any
 
 import cse
 from cse.adaptation.candidates import LEAST_FITTED, Trial
-from cse.adaptation.choice import FOLDERS, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
+from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
@@ -100,13 +100,15 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     make, what = {
         START: (trial.start, f"scoring {trial.encoder.name}"),
         READING: (trial.reading, "scoring its other pooling"), PROJECTION: (trial.projection, "fitting a projection"),
-        TRAINING: (trial.training, "training"),
+        LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
         TRAINED: (trial.trained_projection, "fitting a projection of the trained model"),
     }[name]  # fmt: skip
     if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
         return
     if name == READING and not (trial.labels and trial.reference.kind is Kind.BACKBONE):
         return  # without labels nothing tells which pooling is better
+    if name == LANGUAGE and trial.labels:
+        return  # training towards neighbours gains more, and labels show it
     if name not in trial.workspace.stages:
         note(what)
     found = trial.workspace.stage(name, make)
@@ -132,7 +134,7 @@ def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) ->
     workspace = trial.workspace
     compared = choice.candidate if choice.kept else choice.result
     if compared is None:
-        tried = (name for name in (PROJECTION, TRAINING, TRAINED) if "guard" in workspace.stages.get(name, {}))
+        tried = (name for name in FOLDERS if name != READING and "guard" in workspace.stages.get(name, {}))
         compared = next(tried, START)
     return {
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,

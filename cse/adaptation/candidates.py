@@ -1,4 +1,4 @@
-"""Candidates of an adaptation: the start, its other pooling, a projection, training, both; and their scores."""
+"""Candidates of an adaptation: the start, its other pooling, projections, training; and their scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import FOLDERS, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
+from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
+from cse.adaptation.language import BATCH_TOKENS, learn_language, tokens_per_text, training_precision
+from cse.adaptation.language import STEPS as LANGUAGE_STEPS
 from cse.adaptation.projected import PLAIN_POOLINGS, copy_plain, raw_vectors, write_projected
 from cse.adaptation.projection import LEAST_WITH_NEIGHBOURS, NEIGHBOURS, Projection, fit_projection
-from cse.adaptation.workspace import INPUTS, Workspace
+from cse.adaptation.workspace import INPUTS, LEARNED, Workspace
 from cse.encoding.encoder import Encoder
-from cse.engines.precision import computes_in_bf16
 from cse.evaluation.label_scores import label_scores
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.loading import load, on_torch, open_model
@@ -105,6 +106,28 @@ class Trial:
         """Fit and score a projection, on as many texts as half of the time that is left allows."""
         return self._projected(PROJECTION, *self.base)
 
+    def language(self) -> dict[str, Any]:
+        """Continue the masked language modelling of a backbone on the texts, and project the new backbone."""
+        if self.reference.kind is not Kind.BACKBONE:
+            return left_out(f"{self.encoder.name} is no backbone, which alone has a masked-language-model head")
+        texts = self.fit[:MOST_TRAINED]
+        if len(texts) < LEAST_WITH_NEIGHBOURS:
+            return left_out(f"{len(texts):,} texts are too few; {LEAST_WITH_NEIGHBOURS:,} are needed")
+        tokens = tokens_per_text(self.encoder, self.held)
+        fitting = self.workspace.left / 2 * self.workspace.stages[START]["texts_per_second"] / COST
+        steps = int(min(LANGUAGE_STEPS, min(fitting, EPOCHS * len(texts)) * tokens / BATCH_TOKENS))
+        if steps < EVERY:
+            return left_out(f"{EVERY} batches of masked language modelling do not fit in the time")
+        try:
+            self.encoder.word_logits(np.zeros((1, self.encoder.dim), np.float32))  # raises where there is no head
+            folder = learn_language(
+                self.reference.name, texts, self.place / LEARNED, steps=steps, seed=self.seed
+            )  # fmt: skip
+        except ValueError as error:
+            return left_out(str(error))
+        learned = replace(self.reference, name=folder)
+        return {"steps": steps, **self._projected(LANGUAGE, learned, open_model(learned))}
+
     def training(self) -> dict[str, Any]:
         """Train the start, or its better pooling, and score the model of the best evaluation."""
         if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
@@ -179,8 +202,6 @@ class Trial:
 
     def _inputs(self, steps: int) -> dict[str, Any]:
         """The examples and the settings of a training."""
-        from cse.engines.devices import best_device
-
         reference, encoder = self.base
         texts = self.fit[:MOST_TRAINED]
         paired = len(texts) >= LEAST_WITH_NEIGHBOURS
@@ -188,7 +209,7 @@ class Trial:
         record = {
             "method": "simcse", "pooling": reference.recorded.pooling if reference.recorded else reference.pooling,
             "head": False if paired else None, "seed": self.seed, "max_steps": steps, **SETTINGS,
-            "precision": "bf16" if computes_in_bf16("auto", str(best_device())) else "no",
+            "precision": training_precision(),
             "epochs": min(EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
         }  # fmt: skip
         return {"record": record, "examples": neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)}

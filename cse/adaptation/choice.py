@@ -11,14 +11,17 @@ from cse.training.held_out import HeldOutScore
 
 MARGIN = 0.3  # points of label neighbours by which a candidate has to beat the start
 MEASURE = "neighbours"
-START, READING, PROJECTION, TRAINING, TRAINED = "start", "reading", "projection", "training", "trained-projection"
+START, READING, PROJECTION, LANGUAGE = "start", "reading", "projection", "language"
+TRAINING, TRAINED = "training", "trained-projection"
 CALLED = {
-    START: "your model as it is", READING: "your model", PROJECTION: "projection", TRAINING: "training",
-    TRAINED: "training, then projection",
+    START: "your model as it is", READING: "your model", PROJECTION: "projection",
+    LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
-# The folders of the candidates, in the order of their cost.
+USED = {PROJECTION: "the projection", LANGUAGE: "the model that learned the words of your texts, with a projection"}
+# The folders of the candidates, in the order in which they are tried.
 FOLDERS = {
-    READING: "reading", PROJECTION: "projection", TRAINING: "trained", TRAINED: "trained-projection",
+    READING: "reading", PROJECTION: "projection", LANGUAGE: "language-projection", TRAINING: "trained",
+    TRAINED: "trained-projection",
 }  # fmt: skip
 
 
@@ -55,9 +58,9 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     """Return the choice among the finished `stages`.
 
     With labels the candidate with the most label neighbours wins if it beats the start by more than `MARGIN`. Without
-    labels no score can tell a better model from a worse one: the projection is the result, since it was better in most
-    trials (docs/own-text.md), and a trained model is left to the user's judgement. A candidate that has collapsed is
-    never chosen.
+    labels no score can tell a better model from a worse one: a projection is the result, after masked language
+    modelling if there was any, since both were better in most trials (docs/own-text.md). A trained model is left to the
+    user's judgement. A candidate that has collapsed is never chosen.
     """
     sound = [name for name in FOLDERS if _sound(stages, name)]
     if "labels" in stages[START]:
@@ -71,12 +74,13 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
         return Choice(START, None, f"Keep your model: {why}.")
     trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)
     judged = "" if trained is None else f" Whether {CALLED[trained]} is better still, only you can judge."
-    if PROJECTION in sound:
-        return Choice(
-            PROJECTION, trained,
-            "Use the projection: without labels nothing was proved on your texts, but projections were better in "
-            f"{_better(stages[PROJECTION])} trials on other texts.{judged}",
-        )  # fmt: skip
+    for name in (LANGUAGE, PROJECTION):
+        if name in sound:
+            return Choice(
+                name, trained,
+                f"Use {USED[name]}: without labels nothing was proved on your texts, but such models were better in "
+                f"{_better(name, stages[name])} trials on other texts.{judged}",
+            )  # fmt: skip
     return Choice(START, trained, f"Keep your model: no projection of it could be used.{judged}")
 
 
@@ -92,6 +96,8 @@ def _sound(stages: Mapping[str, Mapping[str, Any]], name: str) -> bool:
     return guard is not None and not HeldOutScore(**guard).has_collapsed(HeldOutScore(**stages[START]["guard"]))
 
 
-def _better(stage: Mapping[str, Any]) -> str:
-    """Return in how many trials a projection fitted on as many texts was better than its start (docs/own-text.md)."""
+def _better(name: str, stage: Mapping[str, Any]) -> str:
+    """Return in how many trials a candidate of as many texts was better than its start (docs/own-text.md)."""
+    if name == LANGUAGE:
+        return "all of 5"
     return "all of 30" if stage.get("texts", 0) >= LEAST_WITH_NEIGHBOURS else "12 of 15"

@@ -21,15 +21,16 @@ from cse.storage.reservation import check_folder
 from cse.storage.writing import FolderKind, partial_folder, read_json, write_file, write_folder, write_json
 
 REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
+LEARNED = "language"  # the folder of masked language modelling, and its texts
 INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 ADAPTED = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
-STAGES = (START, *FOLDERS.values(), TRAINING)
+STAGES = (START, *FOLDERS.values(), LEARNED, TRAINING)
 UNFINISHED = FolderKind(
     "an unfinished adaptation", MARK, ("request", "stages"),
-    (MARK, INPUTS, "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
+    (MARK, INPUTS, f"{LEARNED}.txt", "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
      "training.partial/*", ".*"),
 )  # fmt: skip
 

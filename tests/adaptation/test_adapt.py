@@ -172,6 +172,55 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
     np.testing.assert_allclose(cse.load(folder).encode(sample[:20]), wanted, atol=1e-5)
 
 
+def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
+
+    scores = Trial.scores
+
+    def killed(self: Trial, name: str, *given: Any) -> dict[str, Any]:
+        if name == "language":
+            raise KeyboardInterrupt
+        return scores(self, name, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trial, "scores", killed)
+        with pytest.raises(KeyboardInterrupt):
+            adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
+    learned = tmp_path / "out.partial" / "language" / "model"
+    before, after = (AutoModelForMaskedLM.from_pretrained(path) for path in (bert_folder, learned))
+    assert not before.get_input_embeddings().weight.equal(after.get_input_embeddings().weight)
+    sample = [text for _, text in texts(20, seed=5)]
+    held, fit = split(distinct_sample(list(labelled_texts(table, "2", None).rows), 10_000, 7), 7)
+    encoder = cse.load(str(learned), "cls")
+    wanted = fit_projection(encoder.encode(fit))(encoder.encode(sample))
+    report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
+    tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(
+        [row.text for row in held], add_special_tokens=False)["input_ids"]])  # fmt: skip
+    five_passes = int(5 * len(fit) * tokens / 1024)
+    assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(sample), wanted, atol=1e-4)
+    assert "language" not in adapt(request(table, bert_folder), tmp_path / "labelled")["stages"]
+
+
+def test_a_model_without_a_language_model_head_is_projected_alone(
+    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModel
+
+    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
+    headless = shutil.copytree(bert_folder, tmp_path / "headless")
+    AutoModel.from_pretrained(bert_folder).save_pretrained(headless)
+    report = adapt(request(table, headless, label=False, pooling="mean"), tmp_path / "out")
+    assert report["decision"] == "projection"
+    assert "masked-language-model head" in report["stages"]["language"]["left_out"]
+
+
 def test_the_page_escapes_texts_and_has_no_script(
     bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,10 @@ def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the
     assert "better in 12 of 15 trials" in alone.sentence
     many = choose({"start": SOUND, "projection": {**SOUND, "texts": 1000}})
     assert "better in all of 30 trials" in many.sentence
+    spoken = choose({"start": SOUND, "projection": SOUND, "language": SOUND, "training": SOUND})
+    assert (spoken.result, spoken.candidate) == ("language", "training")
+    assert "the model that learned the words of your texts" in spoken.sentence
+    assert choose({"start": SOUND, "projection": SOUND, "language": COLLAPSED}).result == "projection"
     left = choose({"start": SOUND, "projection": SOUND, "training": {"left_out": "no time"}})
     assert (left.result, left.candidate) == ("projection", None)
     kept = choose({"start": SOUND, "projection": COLLAPSED, "training": SOUND})

@@ -1,7 +1,7 @@
 """What this project offers for a user's texts, as ways of `tests.bench.recipes`.
 
-The projection of `adapt` and the whole of it, smoothing, and the methods with their published settings at a constant
-rate, in float32.
+The projection of `adapt`, the same after masked language modelling, and the whole of it, smoothing, and the methods
+with their published settings at a constant rate, in float32.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
 from cse.adaptation.facts import split
+from cse.adaptation.language import STEPS, learn_language
 from cse.adaptation.projected import project
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
@@ -41,6 +42,17 @@ def projection(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> 
         project(trial.start, split(seen, trial.seed)[1], Path(folder) / "adapted", pooling=trial.pooling)
         spent = time.process_time() - began
         return {END: scores(cse.load(str(Path(folder) / "adapted")).encode), "seconds": round(spent, 1)}
+
+
+def language(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Continue the masked language modelling of a backbone on these texts, then fit the projection."""
+    with tempfile.TemporaryDirectory() as folder:
+        began, fitted = time.process_time(), split(seen, trial.seed)[1]
+        learned = learn_language(trial.start, fitted, Path(folder) / "language", steps=STEPS, seed=trial.seed)
+        projected = Path(folder) / "adapted"
+        project(learned, fitted, projected, pooling=trial.pooling)
+        spent = time.process_time() - began
+        return {END: scores(cse.load(str(projected)).encode), "seconds": round(spent, 1)}
 
 
 def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
@@ -97,6 +109,7 @@ def published(method: str) -> Way:
 
 WAYS: dict[str, Way] = {
     "projection": projection,
+    "language": language,
     "smoothing": smoothing,
     "adapt": adapted(ADAPT_SHARE),
     "long adapt": adapted(LONG),
