@@ -162,5 +162,6 @@ class Film:
             place = page.locator("#ballot .cse-note").first
             for number in range(1, VOTES + 1):
                 place.filter(has_text=f"Vote {number} of {VOTES}").wait_for()
+                page.wait_for_timeout(100)  # Gradio drops a click while it ends the event before
                 page.keyboard.press(KEYS[number % len(KEYS)])
             page.locator("#verdict .cse-verdict").wait_for()
