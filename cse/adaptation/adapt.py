@@ -105,10 +105,11 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     }[name]  # fmt: skip
     if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
         return
-    if name == READING and not (trial.labels and trial.reference.kind is Kind.BACKBONE):
+    is_backbone = trial.reference.kind is Kind.BACKBONE
+    if name == READING and not (trial.labels and is_backbone):
         return  # without labels nothing tells which pooling is better
-    if name == LANGUAGE and trial.labels:
-        return  # training towards neighbours gains more, and labels show it
+    if name == LANGUAGE and (trial.labels or not is_backbone or trial.reference.pooling != "cls"):
+        return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
         note(what)
     found = trial.workspace.stage(name, make)

@@ -108,8 +108,6 @@ class Trial:
 
     def language(self) -> dict[str, Any]:
         """Continue the masked language modelling of a backbone on the texts, and project the new backbone."""
-        if self.reference.kind is not Kind.BACKBONE:
-            return left_out(f"{self.encoder.name} is no backbone, which alone has a masked-language-model head")
         texts = self.fit[:MOST_TRAINED]
         if len(texts) < LEAST_WITH_NEIGHBOURS:
             return left_out(f"{len(texts):,} texts are too few; {LEAST_WITH_NEIGHBOURS:,} are needed")

@@ -28,9 +28,8 @@ def main(
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
-    With labels a candidate has to beat your model on held-out texts. Without labels a projection is the result, after
-    masked language modelling if the model has that head; a trained model is saved too, for you to judge. If nothing is
-    better, the report says to keep your model.
+    With labels a candidate has to beat your model on held-out texts. Without labels a projection is the result, and a
+    trained model is saved too, for you to judge. If nothing is better, the report says to keep your model.
 
     Example: python -m scripts.adapt sentences.txt --output adapted
 

@@ -204,7 +204,8 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     five_passes = int(5 * len(fit) * tokens / 1024)
     assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(sample), wanted, atol=1e-4)
-    assert "language" not in adapt(request(table, bert_folder), tmp_path / "labelled")["stages"]
+    for name, other in {"labelled": {"pooling": "cls"}, "mean": {"label": False}}.items():
+        assert "language" not in adapt(request(table, bert_folder, **other), tmp_path / name)["stages"]
 
 
 def test_a_model_without_a_language_model_head_is_projected_alone(
@@ -216,7 +217,7 @@ def test_a_model_without_a_language_model_head_is_projected_alone(
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
     headless = shutil.copytree(bert_folder, tmp_path / "headless")
     AutoModel.from_pretrained(bert_folder).save_pretrained(headless)
-    report = adapt(request(table, headless, label=False, pooling="mean"), tmp_path / "out")
+    report = adapt(request(table, headless, label=False, pooling="cls"), tmp_path / "out")
     assert report["decision"] == "projection"
     assert "masked-language-model head" in report["stages"]["language"]["left_out"]
 

@@ -6,10 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.adaptation.candidates import BATCH, COST, EPOCHS, EVERY, MOST_FITTED, MOST_TRAINED, STEPS
+from cse.adaptation.candidates import BATCH, COST, EVERY, MOST_FITTED, MOST_TRAINED, STEPS
 from cse.adaptation.facts import MOST_HELD, SHARE
-from cse.adaptation.language import BATCH_TOKENS
-from cse.adaptation.language import STEPS as LANGUAGE_STEPS
 from cse.app.models.models import divided
 from cse.app.training.request import ADAPT, EVALUATIONS, TrainingRequest
 from cse.methods.catalogue import METHODS
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 TIMED = 64  # texts
 STARTUP = 10.0  # seconds until the first step: the libraries, the backbone and the texts are read
-PIECES = 1.3  # tokens of a word
 PASSES = 1.5  # encodings of a text in an evaluation: whole, and without some of its words
 
 
@@ -51,19 +48,12 @@ def encodings_of(request: TrainingRequest) -> float:
     guarded = min(MOST, count // SHARE) * PASSES
     if request.method == ADAPT:
         held, fitted = min(MOST_HELD, count // SHARE), min(MOST_FITTED, count * (SHARE - 1) // SHARE)
-        trained = min(MOST_TRAINED, fitted)
-        encoded = 5 * (held + guarded) + 2 * fitted + trained
-        language = 0.0 if request.labels else fitted + COST * language_work(request.texts[:trained])
-        return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded + language
+        scored = held + guarded
+        encoded = (5 if request.labels else 4) * scored + 2 * fitted + min(MOST_TRAINED, fitted)
+        return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded
     size = request.setting("batch_size")
     views = len(METHODS[request.method].views)
     return request.steps * size * views * COST + (EVALUATIONS + 1) * guarded * request.guarded
-
-
-def language_work(texts: Sequence[str]) -> float:
-    """Return the work of masked language modelling on texts, in texts of their mean length."""
-    tokens = PIECES * sum(len(text.split()) for text in texts) / len(texts)
-    return min(LANGUAGE_STEPS * BATCH_TOKENS / tokens, EPOCHS * len(texts))
 
 
 def in_words(seconds: float) -> str:
