@@ -44,7 +44,7 @@ LONGEST = (
     "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
-gc.set_threshold(50_000, 20, 100)  # a full collection visits the million objects that PyTorch and transformers keep
+gc.set_threshold(10_000, 10, 20)  # a full collection visits the million objects that PyTorch and transformers keep
 # Gradio leaves event loops and datasets leaves files to the collector, which may find them while `ast.parse` works. A
 # report of them has a traceback, for which Python 3.11 parses too: the first parser then ends in a SystemError.
 sys.unraisablehook = lambda _: None

@@ -99,5 +99,5 @@ def _sound(stages: Mapping[str, Mapping[str, Any]], name: str) -> bool:
 def _better(name: str, stage: Mapping[str, Any]) -> str:
     """Return in how many trials a candidate of as many texts was better than its start (docs/own-text.md)."""
     if name == LANGUAGE:
-        return "all of 7"
+        return "all of 15"
     return "all of 30" if stage.get("texts", 0) >= LEAST_WITH_NEIGHBOURS else "12 of 15"
