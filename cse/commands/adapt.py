@@ -50,3 +50,6 @@ def main(
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -230,3 +230,6 @@ def _summary(place: Place, manifest: Manifest) -> str:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -120,3 +120,6 @@ def _show(done: dict[str, object]) -> None:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

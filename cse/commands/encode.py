@@ -133,3 +133,6 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

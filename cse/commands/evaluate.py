@@ -193,3 +193,6 @@ def _index_search(
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -203,3 +203,6 @@ def _short(text: str) -> str:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -114,3 +114,6 @@ def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -120,3 +120,6 @@ def _show_files(files: dict[str, int], repository: Repository, json_output: bool
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -110,3 +110,6 @@ def _draw(runs: Sequence[RunRecord], path: Path) -> None:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -70,3 +70,6 @@ def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], texts: li
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -150,3 +150,6 @@ def _print(found: dict[str, Any]) -> None:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

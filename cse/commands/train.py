@@ -233,3 +233,6 @@ def _show(value: dict[str, Any]) -> None:
 
 
 app = command(main)
+
+if __name__ == "__main__":
+    app()

@@ -164,8 +164,8 @@ def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[s
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     report(f"  {command}")
-    name = words[2].removeprefix("scripts.")  # `cse.commands` exists without a clone, too
-    done = subprocess.run([sys.executable, "-m", "cse.commands", name, *words[3:]], stdout=subprocess.DEVNULL)
+    module = words[2].replace("scripts.", "cse.commands.", 1)  # exists without a clone, too
+    done = subprocess.run([sys.executable, "-m", module, *words[3:]], stdout=subprocess.DEVNULL)
     if done.returncode:
         raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
 

@@ -17,7 +17,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def invoke(parts: list[str], **_: object) -> subprocess.CompletedProcess:
         ran.append(parts)
-        return subprocess.CompletedProcess(parts, run(*parts[3:]).exit_code)
+        return subprocess.CompletedProcess(parts, run(parts[2].removeprefix("cse.commands."), *parts[3:]).exit_code)
 
     # the module as the ledger sees it: others start processes of their own
     monkeypatch.setattr("cse.papers.reproduction.subprocess", SimpleNamespace(run=invoke, DEVNULL=subprocess.DEVNULL))
@@ -50,9 +50,9 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     assert ledger["versions"].keys() >= {"torch", "transformers"}
     stamps = {path: path.stat().st_mtime_ns for path in (output / "checkpoints").glob("*/model.safetensors")}
     assert len(stamps) == 2
-    assert [parts[3] for parts in in_process] == ["train"] * 2 + ["evaluate"] * 2
+    assert [parts[2].rpartition(".")[2] for parts in in_process] == ["train"] * 2 + ["evaluate"] * 2
     assert run("reproduce", *options).exit_code == 0
-    assert "train" not in [parts[3] for parts in in_process[4:]]
+    assert "cse.commands.train" not in [parts[2] for parts in in_process[4:]]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     other = [*options[: options.index("--only") + 1], "uncased, different templates", *options[-2:], "--seed", 1]
     assert run("reproduce", *other).exit_code == 0

@@ -188,9 +188,9 @@ def invoke(words: Sequence[str]) -> Result:
 
 def run_here(words: Sequence[str], **options: Any) -> Any:
     """`subprocess.run` that runs the project's own commands, as `scripts.reproduce` calls them, in this process."""
-    if words[2:3] != ["cse.commands"]:
+    if not words[2:] or not words[2].startswith("cse.commands."):
         return RUN(words, **options)
-    done = invoke([*words[:2], f"scripts.{words[3]}", *words[4:]])
+    done = invoke(words)
     assert done.exit_code == 0, f"{words}\n{done.output[-1500:]}"
     return SimpleNamespace(returncode=done.exit_code)
 

@@ -142,9 +142,9 @@ CSE = ("-c", "from cse.commands.__main__ import app; app(prog_name='cse')")
         ((*CSE, "--version"), 0, f"cse {cse.__version__}\n"),
         ((*CSE, "--help"), 0, "Usage: cse [OPTIONS]"),
         # as `accelerate launch -m` runs it
-        (("-m", "cse.commands", "train", "--help"), 0, "Usage: python -m cse.commands train [OPTIONS]"),
+        (("-m", "cse.commands.train", "--help"), 0, "Usage: python -m cse.commands.train [OPTIONS]"),
         (("-m", "cse.commands", "build-index", "--help"), 0, "build-index [OPTIONS] {corpus}"),
-        (("-m", "cse.commands", "export", "--help"), 0, "export [OPTIONS] {model}"),
+        (("-m", "cse.commands.export", "--help"), 0, "export [OPTIONS] {model}"),
         ((*CSE, "search", "nowhere", "a query"), 4, "Error: nowhere: no such index folder"),
     ],
     ids=["version", "help", "train", "build-index", "export", "search"],
