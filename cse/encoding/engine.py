@@ -99,10 +99,22 @@ class Engine:
         weights: Mapping[str, np.ndarray] | None = None,
         head: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
-        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones.
+        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones."""
+        read = cls.read_backbone(place, revision, weights)
+        return cls.on_backbone(read, method, name=name, backbone=backbone, head=head)
 
-        OpenVINO raises UnsupportedError for a model that needs PyTorch.
-        """
+    @staticmethod
+    def read_backbone(
+        name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
+    ) -> Any:
+        """Read a backbone for `on_backbone`. OpenVINO raises UnsupportedError for a model that needs PyTorch."""
+        raise NotImplementedError
+
+    @classmethod
+    def on_backbone(
+        cls, read: Any, method: Method, *, name: str, backbone: str, head: Mapping[str, np.ndarray] | None
+    ) -> Self:
+        """Return an encoder on a backbone that was read, with the arrays of its head."""
         raise NotImplementedError
 
     def select_learned(self, freeze_embeddings: bool = False) -> None:

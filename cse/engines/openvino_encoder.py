@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,21 +65,12 @@ class OpenVinoEncoder(Encoder):
     def _new_graphs(self, precision: str = "f32") -> Graphs:
         return Graphs(self.stored, self.prefix, self.slots, self.head or {}, precision)
 
-    @classmethod
-    def open(
-        cls,
-        place: str | Path,
-        method: Method,
-        *,
-        revision: str | None = None,
-        weights: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Self:
-        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones.
+    read_backbone = staticmethod(read_backbone)
 
-        Raises UnsupportedError for a model that needs PyTorch.
-        """
-        return cls(read_backbone(place, revision, weights), method, **options)
+    @classmethod
+    def on_backbone(cls, read: StoredBackbone, method: Method, **options: Any) -> Self:
+        """Return an encoder on a backbone that was read, with the arrays of its head."""
+        return cls(read, method, **options)
 
     @property
     def first_position(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,19 +60,12 @@ class TorchEncoder(PromptedBackbone, Encoder):
         self.select_learned()
         self.eval()
 
+    read_backbone = staticmethod(load_backbone)
+
     @classmethod
-    def open(
-        cls,
-        place: str | Path,
-        method: Method,
-        *,
-        revision: str | None = None,
-        weights: Mapping[str, np.ndarray] | None = None,
-        head: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Self:
-        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones."""
-        model, tokenizer = load_backbone(place, revision, weights)
+    def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
+        """Return an encoder on a backbone that was read, with the arrays of its head."""
+        model, tokenizer = read
         module = None if head is None else head_module(method.reading.head, head, model.config)
         encoder = cls(model, tokenizer, method, head=module, **options)
         if head and method.reading.head_when is When.ALWAYS:
