@@ -118,9 +118,7 @@ class Trial:
             return left_out(f"{EVERY} batches of masked language modelling do not fit in the time")
         try:
             self.encoder.word_logits(np.zeros((1, self.encoder.dim), np.float32))  # raises where there is no head
-            folder = learn_language(
-                self.reference.name, texts, self.place / LEARNED, steps=steps, seed=self.seed
-            )  # fmt: skip
+            folder = learn_language(self.reference.name, texts, self.place / LEARNED, steps=steps, seed=self.seed)
         except ValueError as error:
             return left_out(str(error))
         learned = replace(self.reference, name=folder)

@@ -22,12 +22,8 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
     corpus = folder.with_suffix(".txt")
     corpus.write_text("\n".join(" ".join(text.split()) for text in texts), encoding="utf-8")
     config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=RATE, seed=seed)
-    begun = folder.exists()
-    pretrain(
-        PretrainRequest(
-            [corpus], folder, config, name, overwrite=begun, eval_every=steps, precision=training_precision()
-        )
-    )
+    precision = training_precision()
+    pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
     return str(folder / MODEL_FOLDER)
 
 
