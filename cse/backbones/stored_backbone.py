@@ -49,8 +49,9 @@ class UnsupportedError(ValueError):
 class StoredBackbone:
     """A backbone as float32 arrays: `blocks` by their names in the bare model, `head` by those of the graph.
 
-    `head` is the masked-language-model head: dense, norm and words.bias; its decoder is the word embeddings. It is
-    empty if the model has none. `fingerprint` is that of the same model in PyTorch.
+    The word embeddings, half of a small model, stay float16 if they are stored so. `head` is the masked-language-model
+    head: dense, norm and words.bias; its decoder is the word embeddings. It is empty if the model has none.
+    `fingerprint` is that of the same model in PyTorch.
     """
 
     config: Mapping[str, Any]
@@ -135,8 +136,11 @@ def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapp
             raise UnsupportedError(f"its weight {key} is unknown")
     _check_shapes(config, blocks)
     head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
-    blocks, head_names = ({name: _float32(array) for name, array in each.items()} for each in (blocks, head_names))
-    head = {name: _float32(array) for name, array in head.items()}
+    words = blocks.pop(WORDS)
+    blocks, head_names, head = (
+        {name: float32(array) for name, array in each.items()} for each in (blocks, head_names, head)
+    )
+    blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
     vocabulary = tokenizer.get_vocab()
     if max(vocabulary.values()) >= len(blocks[WORDS]) or None in (tokenizer.mask_token_id, tokenizer.pad_token_id):
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
@@ -144,7 +148,8 @@ def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapp
     return StoredBackbone(config, tokenizer, blocks, head, backbone_digest(whole, vocabulary), roberta=roberta)
 
 
-def _float32(array: np.ndarray) -> np.ndarray:
+def float32(array: np.ndarray) -> np.ndarray:
+    """Return an array as contiguous float32, itself if it is that."""
     return np.ascontiguousarray(array, np.float32)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.backbones.head_files import head_width
-from cse.backbones.stored_backbone import WORDS, StoredBackbone, read_backbone
+from cse.backbones.stored_backbone import WORDS, StoredBackbone, float32, read_backbone
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
 from cse.encoding.engine import Report
@@ -50,7 +50,7 @@ class OpenVinoEncoder(Encoder):
         numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
         self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
         slots = self.views[0][0].slot_ids
-        self.slots = stored.blocks[WORDS][list(slots)] if slots else None
+        self.slots = float32(stored.blocks[WORDS][list(slots)]) if slots else None
         self._set_reading(name, backbone, stored.fingerprint)
         self.head = None
         if reading.head_when is When.ALWAYS:
@@ -119,6 +119,8 @@ class OpenVinoEncoder(Encoder):
         found: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):
             kept = {WORDS} if self.freeze_embeddings else set()
+            if not kept:
+                self.stored.blocks[WORDS] = self.word_embeddings()  # float32 from now on
             found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
         found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
         return found | {f"head.{name}": array for name, array in self._applied_head().items()}
@@ -132,7 +134,7 @@ class OpenVinoEncoder(Encoder):
 
     def word_embeddings(self) -> np.ndarray:
         """Return the (V, d) float32 word embeddings."""
-        return self.stored.blocks[WORDS]
+        return float32(self.stored.blocks[WORDS])
 
     def _applied_head(self) -> Mapping[str, np.ndarray]:
         return self.head if self.head is not None and self.reading.head_when is When.ALWAYS else {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.backbones.stored_backbone import WORDS, StoredBackbone
+from cse.backbones.stored_backbone import WORDS, StoredBackbone, float32
 from cse.encoding.rows import HARD, Row, padded, token_mask
 from cse.methods.method import Head, Pooling
 
@@ -44,7 +44,7 @@ class Graphs:
         from cse.engines.openvino_layers import rounded, vectors_graph
 
         stored = rounded(self.stored) if self.precision == INT8 else self.stored
-        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix, self.slots))
+        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
         request = model.create_infer_request()
         for rows in passes:
             yield request.infer(self._inputs(rows))[0].copy()
@@ -64,16 +64,17 @@ class Graphs:
         return model.create_infer_request().infer([states])[0].copy()
 
     def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Return ids, positions and mask, each (B, L), and the token that is read (B,), padded to the longest row."""
+        """Return word embeddings (B, L, d), positions and mask (B, L), and the token that is read (B,), padded."""
         mask = token_mask(rows)
         ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
+        words = float32(self.stored.blocks[WORDS][ids])
         if self.slots is not None:
             slots = padded((row.slots for row in rows), mask, HARD)
-            ids = np.where(slots == HARD, ids, slots + len(self.stored.blocks[WORDS]))
+            words[slots != HARD] = self.slots[slots[slots != HARD]]
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
         positions = padded((row.positions for row in rows), mask, 0) + first
         read = np.array([row.pool_at for row in rows], np.int32)
-        return [ids.astype(np.int32), positions.astype(np.int32), mask.astype(np.float32), read]
+        return [words, positions.astype(np.int32), mask.astype(np.float32), read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""

@@ -50,25 +50,20 @@ def rounded(backbone: StoredBackbone) -> StoredBackbone:
     return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
 
 
-def vectors_graph(
-    backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None, slots: np.ndarray | None
-) -> Model:
+def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None) -> Model:
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
 
-    Inputs: `ids`, where V + s is the learned slot s of `slots` (S, d); `positions`; `mask`, 1 at a token; `at` (B,),
-    the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.prefix_cache`
-    reads it.
+    Inputs: `words` (B, L, d), the tokens' embeddings (a table in the graph would be held as float32); `positions`;
+    `mask`, 1 at a token; `at` (B,), the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as
+    `cse.backbones.backbone.prefix_cache` reads it.
     """
-    ids, positions = (op.parameter(PartialShape([-1, -1]), Type.i32, name=name) for name in ("ids", "positions"))
+    words = op.parameter(PartialShape([-1, -1, int(backbone.config["hidden_size"])]), Type.f32, name="words")
+    positions = op.parameter(PartialShape([-1, -1]), Type.i32, name="positions")
     mask = op.parameter(PartialShape([-1, -1]), Type.f32, name="mask")
     at = op.parameter(PartialShape([-1]), Type.i32, name="at")
-    words = backbone.blocks[WORDS]
-    if slots is not None:
-        words = np.concatenate([words, slots])
-    read = op.gather(_constant(words), ids, _int(0))
     if pooling in EMBEDDINGS:
-        return Model([_mean(read, mask)], [ids, positions, mask, at], "vectors")
-    states = [_embedded(backbone, read, positions)]
+        return Model([_mean(words, mask)], [words, positions, mask, at], "vectors")
+    states = [_embedded(backbone, words, positions)]
     seen = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], seen, prefix))
@@ -78,7 +73,7 @@ def vectors_graph(
         layers = LAYERS[pooling]
         total = reduce(op.add, (states[layer] for layer in layers))
         found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), mask)
-    return Model([found], [ids, positions, mask, at], "vectors")
+    return Model([found], [words, positions, mask, at], "vectors")
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
@@ -172,7 +167,8 @@ def _activated(hidden: Any, name: str) -> Any:
 def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:
     if isinstance(values, Rounded):
         return op.multiply(op.convert(op.constant(values.levels), Type.f32), _constant(values.scales))
-    return op.constant(np.asarray(values), shared_memory=True)
+    constant = op.constant(np.asarray(values), shared_memory=True)
+    return op.convert(constant, Type.f32) if values.dtype == np.float16 else constant
 
 
 def _int(value: int) -> Any:

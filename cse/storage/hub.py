@@ -107,11 +107,11 @@ def data_folder(name: Path, files: Sequence[str]) -> Path:
 
     A folder, and a name that is no dataset, is returned unchanged.
     """
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
     repository, revision = split_revision(name.as_posix())
     if name.exists() or name.is_absolute() or repository.count("/") != 1:
         return name
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
     try:
         return _snapshot(repository, revision, files, "dataset")
     except (HFValidationError, HfHubHTTPError, OSError):
