@@ -9,13 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from conftest import ROOT
 
-from cse.app.choice.verdict_html import LABELS
-from cse.app.corpus.scores import HEADS
 from cse.app.drawing.components import heading
 from cse.app.drawing.glossary import glossary_html, of_scores, question, score_term, term, terms
 from cse.app.drawing.sketches import HEIGHT, WIDTH
-from cse.app.drawing.terms import OF_SCORES, TERMS
-from cse.app.scoreboard.scores import MEASURES
+from cse.app.drawing.terms import MEASURES, OF_SCORES, TERMS
 
 HERE = {"cse.app.drawing.terms", "cse.app.drawing.glossary"}  # where terms are made, not shown
 SHOWING = {"term", "terms", "question"}
@@ -43,7 +40,7 @@ def test_every_term_that_is_shown_is_explained_and_none_is_left_over() -> None:
     scores = {name for each in OF_SCORES.values() for name in each}
     assert named() | scores == set(TERMS)
     assert named() - set(TERMS) == scores - set(TERMS) == set()
-    assert set(OF_SCORES) <= {*MEASURES, *HEADS, *LABELS}
+    assert set(OF_SCORES) <= set(MEASURES)
     assert {"anisotropy", "denoising", "trustworthiness", "nDCG", "prefix", "purity", "NMI", "percentile"} <= set(TERMS)
     assert {"Spearman", "alignment", "uniformity", "[MASK] template", "prototype", "label neighbours"} <= set(TERMS)
 
@@ -96,6 +93,7 @@ def test_a_term_is_shown_in_other_words_alone_in_a_line_or_beside_a_heading() ->
 
 def test_a_score_has_the_terms_that_explain_it() -> None:
     assert of_scores(["spearman", "K=0", "nmi", "spearman", "accuracy"]) == ("STS", "Spearman", "NMI")
-    assert score_term("ndcg@10", "nDCG@10 (× 100)") == term("nDCG", "nDCG@10 (× 100)")
-    assert score_term("spearman", "Spearman") == term("Spearman")
-    assert score_term("accuracy", "<accuracy>") == "&lt;accuracy&gt;"
+    assert score_term("ndcg@10") == term("nDCG", "nDCG@10 (× 100)")
+    assert score_term("spearman") == term("Spearman", "Spearman (× 100)")
+    assert score_term("accuracy") == "accuracy (%)"
+    assert score_term("<from a link>") == "&lt;from a link&gt;"

@@ -9,7 +9,6 @@ from cse.app.drawing.glossary import score_term
 from cse.app.models.naming import title
 from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
-LABELS = {"neighbours": "Nearest with the same label", "purity": "Purity", "nmi": "NMI", "ndcg@10": "nDCG@10"}
 GUARD = (
     "Check for a collapse: {}. A low share means that a model is broken; it does not tell which of two working ones is "
     "better."
@@ -36,9 +35,7 @@ def facts_table(record: Record) -> str:
     measures = {"Votes": [votes_cell(record, side) for side in (START, RESULT)]}
     if record.scores:
         measures |= {
-            score_term(name, f"{LABELS.get(name, name)}, x 100"): [
-                f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)
-            ]
+            score_term(name): [f"{record.scores[side].get(name, 0):.2f}" for side in (START, RESULT)]
             for name in record.scores[START]
         }
     measures["Milliseconds per text"] = [f"{facts.milliseconds:.3g}" for facts in record.models]

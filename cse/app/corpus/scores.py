@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_SCORED, MOST_LABELS = 5000, 200
 NO_LABELS = "{} has no labels. Upload a table and choose its column of labels to score the models on it."
-HEADS = {"neighbours": "Neighbours (%)", "purity": "Purity (%)", "nmi": "NMI (× 100)", "ndcg@10": "nDCG@10 (× 100)"}
+SHOWN = ("neighbours", "purity", "nmi", "ndcg@10")
 READING = (
     "{}: {:,} texts with {} labels. Neighbours: the share of each text's five nearest that have its label. Purity and "
     "NMI: k-means with as many groups as labels, means of three seeds. nDCG@10: the nearest with a text's label are "
@@ -59,13 +59,13 @@ def sample(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
 def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | Failure]) -> str:
     """Return a row per model, the best figure of each column in bold, and how they were computed."""
     known, failed = divided(answers)
-    best = {name: max(scores[name] for scores in known.values()) for name in HEADS if known}
+    best = {name: max(scores[name] for scores in known.values()) for name in SHOWN if known}
     rows = (
         f'<tr><th scope="row">{html.model(model)}</th>'
-        f"{''.join(figure(scores[name], best[name]) for name in HEADS)}</tr>"
+        f"{''.join(figure(scores[name], best[name]) for name in SHOWN)}</tr>"
         for model, scores in known.items()
     )
-    heads = ["Model", *(score_term(*each) for each in HEADS.items())]
+    heads = ["Model", *map(score_term, SHOWN)]
     shown = html.headed(heads, rows, "Scores on the labels of the corpus") if known else ""
     _, labels = sample(corpus)
     return html.failures(failed) + shown + html.hint(READING.format(corpus.label, len(labels), len(set(labels))))

@@ -202,6 +202,14 @@ TERMS = {
         ),
     ),
 }  # fmt: skip
+MEASURES = {  # name and unit of each score
+    "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
+    "accuracy": ("accuracy", "%"), "f1": ("F1", "%"), "neighbours": ("neighbours", "%"), "purity": ("purity", "%"),
+    "nmi": ("NMI", "× 100"), "ndcg@10": ("nDCG@10", "× 100"), "mrr@10": ("MRR@10", "× 100"),
+    "recall@10": ("recall@10", "%"), "recall@100": ("recall@100", "%"), "anisotropy": ("anisotropy", "cosine"),
+    "separation": ("separation", "cosine"), "alignment": ("alignment", "squared distance"),
+    "uniformity": ("uniformity", "logarithm"), "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
+}  # fmt: skip
 # The terms of a score, by its name in results.
 OF_SCORES = {
     "spearman": ("STS", "Spearman"), "K=0": ("STS",), "neighbours": ("label neighbours",), "purity": ("purity",),

@@ -10,11 +10,11 @@ import numpy as np
 from cse.app.drawing.attention import LONGEST
 from cse.app.drawing.palette import LIGHT
 from cse.app.drawing.ranks import cut
+from cse.app.drawing.terms import MEASURES
 from cse.app.export.dots import Dot, dots, legend
 from cse.app.export.look import RULE, Look, line, wrapped
 from cse.app.export.plots import panels
 from cse.app.models.naming import title
-from cse.app.scoreboard.scores import MEASURES
 from cse.benchmark.plotting import FAINT, MARKERS, handles
 
 if TYPE_CHECKING:

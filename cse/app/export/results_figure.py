@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cse.app.drawing.terms import MEASURES
 from cse.app.export.dots import Dot, Rows, add_dots, dots, legend, models_of, rows_height
 from cse.app.export.look import Look
 from cse.app.export.plots import panels
 from cse.app.models.naming import title
-from cse.app.scoreboard.scores import MEASURES
 from cse.evaluation.tasks import find_task
 from cse.models.names import BACKBONE
 

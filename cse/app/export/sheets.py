@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cse.app.drawing.terms import MEASURES
 from cse.app.export.look import line
 from cse.app.export.results_figure import row_title
 from cse.app.export.tidy import TABLES
 from cse.app.models.naming import title
-from cse.app.scoreboard.scores import MEASURES
 from cse.evaluation.tasks import find_task
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cse.app import validation
+from cse.app.drawing.terms import MEASURES
 from cse.app.models.columns import Column, free_name
 from cse.app.models.models import Failure
 from cse.app.state.app_state import AppState
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
     from cse.benchmark.tables import ScoreColumn
 
-MEASURES = {  # name and unit of each score
-    "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
-    "accuracy": ("accuracy", "%"), "f1": ("F1", "%"), "nmi": ("NMI", "× 100"), "neighbours": ("neighbours", "%"),
-    "ndcg@10": ("nDCG@10", "× 100"), "mrr@10": ("MRR@10", "× 100"), "recall@10": ("recall@10", "%"),
-    "recall@100": ("recall@100", "%"), "anisotropy": ("anisotropy", "cosine"), "separation": ("separation", "cosine"),
-    "alignment": ("alignment", "squared distance"), "uniformity": ("uniformity", "logarithm"),
-    "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
-}  # fmt: skip
 SIZES = ("pairs", "queries", "documents")
 Names = dict[str, str]  # the page's name of the model of each label
 
