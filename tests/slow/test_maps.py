@@ -127,6 +127,18 @@ def test_a_map_is_read_pinned_zoomed_and_described(browser, url):
             assert sum(map(int, sizes)) == 100, by
 
 
+def test_a_map_of_more_texts_follows_one_of_fewer(browser, url):
+    shown = """most => [...document.querySelectorAll('#maps .cse-legend small')]
+      .reduce((sum, each) => sum + parseInt(each.textContent), 0) === most"""
+    with watched(browser, url) as page:
+        open_tab(page, "Clusters")
+        draw(page, 100)
+        page.wait_for_function(shown, arg=100)
+        page.get_by_label("Points at most").fill("150")
+        page.get_by_role("button", name="Draw maps").click()
+        page.wait_for_function(shown, arg=150)
+
+
 def test_a_visitors_texts_are_drawn_as_text(browser, url):
     with watched(browser, url) as page:
         page.get_by_role("button", name="Paste").click()

@@ -106,7 +106,7 @@ function showChoices() {
 }
 
 function build() {
-  Object.assign(state, {active: -1, pinned: -1, pointed: -1, filters: [], lassoing: false});
+  Object.assign(state, {chosen: '', active: -1, pinned: -1, pointed: -1, filters: [], lassoing: false});  // nothing is drawn yet
   [parts, gesture, shown] = [{keys: []}, null, new Float32Array(0)];
   visible = new Uint8Array(count()).fill(1);
   root.replaceChildren();
