@@ -20,7 +20,7 @@ from typing import Any
 from cse.errors import IndexFolderError
 from cse.storage.checksums import checksum_now
 from cse.storage.replace import Replacement, followed
-from cse.storage.writing import FolderKind
+from cse.storage.writing import FolderKind, named_errors
 from index.manifest import CURE, MANIFEST_FILE, Manifest
 
 FAISS_FILE = "index.faiss"
@@ -45,8 +45,9 @@ def replacing(folder: Path) -> Iterator[Path]:
     INDEX.check_replaceable(folder)
     if above := next((path for path in folder.parents if path.is_file()), None):
         raise ValueError(f"{above}: is a file; give an index another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    replacement = Replacement.begin(folder)
+    with named_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(folder)
     try:
         yield replacement.fresh
         INDEX.check_replaceable(folder)

@@ -52,6 +52,10 @@ class Store(Protocol):
         return place
 
     @classmethod
+    def check_factory(cls, factory: str, dimension: int) -> None:
+        """Raise ValueError if no index of this type can be built of such vectors; called before texts are encoded."""
+
+    @classmethod
     def check_free(cls, place: Any) -> None:
         """Raise ValueError if something is at `place`, or it is a bad address."""
         if cls.holds_index(place):
@@ -87,6 +91,13 @@ class FolderStore(Store):
         """True if an index is at `place`. Raises ValueError if something else is."""
         INDEX.check_replaceable(place)
         return place.exists() and any(place.iterdir())
+
+    @classmethod
+    def check_factory(cls, factory: str, dimension: int) -> None:
+        """As `faiss_engine.create`."""
+        from index import faiss_engine
+
+        faiss_engine.create(dimension, factory, seed=0)
 
     @classmethod
     def downloaded(cls, place: Path) -> Path:

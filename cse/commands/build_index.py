@@ -102,6 +102,8 @@ def main(
         else:
             reference = _named(place, model or "", pooling, family, append)
             source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
+        if not append:
+            store.check_factory(factory or "Flat", source.dimension)
         with _progress("indexing") as bar:
             if append:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
@@ -125,13 +127,17 @@ def main(
 
 @dataclass(frozen=True)
 class Source:
-    """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again."""
+    """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again.
+
+    `dimension` is that of the vectors.
+    """
 
     name: str
     model: str
     pooling: str | None
     family: str | None
     fingerprint: str
+    dimension: int
     batches: Batches
 
 
@@ -153,7 +159,7 @@ def _encoding(
             batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
     else:
         batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
-    return Source(encoder.name, *opened_by, encoder.fingerprint, batches)
+    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches)
 
 
 def _encoded(folder: Path, stream: Iterator[str]) -> Source:
@@ -161,8 +167,9 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
 
     plan = read_plan(folder)
     return Source(
-        Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, with_texts(folder, stream)
-    )
+        Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, plan.dimension,
+        with_texts(folder, stream),
+    )  # fmt: skip
 
 
 def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:

@@ -157,7 +157,8 @@ def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a text of at most `width` characters, the last one an ellipsis if it was cut."""
+    """Return a text on one line, at most `width` characters; the last one is an ellipsis if it was cut."""
+    text = " ".join(text.split())
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 

@@ -84,9 +84,9 @@ def main(
     texts = _sentences_of_stdin() if input == STDIN else list(sentences(input, column))
     if not texts:
         raise ValueError(f"{'standard input' if input == STDIN else input}: no sentence in it")
-    vectors = encoder.encode(texts, batch_size=batch_size, normalize_embeddings=normalize, show_progress_bar=True)
-    write_file(output, lambda fresh: np.save(fresh, vectors))
-    log(f"{output}: {vectors.shape[0]} x {vectors.shape[1]} float32")
+    encode = partial(encoder.encode, texts, batch_size=batch_size, normalize_embeddings=normalize)
+    write_file(output, lambda fresh: np.save(fresh, encode(show_progress_bar=True)))  # a bad output fails at once
+    log(f"{output}: {len(texts)} x {encoder.dim} float32")
 
 
 def _sentences_of_stdin() -> list[str]:

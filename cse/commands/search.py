@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, print_json
+from cse.commands.cli import command, print_json, shortened
 from cse.commands.options import Backend, Family, Pooling, model_option, option
 
+WIDTH = 300  # characters of a hit
 EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
 
 
@@ -66,7 +67,7 @@ def main(
         print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return
     for hit in hits:
-        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}")
+        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {shortened(hit.text, WIDTH)}")
 
 
 app = command(main)

@@ -47,7 +47,7 @@ def stream_lines(file: BinaryIO, path: str, keep_ends: bool = False) -> Iterator
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path}: line {number} is not UTF-8 ({error.reason}); convert it, for example by "
-            "iconv -f windows-1252 -t utf-8 OLD > NEW"
+            "iconv -f windows-1252 -t utf-8 OLD > NEW, or save it again as UTF-8 (CSV UTF-8 in a spreadsheet)"
         ) from error
     except DAMAGED as error:
         raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error

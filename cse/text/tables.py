@@ -27,6 +27,12 @@ CURES = {
 }
 
 NAMED = {".csv": "comma", ".tsv": "tab"}  # the separators
+WIDER = {
+    ".csv": "quote cells that hold a separator",
+    ".tsv": "replace tabs and line breaks in cells, which quotes do not protect in a .tsv",
+}  # cures for a row of too many cells
+# A .csv of a spreadsheet whose numbers have decimal commas: quoted or single words between semicolons.
+SEMICOLONS = re.compile(r'(\w+|"[^"]+")(;(\w+|"[^"]+"))+')
 
 Rows = Iterator[tuple[str, dict[str, Any]]]  # position of a row, for errors, and its cells by column
 
@@ -38,7 +44,7 @@ def delimited(suffix: str, name: str, has_header: bool) -> tuple[list[str], Rows
     may a .tsv of labels (one word) and texts (more), as the evaluation reads it, whose columns are "label", "sentence".
     Blank rows are skipped, cells stripped. Raises ValueError with the line for a row that cannot be read, for one of
     another width than the first, for a first row of one word that may be a header or a sentence, and for a .csv whose
-    header has other separators than commas.
+    header has other separators than commas or semicolons.
     """
     path = Path(name)
     rows = _cells(path, suffix)
@@ -59,7 +65,7 @@ def delimited(suffix: str, name: str, has_header: bool) -> tuple[list[str], Rows
         rows, names = chain([first], rows), [USUAL_COLUMNS[0]]
     elif suffix == ".tsv" and not has_header and is_labelled(names):
         rows, names = chain([first], rows), ["label", USUAL_COLUMNS[0]]
-    return names, _named(path, names, rows)
+    return names, _named(path, names, rows, suffix)
 
 
 def numbered(path: Path, suffix: str) -> tuple[list[str], Rows]:
@@ -77,7 +83,7 @@ def numbered(path: Path, suffix: str) -> tuple[list[str], Rows]:
             "another row to the top if this one is a text"
         )
     names = [str(number) for number, _ in enumerate(first[1], start=1)]
-    return names, _named(path, names, chain([first], rows))
+    return names, _named(path, names, chain([first], rows), suffix)
 
 
 def is_labelled(row: Sequence[str]) -> bool:
@@ -91,8 +97,16 @@ def names_text(row: Sequence[str]) -> bool:
 
 
 def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row that is not blank, with the number of its first line."""
-    reader = csv.reader(text_lines(path, keep_ends=True), strict=True, **DELIMITED[suffix])
+    """Yield every row that is not blank, with the number of its first line.
+
+    A .csv whose first line holds names between semicolons has semicolons throughout.
+    """
+    lines, head, options = text_lines(path, keep_ends=True), [""], DELIMITED[suffix]
+    while not head[-1].strip() and (line := next(lines, None)) is not None:
+        head.append(line)
+    if suffix == ".csv" and SEMICOLONS.fullmatch(head[-1].strip()):
+        options = {**options, "delimiter": ";"}
+    reader = csv.reader(chain(head[1:], lines), strict=True, **options)
     begins = 1
     try:
         for row in reader:
@@ -105,12 +119,12 @@ def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {CURES[suffix]}") from error
 
 
-def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]]) -> Rows:
+def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]], suffix: str) -> Rows:
     for line, cells in rows:
         if len(cells) != len(names):
             raise ValueError(
-                f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; "
-                "fix the row, or quote cells that hold a separator"
+                f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; fix the row, or "
+                f"{WIDER[suffix]}"
             )
         yield f"line {line}", dict(zip(names, cells, strict=True))
 

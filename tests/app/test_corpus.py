@@ -122,6 +122,23 @@ def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
         file_texts(str(tmp_path / "a.csv"), "body", "sort")
 
 
+@pytest.mark.parametrize(
+    ("columns", "text", "labels"),
+    [
+        ("id,text,Label", "text", "Label"),
+        ("title,topic", "title", "topic"),
+        ("id,title,topic", None, "topic"),
+        ("id,text", "text", "none"),
+        ("id,body", None, "none"),
+    ],
+)
+def test_columns_with_usual_names_are_chosen_for_a_start(tmp_path, columns, text, labels) -> None:
+    (tmp_path / "a.csv").write_text(f"{columns}\n{','.join('x y' for _ in columns.split(','))}\n")
+    chosen, labelled, _, question = described(str(tmp_path / "a.csv"))
+    assert (chosen["value"], labelled["value"]) == (text, labels)
+    assert ("Which column" in question) is (text is None)
+
+
 def test_a_file_that_cannot_be_read_stays_and_its_fault_is_told(tmp_path) -> None:
     table, text = tmp_path / "a.csv", tmp_path / "a.txt"
     table.write_text("id,<b>\n1,<img src=x>\n")

@@ -8,6 +8,7 @@ from test_scripts import refused, run
 from typer.testing import CliRunner, Result
 
 from cse.commands.encode import app
+from cse.engines.openvino_encoder import OpenVinoEncoder
 
 
 def from_stdin(content: bytes, *words: object) -> Result:
@@ -42,3 +43,14 @@ def test_standard_input_that_cannot_be_encoded_is_refused(
     done = from_stdin(content, "--model", bert_folder, "--output", tmp_path / "v.npy", *options)
     refused(done, code, message)
     assert not any(tmp_path.iterdir())
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_encoded(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("the dog\n")
+    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
+    output = tmp_path / "a.txt" / "v.npy"
+    done = run("encode", "--model", bert_folder, "--input", tmp_path / "a.txt", "--output", output)
+    refused(done, 3, f"{output}: cannot be written", "give another file")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

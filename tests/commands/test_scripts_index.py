@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.commands import build_index, encode, search
+from cse.engines.openvino_encoder import OpenVinoEncoder
 from cse.vectors import smoothed
 from index import VectorIndex
 from index.manifest import read_manifest, write_manifest
@@ -127,6 +129,18 @@ def test_search_prints_rank_score_text(folder: Path, models: dict[str, str]) -> 
     assert lines == ["  1  1.0000  a man plays guitar", f"  2  {cosines[second]:.4f}  {CORPUS[second]}"]
 
 
+def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path: Path) -> None:
+    words = ["a man plays", *["guitar"] * 60]
+    table = tmp_path / "table.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([["text"], ["\n".join(words)]])
+    assert run_build(table, "--model", "promptbert", "--output", tmp_path / "x").exit_code == 0
+    shown = run_search(tmp_path / "x", "a man").stdout
+    assert shown.count("\n") == 1
+    assert shown.rstrip("\n")[13:] == f"{' '.join(words)[:299]}…"
+    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)["results"][0]["text"] == "\n".join(words)
+
+
 def test_search_prints_json(folder: Path, models: dict[str, str]) -> None:
     result = run_search(folder, "a dog runs", "-k", 99, "--json")
     document = json.loads(result.stdout)
@@ -188,6 +202,23 @@ def test_a_missing_corpus_and_a_bad_factory_are_refused(tmp_path: Path, corpus: 
     assert_refused(run_build(corpus, *arguments, "--factory", "Flatt"), 3, "'Flatt'", "HNSW32,Flat IVF{n},Flat")
     assert_refused(run_build(corpus, *arguments, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt"]
+
+
+@pytest.mark.parametrize("given", [["--factory", "Flatt"], ["--output", "a file/x"]])
+def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
+    given: list[str], tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a file").write_text("mine")
+    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", *given)
+    assert_refused(result, 3, "'Flatt'" if "Flatt" in given else "a file: is a file; give an index another folder")
+
+
+def test_an_output_below_no_folder_is_named_without_internal_names(corpus: Path) -> None:
+    result = run_build(corpus, "--model", "promptbert", "--output", "/proc/x")
+    assert_refused(result, 3, "/proc/x: cannot be written", "give another folder")
+    assert ".x.new" not in result.stderr.splitlines()[-1].split("(")[0]
 
 
 def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_path: Path) -> None:

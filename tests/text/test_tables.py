@@ -41,13 +41,38 @@ def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("name", "header", "wanted"),
-    [("a.csv", "id;text", "comma"), ("a.csv", "id\ttext", "comma"), ("a.tsv", "id,text", "tab")],
+    [
+        ("a.csv", "id|text", "comma"),
+        ("a.csv", "id\ttext", "comma"),
+        ("a.tsv", "id,text", "tab"),
+        ("a.tsv", "id;text", "tab"),
+    ],
 )
 def test_a_header_with_other_separators_is_refused(tmp_path: Path, name: str, header: str, wanted: str) -> None:
     path = written(tmp_path / name, f"{header}\n1 a dog runs\n")
     for column in (None, "text"):
         with pytest.raises(ValueError, match=f"line 1 has no {wanted} in .*; separate cells by {wanted}s"):
             list(sentences(path, column))
+
+
+@pytest.mark.parametrize("header", ["id;text", '"id";"text"', '"my id";text', "\ufeff\nid;text"])
+def test_a_csv_of_a_spreadsheet_with_decimal_commas_has_semicolons(tmp_path: Path, header: str) -> None:
+    rows = '1,5;A dog, a cat.\n2,5;"One; two"\n3,5;"He said ""no""."\n'
+    path = written(tmp_path / "a.csv", f"{header}\n{rows}")
+    assert list(sentences(path, "text")) == ["A dog, a cat.", "One; two", 'He said "no".']
+    with pytest.raises(ValueError, match=r"line 2 has 3 cells, not 2 .* or quote cells that hold a separator"):
+        list(sentences(written(path, "id;text\n1;A dog; a cat.\n"), "text"))
+
+
+def test_semicolons_in_sentences_separate_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "A dog; a cat.\nOne; two\n")
+    assert list(sentences(path)) == ["A dog; a cat.", "One; two"]
+
+
+def test_a_row_of_a_tsv_with_a_tab_in_quotes_is_refused_with_a_cure_that_helps(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", 'id\ttext\n1\t"A dog\ta cat"\n')
+    with pytest.raises(ValueError, match=r"line 2 has 3 cells, .* replace tabs .* quotes do not protect in a \.tsv"):
+        list(sentences(path, "text"))
 
 
 def test_a_columns_number_is_refused_where_the_table_has_a_header(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ EXPLANATION = (
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
 NO_LABELS = "none"
+LABEL_COLUMNS = ("label", "labels", "topic", "category", "class")  # chosen for a start
 CELL = 120  # characters shown of a cell
 
 
@@ -102,9 +103,12 @@ def described(path: str | None) -> tuple[Any, Any, Any, Any]:
     table = gr.update(value=rows_html(seen.columns, seen.rows), visible=True)
     if not seen.columns:
         return hidden, hidden, table, ""
-    question = "" if seen.text else html.hint("Which column holds the texts?")
-    texts = gr.update(choices=seen.columns, value=seen.text, visible=True)
-    labels = gr.update(choices=[NO_LABELS, *seen.columns], value=NO_LABELS, visible=True)
+    labelled = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
+    others = [name for name in seen.columns if name != labelled]
+    text = seen.text or (others[0] if len(others) == 1 else None)
+    question = "" if text else html.hint("Which column holds the texts?")
+    texts = gr.update(choices=seen.columns, value=text, visible=True)
+    labels = gr.update(choices=[NO_LABELS, *seen.columns], value=labelled, visible=True)
     return texts, labels, table, question
 
 
