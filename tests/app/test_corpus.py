@@ -5,6 +5,7 @@ import io
 import json
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -205,7 +206,7 @@ def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(s
     assert corpus.vectors(column, state.models.encoder(column)).shape == (7, 32)
 
 
-def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_it(state) -> None:
+def test_what_was_found_in_it_is_taken_away_without_its_key_and_with_code_that_sends_the_texts(state) -> None:
     secret = "a" * 32
     kept(state, ["the cat", "a sad dog"], secret)
     inputs = {"query": "a sad dog", "k": 1, "corpus": OWN_KEY, "threshold": 0.0, "key": secret}
@@ -220,9 +221,17 @@ def test_what_was_found_in_it_is_taken_away_without_code_that_could_not_repeat_i
     assert secret not in as_json(taken) + as_csv(taken)
     with pytest.raises(ValueError, match=r"^There are no texts of yours on this server\."):
         take(state, answers, "search", {**inputs, "key": "f" * 32})
-    for code in (python_code, curl_code):
-        with pytest.raises(ValueError, match="No code repeats this result"):
-            code(taken, "http://localhost/")
+    code = python_code(taken, "http://localhost/")
+    assert secret not in code
+    assert 'open("texts.txt"' in code
+    assert "    key=key,\n" in code
+    with pytest.raises(
+        ValueError, match=r"curl does not send your texts; take Python, which reads them from texts\.txt"
+    ):
+        curl_code(taken, "http://localhost/")
+    for each in (python_code, curl_code):
+        with pytest.raises(ValueError, match="No code repeats this result, which only your page has"):
+            each(replace(taken, private=True), "http://localhost/")
 
 
 def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 import gradio as gr
 import pytest
@@ -315,7 +316,7 @@ def test_every_table_is_a_result_of_a_tab_with_the_inputs_that_its_endpoint_need
         assert needed <= take.inputs.keys(), take.label
 
 
-def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_folder) -> None:
+def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, tmp_path, bert_folder) -> None:
     """Both forms, run against the app: what they print is the answer that was taken away."""
     from gradio_client import Client
 
@@ -350,11 +351,26 @@ def test_the_code_of_every_tab_repeats_what_was_taken(tmp_path_factory, bert_fol
         with_added = shown.predict(**given["similarity"], api_name="/similarity")
         assert with_added.keys() - results[0].answer.keys() == {"extra"}
         results.append(Taken("similarity", given["similarity"], {}, with_added, ("extra",)))
+        lines = [f"the dog {number} is sad" for number in range(30)]
+        (tmp_path / "texts.txt").write_text("\n".join([*lines, ""]))
+        key = shown.predict(lines, api_name="/texts")["key"]
+        done = 0
+        while done < len(GOOD) + 1:  # with the added one; the last model is damaged
+            time.sleep(0.2)
+            done = [each["done"] for each in shown.predict([], key=key, api_name="/texts")["models"].values()].count(30)
+        of_own = {**given["search"], "corpus": "own"}
+        answer = shown.predict(**{**of_own, "key": key}, api_name="/search")
+        own = Taken("search", of_own, {}, answer, ("extra",), own=True)
+        with pytest.raises(ValueError, match=r"curl does not send your texts; take Python, .* texts\.txt"):
+            curl_code(own, url)
         for taken in results:
             assert {len(row) for row in rows_of(as_csv(taken))} == {len(TABLES[taken.endpoint].columns)}
             assert near(shell_answer(curl_code(taken, url)), taken.answer), taken.endpoint
+        results.append(own)
         once = "\n".join(python_code(taken, url) for taken in results)  # one process: the client's import takes seconds
-        done = subprocess.run([sys.executable, "-c", once], capture_output=True, text=True, timeout=300, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", once], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True
+        )
         for line, taken in zip(done.stdout.splitlines(), results, strict=True):
             assert near(json.loads(line), taken.answer), taken.endpoint
 

@@ -45,15 +45,15 @@ def cosines(mean: float) -> list[float]:
         ({"simcse": 0.1, "conpvp": 0.12}, ""),
         (
             {"simcse": 0.1, "conpvp": 0.3},
-            "Unrelated sentences have a cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare percentiles.",
+            "Random pairs of the demo corpus have a mean cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare percentiles.",
         ),
         (
             {"simcse": 0.1, "dcpcse": 0.65},
-            "Even unrelated sentences have a high cosine in DCPCSE (mean 0.65): compare percentiles.",
+            "Even random pairs of the demo corpus have a high cosine in DCPCSE (mean 0.65): compare percentiles.",
         ),
         (
             {"dcpcse": 0.65, "mine": 0.5},
-            "Even unrelated sentences have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare percentiles.",
+            "Even random pairs of the demo corpus have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare percentiles.",
         ),
     ],
 )

@@ -44,12 +44,12 @@ def scales(histograms: Mapping[str, Sequence[float]]) -> str:
     if narrow:
         whose = listed(narrow, means)
         them = ", ".join(f"{means[name]:.2f}" for name in means if name in narrow)
-        return f"Even unrelated sentences have a high cosine in {whose} (mean {them}): compare percentiles."
+        return f"Even random pairs of the demo corpus have a high cosine in {whose} (mean {them}): compare percentiles."
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     if means[high] - means[low] < APART:
         return ""
     return (
-        f"Unrelated sentences have a cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} in "
+        f"Random pairs of the demo corpus have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} in "
         f"{title(high)}: compare percentiles."
     )
 

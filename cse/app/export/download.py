@@ -17,11 +17,21 @@ from cse.text.spreadsheet import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
 MOST_NAMED = 4  # models listed in a file name
+HIDDEN = ("own", "private", "histograms", "colours")  # facts that JSON leaves out
+SENDING = """with open("texts.txt", encoding="utf-8") as file:  # your texts, one a line
+    texts = [line.strip() for line in file if line.strip()]
+key = client.predict(texts, api_name="/texts")["key"]
+while any(
+    each["done"] < len(texts) and not each["error"]
+    for each in client.predict([], key=key, api_name="/texts")["models"].values()
+):
+    time.sleep(1)
+"""
 
 
 def as_json(taken: Taken) -> str:
     """Return the whole result as JSON, with unrounded numbers and the reasons of failures."""
-    facts = {name: value for name, value in asdict(taken).items() if name not in ("private", "histograms", "colours")}
+    facts = {name: value for name, value in asdict(taken).items() if name not in HIDDEN}
     for name in ("percentiles", "seeds"):
         if not facts[name]:
             del facts[name]
@@ -42,13 +52,18 @@ def stem(taken: Taken) -> str:
 
 
 def python_code(taken: Taken, address: str) -> str:
-    """Return a program that calls the endpoint and prints the answer as JSON. Raises ValueError if it is private."""
+    """Return a program that calls the endpoint and prints the answer as JSON. Raises ValueError if it is private.
+
+    About the visitor's corpus, it first sends the texts in `texts.txt` and waits until all models have encoded them.
+    """
     _repeatable(taken)
-    given = "".join(f"    {name}={value!r},\n" for name, value in taken.inputs.items())
+    key = {"key": "key"} if taken.own else {}
+    given = "".join(f"    {name}={key.get(name, repr(value))},\n" for name, value in taken.inputs.items())
     added = "".join(f'client.predict({name!r}, api_name="/{ADD}")\n' for name in taken.added)
+    imported, sending = ("import json\nimport time", SENDING) if taken.own else ("import json", "")
     return (
-        "import json\n\nfrom gradio_client import Client\n\n"
-        f"client = Client({address!r}, verbose=False)\n{added}"
+        f"{imported}\n\nfrom gradio_client import Client\n\n"
+        f"client = Client({address!r}, verbose=False)\n{added}{sending}"
         f'answer = client.predict(\n{given}    api_name="/{taken.endpoint}",\n)\n'
         "print(json.dumps(answer))\n"
     )
@@ -58,9 +73,11 @@ def curl_code(taken: Taken, address: str) -> str:
     """Return two shell commands: a call, and a wait for the answer, a list with one item after `data:`.
 
     Models that a visitor added are first added to a session named in the code, by two such commands each; a second run
-    reports that the session has them already. Raises ValueError for a private answer.
+    reports that the session has them already. Raises ValueError for an answer about the visitor's corpus or page.
     """
     _repeatable(taken)
+    if taken.own:
+        raise ValueError("curl does not send your texts; take Python, which reads them from texts.txt.")
     session = {"session_hash": secrets.token_hex(8)} if taken.added else {}
     calls = [*((ADD, [name]) for name in taken.added), (taken.endpoint, list(taken.inputs.values()))]
     return "".join(_curl(address, endpoint, {"data": data, **session}) for endpoint, data in calls)
@@ -68,9 +85,7 @@ def curl_code(taken: Taken, address: str) -> str:
 
 def _repeatable(taken: Taken) -> None:
     if taken.private:
-        raise ValueError(
-            "No code repeats this result, which is about what only your page has; save it as CSV or JSON instead."
-        )
+        raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
 
 
 def _curl(address: str, endpoint: str, body: dict[str, Any]) -> str:

@@ -84,7 +84,7 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
         endpoint, given, named, answer, tuple(column.added for column in columns if column.added),
-        private=bool(key) or endpoint in PAGE_ONLY,
+        own=bool(key), private=endpoint in PAGE_ONLY,
         percentiles={name: found.percentile for name, found in beside.items()},
         seeds=seeds_of((column.name, column.model) for column in columns if column.name in named),
         histograms={name: found.histogram for name, found in beside.items()}, colours=own_colours(columns),

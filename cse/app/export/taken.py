@@ -46,8 +46,8 @@ class Taken:
 
     `seeds` are those of the models' training. `percentiles` are those of a pair's cosines by model, which the page
     shows too. Figures alone show the `histograms` of random pairs, and the `colours` of models that are not bundled.
-    `added` are the names by which the visitor added models. A `private` answer is about data of the visitor's page
-    alone, so no code can repeat it.
+    `added` are the names by which the visitor added models. An answer with `own` is about the visitor's corpus, whose
+    texts code has to send. A `private` one is about other data of the visitor's page, so no code can repeat it.
     """
 
     endpoint: str
@@ -55,6 +55,7 @@ class Taken:
     models: dict[str, str]
     answer: Any
     added: tuple[str, ...] = ()
+    own: bool = False
     private: bool = False
     percentiles: dict[str, float] = field(default_factory=dict)
     seeds: dict[str, int] = field(default_factory=dict)

@@ -92,7 +92,9 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
         with settings():
             with gr.Row():
                 k = gr.Slider(1, MOST, DEFAULT, step=1, label="Results per model", min_width=160)
-                threshold = gr.Slider(0, 100, 0, step=0.5, label="Minimum percentile", min_width=160)
+                threshold = gr.Slider(
+                    0, 100, 0, step=0.5, label="Minimum percentile (of random pairs of the demo corpus)", min_width=160
+                )
             gr.HTML(terms("percentile"), apply_default_css=False)
         examples = gr.Examples([[text] for text in QUERIES], [query], label="Try", api_visibility="private")
     opened = search_html(DEFAULT, first, findable=True) if first else html.hint(FIRST_TIME)

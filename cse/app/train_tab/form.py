@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
 
 METHODS = {
-    ADAPT: "Adapt (recommended): tries several ways, and keeps your model if none is better",
+    ADAPT: "Adapt (recommended): with labels the best of several ways, or your model; without labels a projection",
     "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP",
 }  # fmt: skip
 

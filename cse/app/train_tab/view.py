@@ -24,6 +24,7 @@ UNGUARDED = (
 )
 SHOWN_NEIGHBOURS = 3
 LEAD = {True: "Better", False: "No better than its start", None: "Not proved better"}
+LIKELY = "Probably better, not proved on your texts"  # an adaptation without labels
 
 
 def training_html(training: Training) -> str:
@@ -104,8 +105,9 @@ def outcome_html(outcome: Outcome) -> str:
     added = f"{names} {be} of your page now." if names else ""
     opens = html.hint(f"Download: {opened_by(outcome.models[0].folder)}") if outcome.models else ""
     scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
+    lead = LIKELY if outcome.better is None and outcome.table else LEAD[outcome.better]
     return (
-        f'<div class="cse-card cse-outcome"><h2>{LEAD[outcome.better]}</h2><p>{html.escape(outcome.sentence)}</p>'
+        f'<div class="cse-card cse-outcome"><h2>{lead}</h2><p>{html.escape(outcome.sentence)}</p>'
         f"<p>{html.escape(added)}</p>{opens}{scores}</div>"
     )
 
