@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, print_json, progress_options
+from cse.commands.cli import check_choice, check_outputs, command, log, print_json, progress_options
 from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def main(
     for path in (output, groups):
         if path is not None and (path.suffix != ".csv" or path.is_dir()):
             raise ValueError(f"{path}: give --{'output' if path is output else 'groups'} a file name that ends in .csv")
+    check_outputs(file, output=output, groups=groups)
     texts = [row.text for row in labelled_texts(file, column).rows]
     check_texts(file, texts, 1, "a search for duplicates")
     if len(texts) == 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened
+from cse.commands.cli import check_outputs, command, log, print_json, shortened
 from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cse.text.labelled import LabelledText
 
 LEAST_TEXTS = 4
+STDOUT = "-"
 WORDS, TYPICAL = 8, 3  # of each group
 WIDTH = 100  # characters shown of a text
 CSV_COLUMNS = ("row", "group", "words", "text", "label")
@@ -49,6 +50,8 @@ def main(
     from cse.storage.writing import write_json
     from cse.text.labelled import check_texts, labelled_texts
 
+    json_file = None if json_output in (None, STDOUT) else Path(json_output)
+    check_outputs(file, json_output=json_file, csv_output=csv_output)
     rows = list(labelled_texts(file, column, labels).rows)
     check_texts(
         file,
@@ -61,11 +64,11 @@ def main(
     document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **found}
     if csv_output is not None:
         _write_csv(csv_output, rows, numbers, found["groups"])
-    if json_output == "-":
+    if json_output == STDOUT:
         print_json(document)
         return
-    if json_output is not None:
-        write_json(Path(json_output), document)
+    if json_file is not None:
+        write_json(json_file, document)
     _print(found)
 
 
