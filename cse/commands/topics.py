@@ -48,17 +48,20 @@ def main(
     """
     import cse
     from cse.storage.writing import write_json
-    from cse.text.labelled import check_texts, labelled_texts
+    from cse.text.labelled import check_texts, labelled_texts, left_out
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
     check_outputs(file, json_output=json_file, csv_output=csv_output)
-    rows = list(labelled_texts(file, column, labels).rows)
+    read = labelled_texts(file, column, labels)
+    rows = list(read.rows)
     check_texts(
         file,
         [row.text for row in rows],
         max(groups or 0, LEAST_TEXTS),
         f"grouping into {groups}" if groups else "grouping",
     )
+    if read.without_text:
+        log(left_out(read.without_text))
     encoder = cse.load(model, pooling, family=family)
     found, numbers = _topics(rows, encoder, groups, seed)
     document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **found}
@@ -130,8 +133,8 @@ def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, gr
     words = [" ".join(each["word"] for each in group["words"]) for group in groups]
     columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]
     lines = (
-        (place, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
-        for place, (row, group) in enumerate(zip(rows, numbers, strict=True), start=1)
+        (row.row, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
+        for row, group in zip(rows, numbers, strict=True)
     )
     text = csv_text(columns, lines)
     write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8", newline=""))

@@ -91,13 +91,14 @@ def names_text(row: Sequence[str]) -> bool:
 
 
 def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row that is not blank, with the number of its first line."""
+    """Yield every row that is not blank, with the number of its first line; "" in quotes is a row of one column."""
     reader = csv.reader(text_lines(path, keep_ends=True), strict=True, **DELIMITED[suffix])
-    begins = 1
+    begins, width = 1, 0
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
-            if cells and cells != [""]:
+            if cells not in ([], [""]) or (row == [""] and width == 1):
+                width = len(cells)
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:

@@ -184,7 +184,7 @@ def kept_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
 
 def groups_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
     """Return all groups as CSV, with the columns of the command's table."""
-    return csv_text(GROUP_COLUMNS, group_rows(groups, chosen.texts))
+    return csv_text(GROUP_COLUMNS, group_rows(groups, chosen.texts, range(1, len(chosen.texts) + 1)))
 
 
 TABLES = {"Deduplicated CSV": ("unique.csv", kept_csv), "Groups CSV": ("groups.csv", groups_csv)}
