@@ -111,8 +111,10 @@ def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: s
             "give the `column` of the texts"
         )
     if len(distinct) < least:
-        one = "all its texts are the same" if len(distinct) == 1 < len(texts) else f"only {len(distinct)} in it"
-        raise ValueError(f"{source}: {one}; {purpose} needs at least {least} different texts")
+        few = f"only {len(distinct):,} different texts in it"
+        if len(distinct) == 1:
+            few = "only 1 text in it" if len(texts) == 1 else "all its texts are the same"
+        raise ValueError(f"{source}: {few}; {purpose} needs at least {least} different texts")
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

@@ -191,9 +191,9 @@ def test_a_file_that_cannot_be_written_is_told_before_a_vote_is_given_and_none_i
 BAD = {
     "none.txt": (None, 3, ("none.txt: no such file",)),
     "empty.txt": ("", 3, ("empty.txt: no text in it",)),
-    "one.txt": ("a dog\n", 3, ("only 1 in it; a comparison needs at least 10 different texts",)),
+    "one.txt": ("a dog\n", 3, ("only 1 text in it; a comparison needs at least 10 different texts",)),
     "same.txt": ("a dog\n" * 30, 3, ("all its texts are the same",)),
-    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 in it",)),
+    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 different texts in it",)),
 }
 
 

@@ -93,9 +93,13 @@ def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder:
     [
         (None, (), "no such file"),
         ("", (), "no text in it"),
-        ("a dog\n", (), "only 1 in it; grouping needs at least 4 different texts"),
+        ("a dog\n", (), "only 1 text in it; grouping needs at least 4 different texts"),
         ("a dog\n" * 99, (), "all its texts are the same"),
-        ("a dog\na cat\nthe sun\nthe rain\n", ("--groups", 5), "only 4 in it; grouping into 5 needs at least 5"),
+        (
+            "a dog\na cat\nthe sun\nthe rain\n",
+            ("--groups", 5),
+            "only 4 different texts in it; grouping into 5 needs at least 5",
+        ),
         ("a\nb\n" * 60, (), "look like labels; give the --column of the texts"),
         ("a dog\na cat\n", ("--column", "text"), "a text file has no column 'text'"),
         ("a dog\na cat\n", ("--labels", "topic"), "a text file has no column 'topic'"),

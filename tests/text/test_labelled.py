@@ -105,7 +105,7 @@ def test_unknown_and_equal_columns_and_missing_files_are_named(tmp_path: Path) -
     ("texts", "message"),
     [
         ([], "no text in it"),
-        (["a dog"], "only 1 in it; groups needs at least 2 different texts"),
+        (["a dog"], "only 1 text in it; groups needs at least 2 different texts"),
         (["a dog"] * 9, "all its texts are the same; groups"),
         (["Sports", "World news"] * 100, "200 rows hold only 2 different short texts, which look like labels"),
     ],
