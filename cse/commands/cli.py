@@ -156,6 +156,30 @@ def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
         raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
 
 
+def check_outputs(source: str, **outputs: Path | None) -> None:
+    """Raise ValueError for an output, by its parameter, that is the file of the `source` or another output.
+
+    Paths name one file by any spelling, and by links. None is no output.
+    """
+    known: dict[str, Path] = {}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        if same_file(path, Path(source)):
+            raise ValueError(f"{path}: is the file that is read; give `{name}` another file")
+        for other, taken in known.items():
+            if same_file(path, taken):
+                raise ValueError(f"{path}: is the file of `{other}`, too; give `{name}` another file")
+        known[name] = path
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """True if two paths name one file, whether it exists or not."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 def shortened(text: str, width: int) -> str:
     """Return a text on one line, at most `width` characters; the last one is an ellipsis if it was cut."""
     text = " ".join(text.split())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, print_json, progress_options
+from cse.commands.cli import check_choice, check_outputs, command, log, print_json, progress_options
 from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def main(
     Example: python -m scripts.duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
-    from cse.text.labelled import check_texts, labelled_texts
+    from cse.text.labelled import check_texts, labelled_texts, left_out
 
     check_choice("row to keep", keep, KEEP)
     if percentile == 100:
@@ -56,26 +56,34 @@ def main(
     for path in (output, groups):
         if path is not None and (path.suffix != ".csv" or path.is_dir()):
             raise ValueError(f"{path}: give --{'output' if path is output else 'groups'} a file name that ends in .csv")
-    texts = [row.text for row in labelled_texts(file, column).rows]
+    check_outputs(file, output=output, groups=groups)
+    read = labelled_texts(file, column)
+    rows, texts = [], []
+    for row in read.rows:
+        rows.append(row.row)
+        texts.append(row.text)
     check_texts(file, texts, 1, "a search for duplicates")
     if len(texts) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
+    if read.without_text:
+        log(f"{left_out(read.without_text)} of the comparison; the table keeps them")
     encoder = cse.load(model, pooling, family=family)
     with tempfile.TemporaryDirectory() as folder:
         found, place, least = _found(texts, encoder, Path(folder), Options(percentile, keep, factory, seed))
-    dropped = {member.row for group in found for member in group if not member.kept}
+    dropped = {rows[member.row] for group in found for member in group if not member.kept}
+    count = len(rows) + read.without_text
     summary = {
         "model": encoder.name,
         "fingerprint": encoder.fingerprint,
-        "rows": len(texts),
-        "kept": len(texts) - len(dropped),
+        "rows": count,
+        "kept": count - len(dropped),
         "groups": len(found),
         "largest": max(map(len, found), default=1),
         "percentile": place,
         "cosine": round(least, 4),
     }
     if groups is not None:
-        _write(groups, lambda opened: _write_groups(opened, found, texts))
+        _write(groups, lambda opened: _write_groups(opened, found, texts, rows))
     _write(output, lambda opened: _write_kept(opened, labelled_texts(file, column), dropped))
     _report(summary, json_output)
 
@@ -151,14 +159,14 @@ def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
 def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None:
     from cse.text.labelled import write_table
 
-    write_table(opened, table.columns, (row.cells for place, row in enumerate(table.rows) if place not in dropped))
+    write_table(opened, table.columns, (row.cells for row in table.every if row.row not in dropped))
 
 
-def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str]) -> None:
+def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str], rows: list[int]) -> None:
     from cse.grouping.duplicates import GROUP_COLUMNS, group_rows
     from cse.text.spreadsheet import csv_text
 
-    opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts)))
+    opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts, rows)))
 
 
 def _report(summary: dict[str, Any], json_output: bool) -> None:

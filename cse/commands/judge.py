@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log, shortened
+from cse.commands.cli import check_outputs, command, log, shortened
 from cse.commands.options import POOLING, Family, option
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def main(
     ] = None,
     family: Family = None,
     simulate: Annotated[str | None, option("The labels in this column vote, instead of you.", metavar="COLUMN")] = None,
-    overwrite: Annotated[bool, option("Drop the votes in the file of --json.", "--overwrite")] = False,
+    overwrite: Annotated[bool, option("Drop the votes in the file of --json for new ones.", "--overwrite")] = False,
 ) -> None:
     """Show texts whose nearest neighbours differ most, blind, and count which model's neighbours you prefer.
 
@@ -62,6 +62,7 @@ def main(
         raise typer.BadParameter("--simulate names the column of labels; leave out --labels")
     if not votes and not (labels or simulate):
         raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
+    check_outputs(data, json_output=json_output)
     label_column = simulate or labels
     rows = list(labelled_texts(data, column, label_column).rows)
     check_texts(data, [row.text for row in rows], LEAST_TEXTS, "a comparison")
@@ -73,17 +74,20 @@ def main(
     if path is not None and path.exists():
         check_regular(path)
     fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
-    judgement = fresh if overwrite else judging.continued(fresh)
+    judgement = judging.continued(fresh, overwrite)
     count = _compare(judgement, encoders, rows)
     if votes and not count:
+        if path is not None and not path.exists():
+            judgement.save()
         typer.echo(f"not distinguishable: both models have the same neighbours for all {len(rows):,} texts")
     elif votes:
         _report(judgement, count)
 
 
 def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
-    """Print the scores of labels, ask for missing votes and save them; return the number of questions."""
+    """Print the scores of labels, ask for missing votes and save each; return the number of questions."""
     from cse.judging.questions import questions, vote_by_label
+    from cse.storage.writing import check_writable
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
     finished = judgement.counted >= judgement.wanted
@@ -92,9 +96,11 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     vectors = [_encode(encoder, texts) for encoder in encoders]
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels)
-    judgement.save()  # fails before a vote is given, if the file cannot be written
     if finished:
+        judgement.save()
         return judgement.counted
+    if judgement.path is not None:
+        check_writable(judgement.path)  # before a vote is given; only a vote changes the file
     found = questions(vectors[0], vectors[1], setup.seed)
     if judgement.simulated:
         known = [question for question in found if labels[question.row]]
@@ -138,8 +144,6 @@ def _report(judgement: Judgement, questions: int) -> None:
         none = "; no other text has different neighbours"
         log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= questions else more}")
     if not judgement.answers:
-        if judgement.path is not None:
-            judgement.path.unlink(missing_ok=True)
         raise ValueError("no vote was given; answer A, B or same")
     found = judgement.verdict
     typer.echo(found.sentence())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened
+from cse.commands.cli import check_outputs, command, log, print_json, shortened
 from cse.commands.options import MODEL, Family, Pooling, option
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cse.text.labelled import LabelledText
 
 LEAST_TEXTS = 4
+STDOUT = "-"
 WORDS, TYPICAL = 8, 3  # of each group
 WIDTH = 100  # characters shown of a text
 CSV_COLUMNS = ("row", "group", "words", "text", "label")
@@ -47,25 +48,30 @@ def main(
     """
     import cse
     from cse.storage.writing import write_json
-    from cse.text.labelled import check_texts, labelled_texts
+    from cse.text.labelled import check_texts, labelled_texts, left_out
 
-    rows = list(labelled_texts(file, column, labels).rows)
+    json_file = None if json_output in (None, STDOUT) else Path(json_output)
+    check_outputs(file, json_output=json_file, csv_output=csv_output)
+    read = labelled_texts(file, column, labels)
+    rows = list(read.rows)
     check_texts(
         file,
         [row.text for row in rows],
         max(groups or 0, LEAST_TEXTS),
         f"grouping into {groups}" if groups else "grouping",
     )
+    if read.without_text:
+        log(left_out(read.without_text))
     encoder = cse.load(model, pooling, family=family)
     found, numbers = _topics(rows, encoder, groups, seed)
     document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **found}
     if csv_output is not None:
         _write_csv(csv_output, rows, numbers, found["groups"])
-    if json_output == "-":
+    if json_output == STDOUT:
         print_json(document)
         return
-    if json_output is not None:
-        write_json(Path(json_output), document)
+    if json_file is not None:
+        write_json(json_file, document)
     _print(found)
 
 
@@ -127,8 +133,8 @@ def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, gr
     words = [" ".join(each["word"] for each in group["words"]) for group in groups]
     columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]
     lines = (
-        (place, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
-        for place, (row, group) in enumerate(zip(rows, numbers, strict=True), start=1)
+        (row.row, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
+        for row, group in zip(rows, numbers, strict=True)
     )
     text = csv_text(columns, lines)
     write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8", newline=""))

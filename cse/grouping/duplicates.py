@@ -111,13 +111,13 @@ def _link(cosine: float, least: float) -> str:
 
 
 def group_rows(
-    groups: Sequence[Sequence[Member]], texts: Sequence[str]
+    groups: Sequence[Sequence[Member]], texts: Sequence[str], rows: Sequence[int]
 ) -> Iterator[tuple[int, int, str, float, str, str]]:
-    """Yield the cells of `GROUP_COLUMNS` for each member; groups and rows are counted from 1."""
+    """Yield the cells of `GROUP_COLUMNS` for each member; groups are counted from 1, `rows` numbers the texts."""
     for number, group in enumerate(groups, start=1):
         for member in group:
             kept = "yes" if member.kept else "no"
-            yield number, member.row + 1, kept, member.cosine, member.reason, texts[member.row]
+            yield number, rows[member.row], kept, member.cosine, member.reason, texts[member.row]
 
 
 class Place(NamedTuple):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FORMAT = 1
+KEYS = {"format", "texts_sha256", "votes"}  # of a file of votes
 Texts = Sequence[str] | Mapping[int, str]  # by row
 
 
@@ -151,18 +152,24 @@ def texts_digest(texts: Iterable[str]) -> str:
     return digest(*(f"{text}\0" for text in texts))
 
 
-def continued(fresh: Judgement) -> Judgement:
-    """Return `fresh` with the answers that its file holds, if there is one.
+def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
+    """Return `fresh` with the answers that its file holds, if there is one; without them if they are overwritten.
 
-    Raises ArtefactError if the file is damaged or holds votes on other models, texts or another seed.
+    Raises ArtefactError if the file holds something else than votes, and unless `overwrite` if it is damaged or holds
+    votes on other models, texts or another seed.
     """
     if fresh.path is None or not fresh.path.exists():
         return fresh
-    cure = "give another `json_output`, or pass `overwrite`"
+    cure = "give another `json_output`"
     try:
         found = json.loads(fresh.path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        if not isinstance(found, dict) or not found.keys() >= KEYS:
             raise ValueError("no file of scripts.judge")
+        cure += ", or pass `overwrite`"
+        if overwrite:
+            return fresh
+        if found["format"] != FORMAT:
+            raise ValueError(f"format {found['format']}")
         answers = [_read(answer) for answer in found["votes"]]
         recorded = {name: found[name] for name in ("simulated", *(each.name for each in fields(Setup)))}
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:

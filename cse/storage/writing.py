@@ -144,21 +144,30 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     After a failure `path` is unchanged and no temporary file is left; those of a killed process are removed by the
     next write. Raises OSError naming `path` if it cannot be written or is no file.
     """
-    name = path.name
-    with named_errors(path, "file"):
-        path = followed(path)
-        if path.exists() and not path.is_file():
-            raise OSError("it is a folder, a device or a pipe")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replacement = Replacement.begin(path)
+    replacement = _begun(path)
     try:
         with named_errors(path, "file"):
-            fresh = replacement.fresh / name
+            fresh = replacement.fresh / path.name
             fill(fresh)
             settle(replacement.fresh)
-            fresh.replace(path)
+            fresh.replace(replacement.folder)
     finally:
         replacement.clear()
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError naming `path` if `write_file` could not begin to write it; its folder is made, a file unchanged."""
+    _begun(path).clear()
+
+
+def _begun(path: Path) -> Replacement:
+    """Return the pending replacement of a file, or of its target if it is a link."""
+    with named_errors(path, "file"):
+        target = followed(path)
+        if target.exists() and not target.is_file():
+            raise OSError("it is a folder, a device or a pipe")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return Replacement.begin(target)
 
 
 def write_json(path: Path, value: object) -> None:

@@ -20,19 +20,33 @@ LABEL_ROWS, LABEL_SHARE, LABEL_WORDS = 50, 0.02, 3  # a column of labels: rows, 
 
 
 class LabelledText(NamedTuple):
-    """A row with a text: its label ("" for none) and all its cells in the order of the columns."""
+    """A row with a text: its label ("" for none) and all its cells in the order of the columns.
+
+    `row` is its number among the rows of its file, counted from 1 without header and blank lines; 0 without a file.
+    """
 
     text: str
     label: str
     cells: tuple[str, ...]
+    row: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class LabelledTexts:
-    """The names of all columns, and the rows that have a text, in their order; the rows can be read once."""
+    """The names of all columns, and every row in its order, which can be read once: by `rows`, or as it is."""
 
     columns: tuple[str, ...]
-    rows: Iterator[LabelledText]
+    every: Iterator[LabelledText]
+    without_text: int = 0  # rows that `rows` has left out so far
+
+    @property
+    def rows(self) -> Iterator[LabelledText]:
+        """Yield the rows that have a text, and count the others."""
+        for row in self.every:
+            if row.text:
+                yield row
+            else:
+                self.without_text += 1
 
 
 def labelled_texts(source: str | Path, column: str | None = None, labels: str | None = None) -> LabelledTexts:
@@ -40,16 +54,17 @@ def labelled_texts(source: str | Path, column: str | None = None, labels: str | 
 
     A text file has the one column "text". A column may be a number, counted from 1, of a .csv or .tsv without a header.
     Without `column`, a table's texts are in its `sentence` or `text` column, or in the only one that is not `labels`.
-    Rows without a text are left out. Raises ValueError, which names the file and the cure, for an unknown column and
-    as `cse.text.sentences` does.
+    Blank lines are no rows. Raises ValueError, which names the file and the cure, for an unknown column and as
+    `cse.text.sentences` does.
     """
     found = source_of(source)
     if isinstance(found, TextFile):
         if column is not None or labels is not None:
             name, option = (column, "column") if column is not None else (labels, "labels")
             raise ValueError(f"{source}: a text file has no column {name!r}; leave out `{option}` or give a table")
-        lines = (line.strip() for line in text_lines(Path(source)))
-        return LabelledTexts((TEXT_FILE_COLUMN,), (LabelledText(line, "", (line,)) for line in lines if line))
+        lines = filter(None, map(str.strip, text_lines(Path(source))))
+        every = (LabelledText(line, "", (line,), number) for number, line in enumerate(lines, start=1))
+        return LabelledTexts((TEXT_FILE_COLUMN,), every)
     names, rows = named_rows(found, [name for name in (column, labels) if name is not None])
     if not names:
         return LabelledTexts((), iter(()))
@@ -66,16 +81,20 @@ def _only_other(names: Sequence[str], labels: str | None) -> str | None:
 
 
 def _labelled(source: str, names: Sequence[str], chosen: Sequence[str], rows: Rows) -> Iterator[LabelledText]:
-    for where, row in rows:
+    for number, (where, row) in enumerate(rows, start=1):
         text, *label = (cell_text(source, where, name, row[name]) for name in chosen)
-        if text:
-            yield LabelledText(text, label[0] if label else "", tuple(_cell(row[name]) for name in names))
+        yield LabelledText(text, label[0] if label else "", tuple(_cell(row[name]) for name in names), number)
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else str(value)
+
+
+def left_out(count: int) -> str:
+    """Return in words that so many rows, at least one, were left out because they have no text."""
+    return f"{count:,} {'row' if count == 1 else 'rows'} without a text {'was' if count == 1 else 'were'} left out"
 
 
 def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: str) -> None:
@@ -92,8 +111,10 @@ def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: s
             "give the `column` of the texts"
         )
     if len(distinct) < least:
-        one = "all its texts are the same" if len(distinct) == 1 < len(texts) else f"only {len(distinct)} in it"
-        raise ValueError(f"{source}: {one}; {purpose} needs at least {least} different texts")
+        few = f"only {len(distinct):,} different texts in it"
+        if len(distinct) == 1:
+            few = "only 1 text in it" if len(texts) == 1 else "all its texts are the same"
+        raise ValueError(f"{source}: {few}; {purpose} needs at least {least} different texts")
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

@@ -97,7 +97,7 @@ def names_text(row: Sequence[str]) -> bool:
 
 
 def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row that is not blank, with the number of its first line.
+    """Yield every row that is not blank, with the number of its first line; "" in quotes is a row of one column.
 
     A .csv whose first line holds names between semicolons has semicolons throughout.
     """
@@ -107,11 +107,12 @@ def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
     if suffix == ".csv" and SEMICOLONS.fullmatch(head[-1].strip()):
         options = {**options, "delimiter": ";"}
     reader = csv.reader(chain(head[1:], lines), strict=True, **options)
-    begins = 1
+    begins, width = 1, 0
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
-            if cells and cells != [""]:
+            if cells not in ([], [""]) or (row == [""] and width == 1):
+                width = len(cells)
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:

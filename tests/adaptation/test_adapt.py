@@ -370,7 +370,7 @@ def test_the_command_prints_the_short_form_or_json(table: Path, bert_folder: Pat
     ("content", "words", "message"),
     [
         ("", (), "no text in it"),
-        ("one text\n", (), "only 1 in it"),
+        ("one text\n", (), "only 1 text in it"),
         ("the same\n" * 500, (), "all its texts are the same"),
         ("".join(f"text number {number}\n" for number in range(10)), (), "needs at least 320 different texts"),
         ("sport\nworld\n" * 300, (), "look like labels"),

@@ -477,6 +477,7 @@ def test_near_duplicates_are_numbered_by_the_rows_of_the_corpus(client):
     texts = Demo().sentences
     members = [member for group in found["page"] for member in group]
     assert [texts[member["row"]] for member in members] == [member["text"] for member in members]
+    assert all(member["number"] == member["row"] + 1 for member in members)
     assert found["groups"] == len(found["page"]) == sum(member["kept"] for member in members)
     assert found["kept"] == len(texts) - sum(not member["kept"] for member in members)
 

@@ -212,7 +212,7 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state, corpus) -> None:
     same = GivenCorpus(["the dog is here"] * 60)
     for chosen, first, second, votes, field, words in (
         (GivenCorpus(["a dog"]), "simcse", "promptbert", 20, "The corpus", "at least 10 different texts"),
-        (GivenCorpus(TEXTS[:9]), "simcse", "promptbert", 20, "The corpus", "only 9 in it"),
+        (GivenCorpus(TEXTS[:9]), "simcse", "promptbert", 20, "The corpus", "only 9 different texts in it"),
         (same, "simcse", "promptbert", 20, "The corpus", "all its texts are the same"),
         (corpus, "simcse", "simcse", 20, MODELS[1], "Both models are SimCSE"),
         (corpus, "simcse", "nothing", 20, MODELS[1], "is unknown"),

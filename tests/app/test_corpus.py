@@ -1,6 +1,7 @@
 """The chosen corpus: what is read from files and lines, what is refused, vectors, exact search, nothing left behind."""
 
 import base64
+import csv
 import io
 import json
 import time
@@ -19,13 +20,17 @@ from conftest import SENTENCES
 import cse
 from cse.app import validation
 from cse.app.api.corpus_api import corpus_endpoints
+from cse.app.api.own_text import own_text_endpoints
 from cse.app.corpus import reading
+from cse.app.corpus.bar import status_html
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus
 from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
-from cse.app.corpus.texts_form import described, keep
+from cse.app.corpus.texts_form import described, read
+from cse.app.duplicates.groups_html import groups_html
+from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, kept_csv
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
@@ -35,7 +40,7 @@ from cse.app.server.bodies import MOST_BODY
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
-from cse.app.state.own_corpora import GONE
+from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.evaluation.label_scores import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex
@@ -52,7 +57,11 @@ def state(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> AppSta
 
 def kept(state: AppState, texts: list[str], key: str, labels: list[str] | None = None) -> ChosenCorpus:
     """The corpus once a visitor's texts were encoded."""
-    own = keep(state, key, "pets.txt", texts, labels)
+    return encoded(state, key, OwnCorpus("pets.txt", texts, labels))
+
+
+def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
+    state.own_corpora.put(key, own, state.models.columns)
     while own.current is not None:
         time.sleep(0.01)
     return chosen_corpus(state, OWN_KEY, key)
@@ -71,7 +80,8 @@ def kept(state: AppState, texts: list[str], key: str, labels: list[str] | None =
 )
 def test_an_uploaded_file_gives_its_sentences(tmp_path, name, content, column) -> None:
     (tmp_path / name).write_bytes(content)
-    assert file_texts(str(tmp_path / name), column, None) == (["the cat", "a dog"], None)
+    found = file_texts(str(tmp_path / name), column, None)
+    assert (found.texts, found.labels, found.rows, found.without_text) == (["the cat", "a dog"], None, [1, 2], 0)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +126,13 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
 
 def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("kind,body\npet,a cat\n,\ntool,a saw\n")
-    assert file_texts(str(tmp_path / "a.csv"), "body", "kind") == (["a cat", "a saw"], ["pet", "tool"])
+    found = file_texts(str(tmp_path / "a.csv"), "body", "kind")
+    assert (found.texts, found.labels, found.rows, found.without_text) == (
+        ["a cat", "a saw"],
+        ["pet", "tool"],
+        [1, 3],
+        1,
+    )
     with pytest.raises(ValueError, match=r"^a\.csv: texts and labels are both in 'body'"):
         file_texts(str(tmp_path / "a.csv"), "body", "body")
     with pytest.raises(ValueError, match=r"^a\.csv: no column 'sort'"):
@@ -138,6 +154,42 @@ def test_columns_with_usual_names_are_chosen_for_a_start(tmp_path, columns, text
     chosen, labelled, _, question = described(str(tmp_path / "a.csv"))
     assert (chosen["value"], labelled["value"]) == (text, labels)
     assert ("Which column" in question) is (text is None)
+
+
+def test_rows_without_a_text_are_told_and_the_tables_have_the_rows_of_the_file(state, tmp_path) -> None:
+    (tmp_path / "gap.csv").write_text("id,body\n1,a dog\n2,\n3, \n4,a dog\n5,the sun\n")
+    key, column = "9" * 32, state.models.columns[0]
+    chosen = encoded(state, key, read(False, str(tmp_path / "gap.csv"), "", "body", None))
+    own = state.own_corpora.corpus(key)
+    assert "2 rows without a text were left out." in status_html(OWN_KEY, own)
+    assert "left out" not in status_html(DEMO_KEY, own)
+    assert (chosen.label, chosen.texts, list(chosen.numbers)) == (
+        "gap.csv (3)",
+        ["a dog", "a dog", "the sun"],
+        [1, 4, 5],
+    )
+    find(state, chosen, column)
+    page = groups_of_all(state, chosen, column, 5.0, "first")
+    assert [row["row"] for row in csv.DictReader(io.StringIO(groups_csv(chosen, page.groups)))] == ["1", "4"]
+    kept_rows = csv.DictReader(io.StringIO(kept_csv(chosen, page.groups)))
+    assert [(row["row"], row["text"]) for row in kept_rows] == [("1", "a dog"), ("5", "the sun")]
+    shown = groups_html(page, chosen.texts, chosen.numbers)
+    assert ("row 1 ·" in shown, "row 4 ·" in shown, "row 2 ·" in shown) == (True, True, False)
+    (endpoint,) = (each for each in own_text_endpoints(state) if each.__name__ == "duplicates_endpoint")
+    inputs = {"model": column.name, "corpus": OWN_KEY, "nines": 5.0, "keep": "first", "page": 1, "key": key}
+    taken_away = take(state, {"duplicates": endpoint}, "duplicates", inputs)
+    assert [row["row"] for row in csv.DictReader(io.StringIO(as_csv(taken_away)))] == ["1", "4"]
+    (group,) = endpoint(**inputs)["page"]
+    assert [(member["row"], member["number"]) for member in group] == [(0, 1), (1, 4)]
+
+
+def test_without_gaps_the_rows_are_those_of_the_corpus_and_nothing_is_told(state, tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("a dog\n\nthe sun\n")
+    for own in (read(False, str(tmp_path / "a.txt"), "", None, None), read(True, None, "a dog\n\nthe sun", None, None)):
+        chosen = encoded(state, "8" * 32, own)
+        assert (chosen.texts, list(chosen.numbers)) == (["a dog", "the sun"], [1, 2])
+        assert "left out" not in status_html(OWN_KEY, own)
+    assert list(chosen_corpus(state, DEMO_KEY, None).numbers) == list(range(1, 1201))
 
 
 def test_a_file_that_cannot_be_read_stays_and_its_fault_is_told(tmp_path) -> None:
@@ -333,7 +385,7 @@ def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(sta
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch) -> None:
     table = pa.table({"text": ["the cat " * 1000] * 500, "n": range(500)})
     pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
-    assert len(file_texts(str(tmp_path / "a.parquet"), None, "n")[0]) == 500
+    assert len(file_texts(str(tmp_path / "a.parquet"), None, "n").texts) == 500
     monkeypatch.setattr(reading, "MOST_CHARACTERS", 3_000_000)  # a dictionary may hold a text once
     with pytest.raises(ValueError, match=r"more than 3,000,000 characters of text; give a part of it"):
         file_texts(str(tmp_path / "a.parquet"), None, None)

@@ -136,13 +136,13 @@ def test_groups_are_escaped_and_their_differences_marked() -> None:
     texts = [f"the dog {HOSTILE} barks", f"the cat {HOSTILE} barks loudly", *[f"{HOSTILE} {n}" for n in range(20)]]
     pair = [Member(0, True, 1.0, "the first"), Member(1, False, 0.93, "near the kept row")]
     many = [Member(row, row == 2, 0.9, "the first") for row in range(2, 22)]
-    shown = groups_html(Page(Place(5, 99.999, 0.9, 2, 2, 20), 10, [pair, many], 12), texts)
+    shown = groups_html(Page(Place(5, 99.999, 0.9, 2, 2, 20), 10, [pair, many], 12), texts, range(1, 23))
     assert HOSTILE not in shown
     assert "<del>dog</del> <ins>cat</ins>" in shown
     assert "<ins>loudly</ins>" in shown
     apart = [Member(1, True, 1.0, "the first"), Member(0, False, 0.7, "linked to the kept row through others")]
     other = ["two texts with hardly a word in common", "the weather is fine in two towns today"]
-    assert "<del>" not in groups_html(Page(Place(3, 99.9, 0.6, 1, 1, 2), 0, [apart], 1), other)
+    assert "<del>" not in groups_html(Page(Place(3, 99.9, 0.6, 1, 1, 2), 0, [apart], 1), other, [1, 2])
     assert "Groups 11 to 12 of 12" in shown
     assert shown.count("<li>") == 2 + SHOWN
     assert f"{20 - SHOWN} more; Groups CSV has them all." in shown

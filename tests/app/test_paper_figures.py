@@ -66,8 +66,8 @@ PLACES = [(3.0, 90), (5.0, 96), (7.0, 100)]
 NEAR = {
     "nines": 5.0, "advised": 4.5, "texts": 100, "kept": 96, "groups": 1,
     "curve": [{"nines": nines, "kept": kept} for nines, kept in PLACES],
-    "page": [[{"row": 3, "kept": True, "cosine": 1.0, "reason": "the first", "text": HOSTILE},
-              {"row": 7, "kept": False, "cosine": 0.75, "reason": "near", "text": "b"}]],
+    "page": [[{"row": 3, "number": 4, "kept": True, "cosine": 1.0, "reason": "the first", "text": HOSTILE},
+              {"row": 7, "number": 8, "kept": False, "cosine": 0.75, "reason": "near", "text": "b"}]],
 }  # fmt: skip
 SIDE = {"milliseconds": 2.5, "megabytes": 43.0, "found": None, "labels": {"nmi": 40.5}}
 VOTES = {

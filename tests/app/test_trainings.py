@@ -173,7 +173,7 @@ def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(reque
     [
         (CLOSED, TEXTS, {}, r"with the option --train \(or CSE_TRAIN=1"),
         (GUESTS, TEXTS * 34, {}, "5,100 texts; this server trains on at most 5,000"),
-        (OWN, TEXTS[:1], {}, "only 1 in it; training needs at least 2"),
+        (OWN, TEXTS[:1], {}, "only 1 text in it; training needs at least 2"),
         (OWN, ["the same words here"] * 60, {}, "all its texts are the same"),
         (OWN, TEXTS, {"method": "bert"}, "choose adapt or simcse"),
         (OWN, TEXTS, {"name": "x" * 41}, "41 characters; give at most 40"),

@@ -45,7 +45,8 @@ def cosines(mean: float) -> list[float]:
         ({"simcse": 0.1, "conpvp": 0.12}, ""),
         (
             {"simcse": 0.1, "conpvp": 0.3},
-            "Random pairs of the demo corpus have a mean cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare percentiles.",
+            "Random pairs of the demo corpus have a mean cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare "
+            "percentiles.",
         ),
         (
             {"simcse": 0.1, "dcpcse": 0.65},
@@ -53,7 +54,8 @@ def cosines(mean: float) -> list[float]:
         ),
         (
             {"dcpcse": 0.65, "mine": 0.5},
-            "Even random pairs of the demo corpus have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare percentiles.",
+            "Even random pairs of the demo corpus have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare "
+            "percentiles.",
         ),
     ],
 )

@@ -14,7 +14,7 @@ import typer
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from cse.commands.cli import command, with_flags
+from cse.commands.cli import check_outputs, command, with_flags
 from tests.bench.group import commands
 
 
@@ -103,6 +103,25 @@ def test_another_broken_pipe_is_an_error_as_any(monkeypatch: pytest.MonkeyPatch)
 
     done = CliRunner().invoke(command(ask), [])
     assert (done.exit_code, done.stderr) == (3, "Error: [Errno 32] the server went away\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
+def test_outputs_are_files_of_their_own_however_they_are_spelt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, fresh = tmp_path / "in.csv", tmp_path / "fresh.csv"
+    source.write_text("text")
+    (tmp_path / "here").symlink_to(tmp_path)
+    (tmp_path / "to-come.csv").symlink_to("fresh.csv")
+    (tmp_path / "hard.csv").hardlink_to(source)
+    (tmp_path / "circle.csv").symlink_to("circle.csv")
+    for path in (Path("in.csv"), tmp_path / "here" / "in.csv", tmp_path / "hard.csv"):
+        with pytest.raises(ValueError, match=rf"^{path}: is the file that is read; give `groups` another file$"):
+            check_outputs(str(source), output=fresh, groups=path)
+    for path in (fresh, Path("fresh.csv"), tmp_path / "here" / "fresh.csv", tmp_path / "to-come.csv"):
+        with pytest.raises(ValueError, match=rf"^{path}: is the file of `output`, too; give `groups` another file$"):
+            check_outputs("in.csv", output=fresh, groups=path)
+    check_outputs("in.csv", output=fresh, json=None, groups=Path("circle.csv"))
+    check_outputs("owner/name", output=fresh)
 
 
 def test_several_commands_are_asked_for_by_name_and_each_speaks_of_its_own_flags() -> None:

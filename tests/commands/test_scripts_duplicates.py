@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 from pathlib import Path
 
@@ -106,6 +107,24 @@ def test_tables_keep_all_columns_unchanged_and_the_groups_hold_no_formula(bert_f
     assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"
 
 
+def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    bodies = ["a dog", "", " ", "a dog", "the sun", "a cat", "a dog", ""]
+    (tmp_path / "gap.csv").write_text("id,body\n" + "".join(f"{n},{body}\n" for n, body in enumerate(bodies, 1)))
+    outputs = ("--output", tmp_path / "out.csv", "--groups", tmp_path / "g.csv", "--keep", "first")
+    command = ("duplicates", tmp_path / "gap.csv", "--column", "body", "--model", bert_folder, *outputs)
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("3 rows without a text were left out of the comparison; the table keeps them\n") == 1
+    assert done.stdout == "kept 6 of 8 rows; 1 groups of near-duplicates, the largest of 3 rows\n"
+    assert [row["id"] for row in table(tmp_path / "out.csv")] == ["1", "2", "3", "5", "6", "8"]
+    groups = [(row["row"], row["kept"], row["text"]) for row in table(tmp_path / "g.csv")]
+    assert groups == [("1", "yes", "a dog"), ("4", "no", "a dog"), ("7", "no", "a dog")]
+    summary = json.loads(run(*command, "--json").stdout)
+    assert (summary["rows"], summary["kept"], summary["largest"]) == (8, 6, 3)
+
+
 def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "same.txt").write_text("a dog\n" * 9)
     options = ("--model", bert_folder, "--output", tmp_path / "out.csv")
@@ -133,3 +152,22 @@ def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Pa
     for wrong in (("--percentile", 100), ("--percentile", -1), ("--keep", "best")):
         refused(run("duplicates", file, *options, *wrong), 2)
     assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
+def test_the_tables_are_neither_the_file_that_is_read_nor_one_file(bert_folder: Path, tmp_path: Path) -> None:
+    content = "text\na dog was here\na cat was here\na dog was here\n"
+    (tmp_path / "in.csv").write_text(content)
+    (tmp_path / "link.csv").symlink_to("in.csv")
+    (tmp_path / "here").symlink_to(tmp_path)
+    command = ("duplicates", tmp_path / "in.csv", "--model", bert_folder)
+    own, out = tmp_path / "link.csv", tmp_path / "out.csv"
+    refused(run(*command, "--output", own), 3, f"{own}: is the file that is read; give --output another file")
+    own = tmp_path / "here" / "in.csv"
+    done = run(*command, "--output", out, "--groups", own)
+    refused(done, 3, f"{own}: is the file that is read; give --groups another file")
+    for groups in (out, tmp_path / "here" / "out.csv"):
+        done = run(*command, "--output", out, "--groups", groups)
+        refused(done, 3, f"{groups}: is the file of --output, too; give --groups another file")
+    assert (tmp_path / "in.csv").read_text() == content
+    assert not out.exists()

@@ -124,12 +124,76 @@ def test_equal_models_have_nothing_to_ask(bert_folder: Path, table: Path) -> Non
     assert done.stdout == "not distinguishable: both models have the same neighbours for all 48 texts\n"
 
 
+def test_earlier_votes_stay_until_the_first_new_one_and_overwrite_then_drops_them(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    votes = tmp_path / "votes.json"
+    options = ("--data", table, "--json", votes, "--overwrite")
+    assert judge(*pair(bert_folder), *options, "--votes", 3, votes="A\nB\nA\n").exit_code == 0
+    kept = votes.read_bytes()
+    refused(judge(*pair(bert_folder), *options, votes=""), 3, "no vote was given")
+    refused(judge(*pair(bert_folder), *options, "--labels", "topic", votes="q\n"), 3, "no vote was given")
+    assert judge(bert_folder, bert_folder, "--pooling", "mean", *options).exit_code == 0  # nothing to ask
+    assert votes.read_bytes() == kept
+    assert judge(*pair(bert_folder), *options, "--votes", 2, votes="s\nq\n").exit_code == 0
+    assert [vote["vote"] for vote in json.loads(votes.read_text())["votes"]] == ["same"]
+    damaged = {**json.loads(votes.read_text()), "votes": [{"vote": "maybe"}]}
+    votes.write_text(json.dumps(damaged))
+    refused(judge(*pair(bert_folder), *options[:-1]), 4, "holds no votes that can be read", "or pass --overwrite")
+    assert judge(*pair(bert_folder), *options, "--votes", 1, votes="s\n").exit_code == 0
+
+
+@pytest.mark.parametrize("spelling", ["same", "dotted", "link", "hard link"])
+def test_the_file_of_the_texts_is_never_the_file_of_the_votes(
+    bert_folder: Path, table: Path, tmp_path: Path, spelling: str
+) -> None:
+    output, content = tmp_path / "votes.json", table.read_bytes()
+    if spelling == "link":
+        output.symlink_to(table)
+    elif spelling == "hard link":
+        output.hardlink_to(table)
+    else:
+        output = table if spelling == "same" else tmp_path / "folder" / ".." / table.name
+        (tmp_path / "folder").mkdir()
+    for option in ((), ("--overwrite",)):
+        done = judge(*pair(bert_folder), "--data", table, "--json", output, *option)
+        refused(done, 3, f"{output}: is the file that is read; give --json another file")
+    assert table.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "{}", '{"format": 1, "model": "mine"}', '{"votes": [1]}'])
+def test_a_file_of_something_else_is_refused_even_to_overwrite(
+    bert_folder: Path, table: Path, tmp_path: Path, content: str
+) -> None:
+    output = tmp_path / "mine.json"
+    output.write_text(content)
+    for option in ((), ("--overwrite",), ("--overwrite", "--labels", "topic", "--votes", 0)):
+        done = judge(*pair(bert_folder), "--data", table, "--json", output, *option, votes="A\n")
+        refused(done, 4, f"{output}: holds no votes that can be read", "give another --json")
+        assert "--overwrite" not in done.stderr
+    assert output.read_text() == content
+
+
+def test_a_file_that_cannot_be_written_is_told_before_a_vote_is_given_and_none_is_left(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = judge(*pair(bert_folder), "--data", table, "--json", tmp_path / "file" / "v.json", votes="A\n")
+    refused(done, 3, "v.json: cannot be written")
+    assert "Which texts are closer" not in done.stderr
+    refused(judge(*pair(bert_folder), "--data", table, "--json", tmp_path / "v.json"), 3, "no vote was given")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "texts.csv"]
+    done = judge(bert_folder, bert_folder, "--pooling", "mean", "--data", table, "--json", tmp_path / "v.json")
+    assert json.loads((tmp_path / "v.json").read_text())["votes"] == []
+    assert done.exit_code == 0
+
+
 BAD = {
     "none.txt": (None, 3, ("none.txt: no such file",)),
     "empty.txt": ("", 3, ("empty.txt: no text in it",)),
-    "one.txt": ("a dog\n", 3, ("only 1 in it; a comparison needs at least 10 different texts",)),
+    "one.txt": ("a dog\n", 3, ("only 1 text in it; a comparison needs at least 10 different texts",)),
     "same.txt": ("a dog\n" * 30, 3, ("all its texts are the same",)),
-    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 in it",)),
+    "nine.txt": ("".join(f"a dog {number}\n" for number in range(9)), 3, ("only 9 different texts in it",)),
 }
 
 
@@ -151,7 +215,9 @@ def test_wrong_options_are_refused(bert_folder: Path, table: Path, tmp_path: Pat
     assert not (tmp_path / "v.json").exists()
     (tmp_path / "v.json").write_text("[]")
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json"), 4, "holds no votes that can be read")
-    assert judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n").exit_code == 0
+    cure = "holds no votes that can be read (no file of scripts.judge); give another --json"
+    refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n"), 4, cure)
+    assert (tmp_path / "v.json").read_text() == "[]"
     refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")
     for wrong in (("--votes", 0), ("--votes", -1), ("--pooling", "mean"), ("--simulate", "topic", "--labels", "topic")):
         refused(judge(*models, "--data", table, *wrong), 2)

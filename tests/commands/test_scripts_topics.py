@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,22 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert lines[-1].startswith(f"purity {found['scores']['purity']:.2f}, NMI {found['scores']['nmi']:.2f}")
 
 
+def test_rows_without_a_text_are_left_out_and_the_others_have_the_numbers_of_the_table(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    lines = table.read_text().splitlines()
+    lines[3:3] = ["pets,", ",", "sky, "]
+    table.write_text("\n".join(lines) + "\n,\n")
+    done = run("topics", table, "--model", bert_folder, "--json", "-", "--csv", tmp_path / "t.csv")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("4 rows without a text were left out\n") == 1
+    assert json.loads(done.stdout)["texts"] == 26
+    with (tmp_path / "t.csv").open(newline="") as file:
+        found = [(int(row["row"]), row["text"]) for row in csv.DictReader(file)]
+    texts = [*(text for _, text in TEXTS), TEXTS[0][1], "'=the sun was out"]
+    assert found == list(zip([1, 2, *range(6, 30)], texts, strict=True))
+
+
 def by_text() -> dict[str, str]:
     return {text: topic for topic, text in TEXTS}
 
@@ -76,9 +93,13 @@ def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder:
     [
         (None, (), "no such file"),
         ("", (), "no text in it"),
-        ("a dog\n", (), "only 1 in it; grouping needs at least 4 different texts"),
+        ("a dog\n", (), "only 1 text in it; grouping needs at least 4 different texts"),
         ("a dog\n" * 99, (), "all its texts are the same"),
-        ("a dog\na cat\nthe sun\nthe rain\n", ("--groups", 5), "only 4 in it; grouping into 5 needs at least 5"),
+        (
+            "a dog\na cat\nthe sun\nthe rain\n",
+            ("--groups", 5),
+            "only 4 different texts in it; grouping into 5 needs at least 5",
+        ),
         ("a\nb\n" * 60, (), "look like labels; give the --column of the texts"),
         ("a dog\na cat\n", ("--column", "text"), "a text file has no column 'text'"),
         ("a dog\na cat\n", ("--labels", "topic"), "a text file has no column 'topic'"),
@@ -102,3 +123,21 @@ def test_unknown_columns_models_and_numbers_are_refused(bert_folder: Path, table
     )
     refused(run("topics", table, "--model", "nothing/here"), 4, "no model 'nothing/here'")
     refused(run("topics", table, "--model", bert_folder, "--groups", 1), 2, "--groups")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
+def test_the_outputs_are_neither_the_file_that_is_read_nor_one_file(
+    bert_folder: Path, table: Path, tmp_path: Path
+) -> None:
+    content = table.read_bytes()
+    (tmp_path / "link.csv").symlink_to(table)
+    command = ("topics", table, "--model", bert_folder)
+    for option in ("--csv", "--json"):
+        for own in (table, tmp_path / "link.csv"):
+            words = f"{own}: is the file that is read; give {option} another file"
+            refused(run(*command, option, own), 3, words)
+    out = tmp_path / "out"
+    done = run(*command, "--json", out, "--csv", tmp_path / "x" / ".." / "out")
+    refused(done, 3, "is the file of --json, too; give --csv another file")
+    assert table.read_bytes() == content
+    assert not out.exists()

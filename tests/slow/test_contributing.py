@@ -157,7 +157,7 @@ def test_the_format_is_read_by_commands_and_uploads(project: Path) -> None:
     run_commands(project, "film.srt")
     wanted = cse.load("promptbert").encode(["The train was late.", "Again."], normalize_embeddings=False)
     np.testing.assert_allclose(np.load(project / "film.npy"), wanted, atol=1e-5)
-    read = "from cse.app.corpus.reading import file_texts; print(file_texts('film.srt', 'text', 'start'))"
+    read = "from cse.app.corpus.reading import file_texts; print(file_texts('film.srt', 'text', 'start')[:2])"
     assert run(project, "-c", read) == f"{(['The train was late.', 'Again.'], ['00:00:01,000', '00:00:03,500'])}\n"
 
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
 from cse.storage.replace import HERE
-from cse.storage.writing import FULL, FolderKind, write_file, write_folder, write_json
+from cse.storage.writing import FULL, FolderKind, check_writable, write_file, write_folder, write_json
 
 KIND = FolderKind(
     "a notebook", "about.json", ("pages", "format"), ("about.json", "page-*.txt", "drawings", "drawings/*.png")
@@ -108,6 +108,17 @@ def failing(error: BaseException) -> Callable[[Path], None]:
         raise error
 
     return fill
+
+
+def test_a_file_is_known_to_be_writable_without_a_change_of_it(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("mine")
+    for path in (tmp_path / "old", tmp_path / "deep" / "new"):
+        check_writable(path)
+    assert (tmp_path / "old").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["deep", "old"]
+    for path in (tmp_path / "deep", tmp_path / "old" / "new"):
+        with pytest.raises(OSError, match=rf"{path}: cannot be written \(.*\); give another file"):
+            check_writable(path)
 
 
 @pytest.mark.parametrize(

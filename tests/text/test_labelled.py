@@ -10,6 +10,7 @@ from cse.text.labelled import (
     check_texts,
     distinct_sample,
     labelled_texts,
+    left_out,
     looks_like_labels,
     write_table,
 )  # fmt: skip
@@ -18,7 +19,7 @@ from cse.text.sentences import sentences
 
 def read(*arguments: object) -> tuple[tuple[str, ...], list[tuple[str, str, tuple[str, ...]]]]:
     found = labelled_texts(*arguments)
-    return found.columns, [tuple(row) for row in found.rows]
+    return found.columns, [(row.text, row.label, row.cells) for row in found.rows]
 
 
 def test_rows_keep_all_their_cells_in_the_order_of_the_columns(tmp_path: Path) -> None:
@@ -28,6 +29,40 @@ def test_rows_keep_all_their_cells_in_the_order_of_the_columns(tmp_path: Path) -
     assert [row[1] for row in read(tmp_path / "a.csv", "text")[1]] == ["", ""]
     (tmp_path / "b.jsonl").write_text('{"n": 1, "text": "One", "tags": ["a"]}\n{"text": "Two"}\n')
     assert read(tmp_path / "b.jsonl")[1] == [("One", "", ("1", "One", '["a"]')), ("Two", "", ("", "Two", ""))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "id,text\n\n1,One\n2,\n3, \n4,Two\n,\n"),
+        ("one.csv", 'text\nOne\n""\n\n""\nTwo\n""\n'),  # as pandas writes a table of one column
+        ("a.tsv", "id\ttext\n1\tOne\n2\t\n3\t\n\n4\tTwo\n5\t\n"),
+        ("a.jsonl", '{"text": "One"}\n\n{"text": ""}\n{"text": null}\n{"text": "Two"}\n{"id": 5}\n'),
+        ("a.json", '[{"text": "One"}, {"text": ""}, {"text": null}, {"text": "Two"}, {"text": null}]'),
+    ],
+)
+def test_rows_without_a_text_are_counted_and_keep_their_number(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    found = labelled_texts(tmp_path / name)
+    assert [(row.row, row.text) for row in found.rows] == [(1, "One"), (4, "Two")]
+    assert found.without_text == 3
+    every = list(labelled_texts(tmp_path / name).every)
+    assert [(row.row, row.text) for row in every] == [(1, "One"), (2, ""), (3, ""), (4, "Two"), (5, "")]
+    assert every[3].cells[-1] == "Two"
+
+
+def test_a_blank_line_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One\n\n \nTwo\n\n")
+    (tmp_path / "a.tsv").write_text("sentence\nOne\n\nTwo\n")
+    for name in ("a.txt", "a.tsv"):
+        found = labelled_texts(tmp_path / name)
+        assert [(row.row, row.text) for row in found.rows] == [(1, "One"), (2, "Two")]
+        assert found.without_text == 0
+
+
+def test_left_out_rows_are_said_in_words() -> None:
+    assert left_out(1) == "1 row without a text was left out"
+    assert left_out(1200) == "1,200 rows without a text were left out"
 
 
 def test_a_text_file_has_one_column_called_text(tmp_path: Path) -> None:
@@ -70,7 +105,7 @@ def test_unknown_and_equal_columns_and_missing_files_are_named(tmp_path: Path) -
     ("texts", "message"),
     [
         ([], "no text in it"),
-        (["a dog"], "only 1 in it; groups needs at least 2 different texts"),
+        (["a dog"], "only 1 text in it; groups needs at least 2 different texts"),
         (["a dog"] * 9, "all its texts are the same; groups"),
         (["Sports", "World news"] * 100, "200 rows hold only 2 different short texts, which look like labels"),
     ],

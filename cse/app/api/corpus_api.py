@@ -13,7 +13,6 @@ from cse.app import validation
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.exports import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
-from cse.app.corpus.texts_form import keep
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import OWN_KEY
 from cse.app.state.own_corpora import GONE, OwnCorpus
@@ -38,7 +37,7 @@ def corpus_endpoints(state: AppState) -> list[Callable[..., Any]]:
         """
         if texts:
             key = key or secrets.token_hex(16)
-            keep(state, key, LABEL, *checked(texts, labels))
+            state.own_corpora.put(key, OwnCorpus(LABEL, *checked(texts, labels)), state.models.columns)
         own = state.own_corpora.corpus(key)
         if own is None:
             raise ValueError(GONE)

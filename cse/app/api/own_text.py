@@ -27,9 +27,9 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
     ) -> dict[str, Any]:
         """Near-duplicates: {"cosine": 0.9, "kept": 1190, "groups": 8, "page": [[{"row": 3, "kept": true, ...}]]}.
 
-        A member of a group has its row in the corpus (from 0), its text, whether it is kept, its cosine with the kept
-        one, and the reason. "curve" has the numbers of all places of the slider, "advised" the nines that are
-        recommended.
+        A member of a group has its row in the corpus (from 0), the number of its row in the file of the texts (from 1),
+        its text, whether it is kept, its cosine with the kept one, and the reason. "curve" has the numbers of all
+        places of the slider, "advised" the nines that are recommended.
 
         Args:
             model: the name of a model of this app, as /models lists them.
@@ -43,7 +43,11 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
         number = validation.whole(page, "The page", 1, max(1, len(chosen.texts)))
         near = find(state, chosen, column)
         found = groups_of_all(state, chosen, column, nines, keep, number, GROUPS)
-        listed = [[{**asdict(member), "text": chosen.texts[member.row]} for member in group] for group in found.groups]
+        numbers, texts = chosen.numbers, chosen.texts
+        listed = [
+            [{**asdict(each), "number": numbers[each.row], "text": texts[each.row]} for each in group]
+            for group in found.groups
+        ]
         return {
             **found.place._asdict(), "page": listed, "texts": len(chosen.texts), "advised": near.advised,
             "curve": [place._asdict() for place in near.places],

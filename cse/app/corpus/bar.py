@@ -17,6 +17,7 @@ from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.text.labelled import left_out
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")
@@ -93,19 +94,20 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
 
 
 def status_html(corpus: str, own: OwnCorpus | None) -> str:
-    """Return the models' progress with a visitor's own corpus, empty for other corpora."""
+    """Return what was left out of a visitor's own corpus and the models' progress with it, empty for other corpora."""
     if corpus != OWN_KEY:
         return ""
     if own is None:
         return html.alert(GONE)
     encodings, current = own.encodings.values(), own.current
     failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
+    said = f'<p class="cse-note">{left_out(own.without_text)}.</p>' if own.without_text else ""
     if current is None:
-        return failed
+        return said + failed
     ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
     waiting = sum(not each.ended for each in encodings) - 1
     parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
-    return failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
+    return said + failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
 
 
 def progress(encoding: Encoding) -> str:

@@ -37,7 +37,8 @@ class Nearest(NamedTuple):
 class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
-    `columns` are those that can search it, None for the page's; `note` is shown above results.
+    `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
+    rows in the visitor's file if it has others without a text.
     """
 
     key: str
@@ -47,6 +48,12 @@ class ChosenCorpus:
     columns: Sequence[Column] | None = None
     note: str = ""
     encoded: Sequence[Column] = ()  # further columns with vectors
+    rows: Sequence[int] | None = None
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Return the number of each text's row, counted from 1, in the visitor's file or else in the corpus."""
+        return self.rows or range(1, len(self.texts) + 1)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return a column's (N, d) float32 vectors of the texts. Raises ValueError while there are none."""
@@ -90,7 +97,7 @@ class VisitorCorpus(ChosenCorpus):
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
         self.key, self.label, self.encoded = OWN_KEY, own.label, list(own.encodings)
-        self.texts, self.labels = own.texts, own.labels
+        self.texts, self.labels, self.rows = own.texts, own.labels, own.rows
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
         """Return the columns that have encoded all texts."""

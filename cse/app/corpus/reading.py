@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cse.app import validation
 from cse.text.sources import JSON, TABLES, UNPACKED
@@ -14,6 +14,7 @@ from cse.text.sources import JSON, TABLES, UNPACKED
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
 SUFFIXES = (".txt", *(suffix for suffix in TABLES if suffix != JSON))
+T = TypeVar("T", bound="tuple[Any, ...]")
 SEEN = 5  # rows of a file shown for the choice of its columns
 
 
@@ -58,7 +59,19 @@ def check(file: Path) -> None:
         raise ValueError(f"{file}: unpacks to more than {MOST_UNPACKED // 2**20} MB; give a part of it.")
 
 
-def file_texts(path: str, column: str | None, labels: str | None) -> tuple[list[str], list[str] | None]:
+class FileTexts(NamedTuple):
+    """The texts of a file, their labels if it has some, and their rows in it, counted from 1 without blank lines.
+
+    Rows `without_text` were left out.
+    """
+
+    texts: list[str]
+    labels: list[str] | None
+    rows: list[int]
+    without_text: int
+
+
+def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
     """Return the texts of an uploaded file and their labels: of a table, the cells of `column` and of `labels`.
 
     Raises ValueError as `preview`, for an unknown column, and for a wrong number of texts.
@@ -71,18 +84,19 @@ def file_texts(path: str, column: str | None, labels: str | None) -> tuple[list[
         if seen.columns and chosen not in seen.columns:
             raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
         read = labelled_texts(file, chosen if seen.columns else None, labels if seen.columns and labels else None)
-        rows = bounded((row.text, row.label) for row in read.rows)
+        rows = bounded((row.text, row.label, row.row) for row in read.rows)
         if not rows:
             raise ValueError(f"{file}: no text in it; give a text a line.")
-    return [text for text, _ in rows], [label for _, label in rows] if labels else None
+    named_labels = [label for _, label, _ in rows] if labels else None
+    return FileTexts([text for text, *_ in rows], named_labels, [row for *_, row in rows], read.without_text)
 
 
-def bounded(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return texts with their labels. Raises ValueError for too many or too long ones."""
+def bounded(rows: Iterable[T]) -> list[T]:
+    """Return rows that begin with a text and its label. Raises ValueError for too many or too long ones."""
     found, characters = [], 0
-    for text, label in rows:
-        found.append((text, label))
-        characters += len(text) + len(label)
+    for row in rows:
+        found.append(row)
+        characters += len(row[0]) + len(row[1])
         if len(found) > MOST_TEXTS:
             raise ValueError(f"The file has more than {MOST_TEXTS:,} texts; give a part of it.")
         if characters > MOST_CHARACTERS:

@@ -57,7 +57,8 @@ def texts_form(
 
     def use_texts(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> Any:
         try:
-            keep(state, key, *read(pasting, path, lines, column, labels))
+            own = read(pasting, path, lines, column, labels)
+            state.own_corpora.put(key, own, state.models.columns)
         except ValueError as error:  # the file stays for another column or a later try
             return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip(), gr.skip()
         if path is not None and not pasting:
@@ -72,23 +73,13 @@ def texts_form(
     return form, use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
 
 
-def read(
-    pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None
-) -> tuple[str, list[str], list[str] | None]:
-    """Return a name of the texts, the texts and their labels, from pasted lines or a file. Raises ValueError."""
+def read(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None) -> OwnCorpus:
+    """Return the corpus of pasted lines or of a file. Raises ValueError for a file that cannot be read."""
     if pasting:
-        return "Pasted", validation.lines(lines, 1, MOST_TEXTS), None
+        return OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
     if path is None:
         raise ValueError("Choose a file first.")
-    texts, found = file_texts(path, column, labels if labels != NO_LABELS else None)
-    return Path(path).name, texts, found
-
-
-def keep(state: AppState, key: str, label: str, texts: list[str], labels: list[str] | None) -> OwnCorpus:
-    """Keep texts as the visitor's corpus, and have all models encode them. Raises ValueError if there is no room."""
-    own = OwnCorpus(label, texts, labels)
-    state.own_corpora.put(key, own, state.models.columns)
-    return own
+    return OwnCorpus(Path(path).name, *file_texts(path, column, labels if labels != NO_LABELS else None))
 
 
 def described(path: str | None) -> tuple[Any, Any, Any, Any]:

@@ -49,8 +49,8 @@ def scales(histograms: Mapping[str, Sequence[float]]) -> str:
     if means[high] - means[low] < APART:
         return ""
     return (
-        f"Random pairs of the demo corpus have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} in "
-        f"{title(high)}: compare percentiles."
+        f"Random pairs of the demo corpus have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} "
+        f"in {title(high)}: compare percentiles."
     )
 
 

@@ -71,8 +71,8 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         groups = groups_of_all(state, chosen, column, nines, keep, number)
         last = pages(groups.total)
         return (
-            numbers_html(found, nines, column.name), groups_html(groups, chosen.texts), gr.update(visible=True),
-            gr.update(value=min(number, last), label=f"Page (of {last:,})"),
+            numbers_html(found, nines, column.name), groups_html(groups, chosen.texts, chosen.numbers),
+            gr.update(visible=True), gr.update(value=min(number, last), label=f"Page (of {last:,})"),
         )  # fmt: skip
 
     def find_near(

@@ -75,25 +75,32 @@ def across(nines: float) -> float:
     return WIDTH * (nines - LEAST) / (MOST - LEAST)
 
 
-def groups_html(page: Page, texts: Sequence[str]) -> str:
-    """Return a page of groups with the row that is kept, why, and the words in which the others differ."""
+def groups_html(page: Page, texts: Sequence[str], numbers: Sequence[int]) -> str:
+    """Return a page of groups with the row that is kept, why, and the words in which the others differ.
+
+    `numbers` are those that the texts' rows have for the visitor.
+    """
     if not page.total:
         return html.hint("No near-duplicates at this strictness; move the slider to the left.")
     last = page.first + len(page.groups)
-    cards = "".join(group_html(number, group, texts) for number, group in enumerate(page.groups, start=page.first + 1))
+    cards = "".join(
+        group_html(number, group, texts, numbers) for number, group in enumerate(page.groups, start=page.first + 1)
+    )
     return f'<p class="cse-note">Groups {page.first + 1:,} to {last:,} of {page.total:,}</p>{cards}'
 
 
-def group_html(number: int, group: Sequence[Member], texts: Sequence[str]) -> str:
+def group_html(number: int, group: Sequence[Member], texts: Sequence[str], numbers: Sequence[int]) -> str:
     """Return a group as a card: the kept text first, then at most `SHOWN` - 1 others."""
     keeper = next(member for member in group if member.kept)
     others = [member for member in group if not member.kept]
-    lines = "".join(other_html(member, texts[keeper.row], texts[member.row]) for member in others[: SHOWN - 1])
+    lines = "".join(
+        other_html(member, texts[keeper.row], texts[member.row], numbers[member.row]) for member in others[: SHOWN - 1]
+    )
     more = len(others) - (SHOWN - 1)
     rest = f'<li class="cse-note">{more:,} more; Groups CSV has them all.</li>' if more > 0 else ""
     kept = (
         f'<li><span class="cse-badge cse-keep">kept</span> {html.folded(texts[keeper.row])} '
-        f'<small class="cse-score">row {keeper.row + 1:,} · {html.escape(keeper.reason)}</small></li>'
+        f'<small class="cse-score">row {numbers[keeper.row]:,} · {html.escape(keeper.reason)}</small></li>'
     )
     return (
         f'<section class="cse-card cse-group"><h3>Group {number:,} <small>{len(group):,} texts</small></h3>'
@@ -101,7 +108,7 @@ def group_html(number: int, group: Sequence[Member], texts: Sequence[str]) -> st
     )
 
 
-def other_html(member: Member, kept: str, text: str) -> str:
+def other_html(member: Member, kept: str, text: str, number: int) -> str:
     """Return a text that would go, its differences from the kept one marked if the two share half of their words."""
     found = changes(kept, text)
     shared, others = (sum(len(each.words) for each in found if (each.kind == "both") is both) for both in (True, False))
@@ -110,7 +117,7 @@ def other_html(member: Member, kept: str, text: str) -> str:
     shown = marked if shared >= others / 2 else html.folded(text)
     return (
         f"<li>{shown} "
-        f'<small class="cse-score">row {member.row + 1:,} · cosine {member.cosine:.3f}, {member.reason}</small></li>'
+        f'<small class="cse-score">row {number:,} · cosine {member.cosine:.3f}, {member.reason}</small></li>'
     )
 
 

@@ -168,14 +168,14 @@ def _key(chosen: ChosenCorpus, column: Column) -> tuple[str, ...]:
 
 
 def kept_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
-    """Return the texts that are kept as CSV: row in the corpus, counted from 1, text, and label if there are labels."""
+    """Return the texts that are kept as CSV: their `numbers` as rows, the texts, and labels if there are some."""
     dropped = {member.row for group in groups for member in group if not member.kept}
-    texts, labels = chosen.texts, chosen.labels
+    texts, labels, numbers = chosen.texts, chosen.labels, chosen.numbers
     columns = ("row", "text") if labels is None else ("row", "text", "label")
     return csv_text(
         columns,
         (
-            (row + 1, text, *(() if labels is None else (labels[row],)))
+            (numbers[row], text, *(() if labels is None else (labels[row],)))
             for row, text in enumerate(texts)
             if row not in dropped
         ),
@@ -184,7 +184,7 @@ def kept_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
 
 def groups_csv(chosen: ChosenCorpus, groups: Sequence[Sequence[Member]]) -> str:
     """Return all groups as CSV, with the columns of the command's table."""
-    return csv_text(GROUP_COLUMNS, group_rows(groups, chosen.texts))
+    return csv_text(GROUP_COLUMNS, group_rows(groups, chosen.texts, chosen.numbers))
 
 
 TABLES = {"Deduplicated CSV": ("unique.csv", kept_csv), "Groups CSV": ("groups.csv", groups_csv)}

@@ -118,7 +118,7 @@ def _attention(taken: Taken) -> Rows:
 def _duplicates(taken: Taken) -> Rows:
     for number, group in enumerate(taken.answer["page"], start=1):
         for member in group:
-            yield number, member["row"] + 1, member["kept"], member["cosine"], member["reason"], member["text"]
+            yield number, member["number"], member["kept"], member["cosine"], member["reason"], member["text"]
 
 
 def _ballot(taken: Taken) -> Rows:

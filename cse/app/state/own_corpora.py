@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -48,12 +49,23 @@ def checked_key(key: Any, what: str) -> str:
 
 
 class OwnCorpus:
-    """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work."""
+    """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
+
+    `rows` are the texts' rows in their file if some others, `without_text`, were left out, else None.
+    """
 
     _numbers = count(1)
 
-    def __init__(self, label: str, texts: Sequence[str], labels: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        texts: Sequence[str],
+        labels: Sequence[str] | None = None,
+        rows: Sequence[int] = (),
+        without_text: int = 0,
+    ) -> None:
         """`label` names the texts to their visitor; their number is added to it."""
+        self.rows, self.without_text = array("i", rows) if without_text else None, without_text
         self.label, self.texts, self.labels = f"{label} ({len(texts):,})", list(texts), labels and list(labels)
         self.number = next(self._numbers)
         self.order = Order(self.texts)
