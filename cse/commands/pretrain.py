@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
-from cse.commands.options import option
+from cse.commands.options import option, seed_option
 from cse.text.sources import TABLES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def main(
     precision: Annotated[
         str, option("auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", panel=LEARNING)
     ] = "auto",
-    seed: Annotated[int, option(None, panel=LEARNING, min=0)] = 42,
+    seed: Annotated[int, seed_option(None, panel=LEARNING)] = 42,
     resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
     overwrite: Annotated[bool, option("Replace an earlier run.", "--overwrite", panel=RUN)] = False,
     json_output: Annotated[bool, option("Print the recipe and curve as JSON.", "--json", panel=RUN)] = False,

@@ -12,6 +12,7 @@ import numpy as np
 
 from cse.backbones.backbone import backbone_tensors, load_backbone, set_dropout
 from cse.errors import ArtefactError
+from cse.methods.settings import SETTINGS
 from cse.models.names import location
 from cse.pretraining.config import NEW_VOCABULARY, is_table
 from cse.pretraining.corpus import TokenFile, corpus_lines, tokenise, train_tokenizer
@@ -74,6 +75,7 @@ def check_request(request: PretrainRequest) -> None:
 
 def _check_settings(request: PretrainRequest) -> None:
     config = request.config
+    SETTINGS["seed"].check(config.seed)
     if not 0 < config.learning_rate < math.inf:
         raise ValueError(f"`learning_rate` is {config.learning_rate}; give a number above 0")
     if config.hidden % config.heads:
