@@ -64,7 +64,7 @@ def adapt(
     place = Path(output)
     SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
-        raise ValueError(f"minutes is {request.minutes!r}; give a number above 0")
+        raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
     with reserved(place):
         check_output(place, resume=resume, overwrite=overwrite)
         every = list(labelled_texts(request.data, request.column, request.label).rows)

@@ -20,7 +20,7 @@ def main(
     pooling: Pooling = None,
     column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
     label: Annotated[str | None, option("Column of labels, which then decide; default: none.")] = None,
-    minutes: Annotated[float, option("Most minutes; what does not fit is left out.", min=0)] = 30,
+    minutes: Annotated[float, option("Most minutes, above 0; what does not fit is left out.")] = 30,
     seed: Annotated[int, seed_option("Of the held-out texts and of training.")] = 42,
     resume: Annotated[bool, option("Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, option("Replace an adapted model at --output.", "--overwrite")] = False,

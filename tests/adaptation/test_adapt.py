@@ -395,6 +395,15 @@ def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
+def test_minutes_that_no_run_can_take_are_refused_as_the_help_says(table: Path, tmp_path: Path, minutes: str) -> None:
+    done = run("adapt", table, "--column", 2, "--output", tmp_path / "out", "--minutes", minutes)
+    refused(done, 3, f"--minutes is {float(minutes)}; give a number above 0")
+    assert not (tmp_path / "out").exists()
+    words = " ".join(run("adapt", "--help").stdout.split())
+    assert "--minutes <float> Most minutes, above 0; what does not fit is left out. [default: 30]" in words
+
+
 def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(
     table: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
